@@ -1,0 +1,86 @@
+# fedspec: everything a contributor runs. `make` alone prints the targets.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+JOBS ?= 2
+# Extra arguments for pytest, as in: make quick ARGS='-k prox'
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TORCH_PIN := torch==2.13.0
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.PHONY: help
+help: ## Show the targets (the default)
+	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET\n" } \
+	  /^[a-z][a-z-]*:.*## / { printf "  %-20s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: check-python
+check-python:
+	@command -v '$(PYTHON)' >/dev/null || { \
+	  echo "error: no '$(PYTHON)' on the PATH; fedspec needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: fedspec needs Python 3.11 or newer; '$(PYTHON)' is $$('$(PYTHON)' -V 2>&1) (set PYTHON=...)" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "error: '$(PYTHON)' lacks the venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }
+
+.PHONY: venv
+venv: $(STAMP) ## Create .venv with the pinned development environment
+
+$(STAMP): pyproject.toml constraints.txt | check-python
+	@echo "installing into $(VENV) (about a minute)"
+	@'$(BIN)/python' -m pip --version >/dev/null 2>&1 || '$(PYTHON)' -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.PHONY: demo
+demo: venv ## Judge the reference and a broken implementation side by side
+	@$(BIN)/fedspec check --demo
+
+.PHONY: lint
+lint: venv ## Check style and formatting (ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: format
+format: venv ## Apply ruff's fixes and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: types
+types: venv ## Check the types of the four packages (mypy --strict)
+	$(BIN)/mypy --strict
+
+.PHONY: tests
+tests: venv ## Run the full test suite
+	$(BIN)/pytest -n $(JOBS) $(ARGS)
+
+.PHONY: quick
+quick: venv ## Run the test suite with the quick profile
+	FEDSPEC_PROFILE=quick $(BIN)/pytest -n $(JOBS) $(ARGS)
+
+.PHONY: wheel
+wheel: venv ## Build the wheel and prove it in an empty environment
+	@rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	bash scripts/wheel_smoke.sh '$(BIN)/python' dist/fedspec-*.whl
+
+.PHONY: test
+test: lint types tests wheel ## Everything CI runs: lint, types, tests, wheel
+
+.PHONY: refresh-constraints
+refresh-constraints: check-python ## Resolve the newest dependencies into constraints.txt
+	bash scripts/refresh_constraints.sh '$(PYTHON)' '$(TORCH_PIN)'
+
+.PHONY: clean
+clean: ## Remove the environment, build outputs and caches
+	rm -rf $(VENV) build dist out .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""PyTorch implementation of the algorithms that fedspec specifies."""

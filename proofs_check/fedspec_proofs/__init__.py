@@ -1,0 +1,1 @@
+"""Machine-checked algebra behind the claims of fedspec."""

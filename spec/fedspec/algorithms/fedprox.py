@@ -1,0 +1,56 @@
+"""FedProx as FedNova writes it: FedAvg whose clients take gradient steps on a proximal objective.
+
+    for each participating client i:
+        x_i = x;  tau_i times: x_i = x_i - eta_l (g_i(x_i) + mu (x_i - x))
+        Delta_i = x_i - x
+    x = x + eta sum_i p_i Delta_i          (eta = 1)
+
+Source: FedNova, eq. (7) and App. B, eq. (31); external: Li et al. (2020), whose clients solve the proximal
+problem inexactly by any method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec.algorithms.hyper import Hyper
+from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.synchronous import aggregate
+from fedspec.arith import Scalar, Vector
+from fedspec.mixing.accumulation import a_norm
+from fedspec.plan import Message, Oracle
+from fedspec.readings import Solver, Weighting
+from fedspec.server.average import average
+
+
+@dataclass(frozen=True)
+class FedProx(Hyper):
+    """Hyper-parameters of FedProx."""
+
+    eta_l: Scalar
+    mu: Scalar
+    eta: Scalar = 1
+    weights: Weighting = Weighting.EXAMPLES
+
+
+def init(h: FedProx, x: Vector) -> Vector:
+    """The server keeps its model and nothing else."""
+    return x
+
+
+def local(h: FedProx, x: Vector, gradient: Oracle, tau: int) -> Vector:
+    """The local model after tau proximal steps; the anchor is the server's model for the whole round."""
+    return local_solve(Solver.PROXIMAL, x, gradient, tau, eta_l=h.eta_l, mu=h.mu)
+
+
+def norm(h: FedProx, tau: int) -> Scalar:
+    """||a||_1 of proximal SGD."""
+    return a_norm(Solver.PROXIMAL, tau, alpha=h.eta_l * h.mu)
+
+
+def server(h: FedProx, x: Vector, messages: Sequence[Message]) -> tuple[Vector, dict[str, Any]]:
+    """Average the changes and add them."""
+    delta = aggregate(messages, h.weights)
+    return average(x, delta, eta=h.eta), {"delta": delta}

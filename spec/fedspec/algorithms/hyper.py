@@ -1,0 +1,43 @@
+"""Hyper-parameters and readings of an algorithm as one frozen record, checked when it is made."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cache
+
+from fedspec.domains import DOMAINS, require
+from fedspec.errors import UnknownNameError
+
+
+@cache
+def _types(cls: typing.Any) -> dict[str, typing.Any]:
+    return typing.get_type_hints(cls)
+
+
+def choice(kind: type[StrEnum], name: str, value: object) -> StrEnum:
+    """The member of an enumeration of readings with that value.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = ", ".join(kind)
+        raise UnknownNameError(f"{name}: unknown reading {str(value)!r}; known: {known}") from None
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """Base of the records: numbers must lie in the domain of their name, readings may be given as strings."""
+
+    def __post_init__(self) -> None:
+        cls: typing.Any = type(self)
+        for f in fields(self):
+            kind = _types(cls)[f.name]
+            if isinstance(kind, type) and issubclass(kind, StrEnum):
+                object.__setattr__(self, f.name, choice(kind, f.name, getattr(self, f.name)))
+            elif f.name in DOMAINS:
+                require(f.name, getattr(self, f.name))

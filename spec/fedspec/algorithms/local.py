@@ -1,0 +1,89 @@
+"""Local training: a solver run for tau steps from the server's model."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fedspec.arith import Scalar, Vector
+from fedspec.client.momentum import (
+    Momentum,
+    begin,
+    dampened,
+    momentum,
+    momentum_proximal_inside,
+    momentum_proximal_outside,
+    nesterov,
+)
+from fedspec.client.proximal import proximal_sgd
+from fedspec.client.sgd import decayed_sgd, sgd
+from fedspec.mixing.accumulation import check_steps
+from fedspec.plan import Oracle
+from fedspec.readings import Solver
+
+
+class HasRate(Protocol):
+    """Hyper-parameters with a client learning rate."""
+
+    @property
+    def eta_l(self) -> Scalar:
+        """The client learning rate."""
+        ...
+
+
+def local_sgd(h: HasRate, x: Vector, gradient: Oracle, tau: int) -> Vector:
+    """The local model after tau steps of SGD from x: the client of FedAvg and of all that change its server only.
+
+        x_i = x;  tau times: x_i = x_i - eta_l g_i(x_i)
+
+    Raises:
+        PlanError: tau is not a whole number >= 1.
+    """
+    check_steps(tau)
+    for k in range(tau):
+        x = sgd(x, gradient(k, x), eta_l=h.eta_l)
+    return x
+
+
+def sgd_norm(h: HasRate, tau: int) -> Scalar:
+    """||a||_1 of plain SGD: the number of steps."""
+    return tau
+
+
+def local_solve(
+    solver: Solver,
+    x: Vector,
+    gradient: Oracle,
+    tau: int,
+    *,
+    eta_l: Scalar,
+    mu: Scalar = 0,
+    rho: Scalar = 0,
+    gamma: Scalar = 1,
+) -> Vector:
+    """The local model after tau steps of a solver of FedNova's App. B, from x; anchor x, buffer empty.
+
+    Raises:
+        PlanError: tau is not a whole number >= 1.
+    """
+    check_steps(tau)
+    anchor, state = x, begin(x)
+    for k in range(tau):
+        g = gradient(k, state.x)
+        match solver:
+            case Solver.SGD:
+                state = Momentum(sgd(state.x, g, eta_l=eta_l), state.u)
+            case Solver.PROXIMAL:
+                state = Momentum(proximal_sgd(state.x, g, anchor, eta_l=eta_l, mu=mu), state.u)
+            case Solver.DECAYED:
+                state = Momentum(decayed_sgd(state.x, g, k=k, eta_l=eta_l, gamma=gamma), state.u)
+            case Solver.MOMENTUM:
+                state = momentum(state, g, eta_l=eta_l, rho=rho)
+            case Solver.NESTEROV:
+                state = nesterov(state, g, eta_l=eta_l, rho=rho)
+            case Solver.DAMPENED:
+                state = dampened(state, g, eta_l=eta_l, rho=rho)
+            case Solver.MOMENTUM_PROXIMAL_OUTSIDE:
+                state = momentum_proximal_outside(state, g, anchor, eta_l=eta_l, rho=rho, mu=mu)
+            case Solver.MOMENTUM_PROXIMAL_INSIDE:
+                state = momentum_proximal_inside(state, g, anchor, eta_l=eta_l, rho=rho, mu=mu)
+    return state.x

@@ -1,0 +1,177 @@
+"""What a row of the catalogue is: an algorithm with its rules, hyper-parameters, readings and what it can show.
+
+An algorithm is either a *solver* (level ``client``: one gradient a step) or a *method* (levels ``server`` and
+``round``: the server half alone, or clients and server together).
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from fedspec.algorithms.hyper import Hyper, choice
+from fedspec.algorithms.local import local_sgd, sgd_norm
+from fedspec.arith import Scalar, Vector
+from fedspec.contract import Level
+from fedspec.domains import DOMAINS
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.plan import Message, Oracle
+from fedspec.readings import CoverName
+from fedspec.rules import Equation, equations
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A relation between hyper-parameters that a reading asks for."""
+
+    id: str
+    words: str
+    holds: Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A published definition of an algorithm's name.
+
+    Attributes:
+        name: what a subject claims.
+        words: the definition in words, with its source.
+        fixes: the options it decides; the others are left to the subject to declare.
+        requires: relations between hyper-parameters that it asks for.
+    """
+
+    name: str
+    words: str
+    fixes: Mapping[str, str]
+    requires: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """The functions of an algorithm with a server."""
+
+    hyper: type[Hyper]
+    init: Callable[[Any, Vector], Any]
+    server: Callable[[Any, Any, Sequence[Message]], tuple[Any, dict[str, Any]]]
+    local: Callable[[Any, Vector, Oracle, int], Vector] = local_sgd
+    norm: Callable[[Any, int], Scalar] = sgd_norm
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The functions of a local solver: the rule and the state that a round begins with."""
+
+    rule: Callable[..., Any]
+    begin: Callable[..., Any] | None = None
+    """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One row of the catalogue.
+
+    Attributes:
+        id: stable slug.
+        title: one line in words.
+        source: where it is defined; starts with "external" when none of the five papers defines it.
+        levels: where it can be judged.
+        rules: the rules it is made of, in the order they run.
+        readings: its published definitions; the first is canonical.
+        shows: intermediates that the specification shows beside ``x``.
+        run: its functions.
+    """
+
+    id: str
+    title: str
+    source: str
+    levels: tuple[Level, ...]
+    rules: tuple[Callable[..., Any], ...]
+    readings: tuple[Reading, ...]
+    shows: tuple[str, ...]
+    run: Method | Solver
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations of its rules, in order."""
+        return tuple(e for r in self.rules for e in equations(r))
+
+    @property
+    def parameters(self) -> dict[str, type]:
+        """Every hyper-parameter and option with its type, in the order of its record or rule."""
+        if isinstance(self.run, Method):
+            hints = typing.get_type_hints(self.run.hyper)
+            return {f.name: hints[f.name] for f in fields(self.run.hyper)}
+        rule = self.run.rule
+        hints = typing.get_type_hints(rule)
+        keywords = {
+            n: hints[n] for n, p in inspect.signature(rule).parameters.items() if p.kind is p.KEYWORD_ONLY and n != "k"
+        }
+        begin = inspect.signature(self.run.begin).parameters if self.run.begin else {}
+        if "v0" in begin:
+            keywords["v0"] = typing.Any
+        if "cover" in begin:
+            keywords["cover"] = CoverName
+        return keywords
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Its hyper-parameters."""
+        return tuple(n for n in self.parameters if n in DOMAINS)
+
+    @property
+    def options(self) -> dict[str, type[StrEnum]]:
+        """Its options (readings of single ambiguities), by name."""
+        return {n: t for n, t in self.parameters.items() if n not in DOMAINS}
+
+    def numbers_at(self, level: Level) -> tuple[str, ...]:
+        """The hyper-parameters that play a part at a level: a server does not see the client rate."""
+        at_client = {"eta_l", "mu", "rho", "gamma"}
+        if level == "server":
+            return tuple(n for n in self.numbers if n not in at_client)
+        return self.numbers
+
+    def reading(self, name: str) -> Reading:
+        """The reading of that name.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        for reading in self.readings:
+            if reading.name == name:
+                return reading
+        known = ", ".join(r.name for r in self.readings)
+        raise UnknownNameError(f"reading: {self.id} has no reading {name!r}; known: {known}")
+
+    def defaults(self) -> dict[str, str]:
+        """Every option at its canonical value."""
+        if isinstance(self.run, Method):
+            values = {f.name: f.default for f in fields(self.run.hyper)}
+        else:
+            values = {n: p.default for n, p in inspect.signature(self.run.rule).parameters.items()}
+        values["cover"] = CoverName.AXES
+        return {n: str(values[n]) for n in self.options}
+
+    def resolve(self, reading: str, options: Mapping[str, str]) -> dict[str, str]:
+        """Every option, from the reading, then the declared choices, then the canonical values.
+
+        Raises:
+            UnknownNameError: an option or its value is unknown.
+            ParameterError: a declared choice contradicts the reading.
+        """
+        fixes = self.reading(reading).fixes
+        for name, value in options.items():
+            if name not in self.options:
+                raise UnknownNameError(
+                    f"option: {self.id} has no option {name!r}; known: {', '.join(self.options) or 'none'}"
+                )
+            choice(self.options[name], name, value)
+            if fixes.get(name, value) != value:
+                raise ParameterError(
+                    f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
+                    f"claim another reading or drop the option"
+                )
+        return {**self.defaults(), **options, **fixes}

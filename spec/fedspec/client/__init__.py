@@ -1,0 +1,1 @@
+"""Local solvers: one gradient in, one local step out."""

@@ -1,0 +1,37 @@
+"""AdaGrad as a local solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedspec.arith import Scalar, Vector, constant
+from fedspec.preconditioner import root
+from fedspec.readings import Epsilon
+from fedspec.rules import rule
+
+
+@dataclass(frozen=True)
+class AdaGrad:
+    """A local model and the sum of its squared gradients."""
+
+    x: Vector
+    v: Vector
+
+
+def begin(x: Vector, *, v0: Scalar = 0) -> AdaGrad:
+    """The state at the start of a round; FedAda2 starts at v_0 = 0."""
+    return AdaGrad(x=x, v=constant(v0, x))
+
+
+@rule
+def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE) -> AdaGrad:
+    """One local step of AdaGrad.
+
+        v = v + g^2                                adagrad.v
+        x = x - eta_l g / (sqrt(v) + eps)          adagrad.step
+
+    The step uses the new v. Source: FedAda2, Alg. 9 with z = 1 (L1490).
+    """
+    v = state.v + g**2
+    x = state.x - eta_l * g / root(v, eps, epsilon)
+    return AdaGrad(x=x, v=v)

@@ -1,0 +1,63 @@
+"""AMSGrad as a local solver (external to the five papers), in its three public definitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedspec.arith import Scalar, Vector, maximum, zeros
+from fedspec.preconditioner import corrected, rate, root
+from fedspec.readings import BiasCorrection, Epsilon, Maximum
+from fedspec.rules import rule
+
+
+@dataclass(frozen=True)
+class AmsGrad:
+    """A local model, its two moments, the running maximum of the second and the number of steps taken."""
+
+    x: Vector
+    m: Vector
+    v: Vector
+    v_hat: Vector
+    t: int
+
+
+def begin(x: Vector) -> AmsGrad:
+    """The state at the start of a round: everything at zero."""
+    return AmsGrad(x=x, m=zeros(x), v=zeros(x), v_hat=zeros(x), t=0)
+
+
+@rule
+def amsgrad(
+    state: AmsGrad,
+    g: Vector,
+    *,
+    eta_l: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    eps: Scalar,
+    bias_correction: BiasCorrection = BiasCorrection.NONE,
+    epsilon: Epsilon = Epsilon.OUTSIDE,
+    maximum_of: Maximum = Maximum.BEFORE,
+) -> AmsGrad:
+    """One local step of AMSGrad.
+
+        m = beta1 m + (1 - beta1) g                amsgrad.m
+        v = beta2 v + (1 - beta2) g^2              amsgrad.v
+        v_hat = max(v_hat, v)                      amsgrad.v_hat
+        x = x - eta_l m / (sqrt(v_hat) + eps)      amsgrad.step
+
+    External: Reddi, Kale and Kumar (2018), Algorithm 2, which has no correction and no eps; the corrected
+    readings divide m by 1 - beta1^t, and v by 1 - beta2^t either before or after the maximum is taken.
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * g
+    v = beta2 * state.v + (1 - beta2) * g**2
+    if maximum_of is Maximum.AFTER:
+        v_hat = maximum(state.v_hat, corrected(v, beta2, t, bias_correction))
+        v_step = v_hat
+    else:
+        v_hat = maximum(state.v_hat, v)
+        v_step = corrected(v_hat, beta2, t, bias_correction)
+    m_hat = corrected(m, beta1, t, bias_correction)
+    x = state.x - rate(eta_l, beta1, beta2, t, bias_correction) * m_hat / root(v_step, eps, epsilon)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)

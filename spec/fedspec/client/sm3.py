@@ -1,0 +1,104 @@
+"""SM3: AdaGrad with one accumulator for each set of a cover instead of one for each coordinate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedspec.arith import Array, Scalar, Vector, array, greatest, least, sqrt, zeros
+from fedspec.covers import Cover
+from fedspec.readings import Sm3Zero
+from fedspec.rules import rule
+
+
+@dataclass(frozen=True)
+class Sm3:
+    """A local model, the accumulators mu (one for each set) and the coordinate bounds nu that the step used."""
+
+    x: Vector
+    mu: Array
+    nu: Vector
+
+
+def begin(x: Vector, cover: Cover) -> Sm3:
+    """The state at the start of a round: all accumulators at zero."""
+    return Sm3(x=x, mu=zeros(array([x[0]] * len(cover.sets), x)), nu=zeros(x))
+
+
+@rule
+def accumulate_i(mu: Array, g_squared: Vector, cover: Cover) -> tuple[Array, Vector]:
+    """The accumulators of SM3-I: each set adds its largest squared gradient.
+
+        mu(r) = mu(r) + max over j in S_r of g(j)^2          sm3-i.mu
+        nu(j) = min over r with j in S_r of mu(r)            sm3-i.nu
+
+    Source: FedAda2, Alg. 3 with z = 1 (L701).
+    """
+    mu = mu + array([greatest(g_squared[j] for j in S_r) for S_r in cover.sets], g_squared)
+    nu = array([least(mu[r] for r in cover.holding(j)) for j in range(cover.d)], g_squared)
+    return mu, nu
+
+
+@rule
+def accumulate_ii(mu: Array, g_squared: Vector, cover: Cover) -> tuple[Array, Vector]:
+    """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
+
+        nu(j) = min over r with j in S_r of mu(r) + g(j)^2   sm3-ii.nu
+        mu(r) = max over j in S_r of nu(j)                   sm3-ii.mu
+
+    Source: FedAda2, Alg. 4 with z = 1 (L717), where mu is cleared before the maximum is taken.
+    """
+    nu = array([least(mu[r] for r in cover.holding(j)) for j in range(cover.d)], g_squared) + g_squared
+    mu = array([greatest(nu[j] for j in S_r) for S_r in cover.sets], g_squared)
+    return mu, nu
+
+
+def _ratio(g: Vector, nu: Vector, eps: Scalar, zero: Sm3Zero) -> Vector:
+    if zero is Sm3Zero.EPSILON:
+        return g / (sqrt(nu) + eps)
+    # 0/0 = 0: nu(j) = 0 only where every gradient so far was 0 at j.
+    flat = np.array([bool(n == 0) for n in nu])
+    return array([g_j if dead else g_j / sqrt(n) for g_j, n, dead in zip(g, nu, flat, strict=True)], g)
+
+
+@rule
+def sm3_i(
+    state: Sm3,
+    g: Vector,
+    cover: Cover,
+    *,
+    eta_l: Scalar,
+    eps: Scalar,
+    zero: Sm3Zero = Sm3Zero.EPSILON,
+) -> Sm3:
+    """One local step of SM3-I.
+
+        x = x - eta_l g / (sqrt(nu) + eps)                   sm3-i.step
+
+    Source: FedAda2, Alg. 3 with z = 1 (L701).
+    """
+    mu, nu = accumulate_i(state.mu, g**2, cover)
+    x = state.x - eta_l * _ratio(g, nu, eps, zero)
+    return Sm3(x=x, mu=mu, nu=nu)
+
+
+@rule
+def sm3_ii(
+    state: Sm3,
+    g: Vector,
+    cover: Cover,
+    *,
+    eta_l: Scalar,
+    eps: Scalar,
+    zero: Sm3Zero = Sm3Zero.EPSILON,
+) -> Sm3:
+    """One local step of SM3-II.
+
+        x = x - eta_l g / (sqrt(nu) + eps)                   sm3-ii.step
+
+    Source: FedAda2, Alg. 4 with z = 1 (L717).
+    """
+    mu, nu = accumulate_ii(state.mu, g**2, cover)
+    x = state.x - eta_l * _ratio(g, nu, eps, zero)
+    return Sm3(x=x, mu=mu, nu=nu)

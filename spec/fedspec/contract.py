@@ -1,0 +1,239 @@
+"""How any implementation is addressed: an offer, a case, a session of events.
+
+A *subject* says what it offers and starts a *session* for a case; a session takes one event at a time and
+answers with the model after it (``x``) and any intermediate that it can show. Four levels, so that nobody is
+locked out:
+
+========  ==========================================================  ============================
+level     what the judge sends                                         what the subject does itself
+========  ==========================================================  ============================
+client    ``Gradient``: the gradient of one local step; ``Begin``: a   the local solver
+          new round starts at the given model
+server    ``Messages``: what every participating client sent           aggregation and server step
+round     ``Round``: who takes part and how many steps each; the       everything
+          problem (quadratics) comes with the case
+trace     (asynchronous and peer-to-peer algorithms)                   everything
+========  ==========================================================  ============================
+
+This module needs NumPy only. ``fedspec.wire`` carries the same records as JSON lines to a program in any language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.errors import ContractError
+
+Level: TypeAlias = Literal["client", "server", "round", "trace"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+Blocks: TypeAlias = Mapping[str, Array]
+"""A model, a gradient, a moment: named arrays, in the order of the case's ``x0``."""
+
+Answer: TypeAlias = Mapping[str, "Blocks | Array | Sequence[Array] | float"]
+"""What a step returns: ``x`` and intermediates, each as blocks, as a list of arrays in the order of ``x0``, as
+one flat vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One thing that a subject can be judged on.
+
+    Attributes:
+        algorithm: id in the catalogue (``fedspec list``).
+        level: ``client``, ``server``, ``round`` or ``trace``.
+        reading: the published definition it claims to follow (``fedspec show ALGORITHM``).
+        options: declared choices where the reading leaves one, such as ``{"weights": "uniform"}``.
+        fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
+        intermediates: names it can show beside ``x``, such as ``("m", "v")``.
+        dtypes: floating-point types it computes in.
+        blocks: ``"any"``, or ``"one"`` when its model is a single array.
+        notes: what else an adapter had to do; shown in the report.
+    """
+
+    algorithm: str
+    level: Level
+    reading: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    intermediates: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ("float32", "float64")
+    blocks: Literal["any", "one"] = "any"
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class SubjectInfo:
+    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart."""
+
+    name: str
+    version: str
+    offers: tuple[Offer, ...]
+    variant: str = ""
+    concurrent: bool = True
+    """False when starting a session ends the one before."""
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    """The clients' objectives at level ``round``: F_i(x) = x' H_i x / 2 - e_i' x, gradient H_i x - e_i.
+
+    Attributes:
+        H: [clients, d, d], symmetric.
+        e: [clients, d].
+        examples: [clients] sample sizes n_i; the weights p_i are n_i / sum of n over the participants.
+    """
+
+    H: Array
+    e: Array
+    examples: Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything a subject needs to start: no randomness is left to it.
+
+    Attributes:
+        algorithm: id in the catalogue.
+        level: the level to run at.
+        reading: the claimed reading.
+        options: every choice of the reading, resolved: ``{"bias_correction": "none", "weights": "examples"}``.
+        dtype: ``float32`` or ``float64``; arrays are given in it and ``x`` is expected in it.
+        x0: the initial model as named blocks.
+        hyper: hyper-parameters by their catalogue names, as floats.
+        problem: the clients' objectives (level ``round`` only; the model is then one block, a vector).
+    """
+
+    algorithm: str
+    level: Level
+    reading: str
+    options: Mapping[str, str]
+    dtype: str
+    x0: Blocks
+    hyper: Mapping[str, Any]
+    problem: Quadratics | None = None
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Level client: take one local step with this gradient (evaluated at the current local model)."""
+
+    g: Blocks
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Level client: a new round begins at the server model ``x``; what lives for one round starts afresh."""
+
+    x: Blocks
+
+
+@dataclass(frozen=True)
+class ClientMessage:
+    """What one client sends at the end of a round.
+
+    Attributes:
+        client: its number.
+        delta: local model minus the model it started from (it points downhill).
+        weight: its number of examples n_i, a whole number >= 0.
+        steps: its number of local steps tau_i.
+        a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
+    """
+
+    client: int
+    delta: Blocks
+    weight: float
+    steps: int
+    a_norm: Any
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Level server: aggregate these and take one server step."""
+
+    messages: tuple[ClientMessage, ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Level round: run one whole round.
+
+    Attributes:
+        participants: numbers of the clients that take part.
+        steps: their numbers of local steps, in the same order.
+    """
+
+    participants: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+Event: TypeAlias = Gradient | Begin | Messages | Round
+
+
+@runtime_checkable
+class Session(Protocol):
+    """A running case."""
+
+    def step(self, event: Event) -> Answer:
+        """Take the event; return at least ``{"x": model}``."""
+        ...
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """An implementation under test, behind an adapter."""
+
+    info: SubjectInfo
+
+    def start(self, case: Case) -> Session:
+        """Begin a session for one case, with fresh state."""
+        ...
+
+
+def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
+    """Read one answer as named blocks in the shape of ``x0``.
+
+    Args:
+        value: blocks by name, a list of arrays in the order of ``x0``, or one flat vector of all of them.
+        x0: the model that gives names and shapes.
+        name: what the value is, for the error.
+
+    Raises:
+        ContractError: a block is missing or has another shape.
+    """
+    arrays: Sequence[Any]
+    if isinstance(value, Mapping):
+        missing = [b for b in x0 if b not in value]
+        if missing or len(value) != len(x0):
+            raise ContractError(
+                f"{name}: blocks {sorted(map(str, value))} where the case has {list(x0)}; "
+                f"return every block of x0 under its own name"
+            )
+        arrays = [value[b] for b in x0]
+    elif isinstance(value, list | tuple) and len(value) == len(x0) and len(x0) > 1:
+        arrays = value
+    else:
+        flat = np.asarray(value)
+        sizes = [a.size for a in x0.values()]
+        if flat.ndim == 1 and flat.size == sum(sizes):
+            ends = np.cumsum(sizes)
+            parts = [flat[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+            arrays = [part.reshape(a.shape) for part, a in zip(parts, x0.values(), strict=True)]
+        elif isinstance(value, list | tuple) and len(value) == 1 == len(x0):
+            arrays = value
+        else:
+            arrays = [flat] if len(x0) == 1 else []
+    out = {b: np.asarray(a) for b, a in zip(x0, arrays, strict=False)}
+    for b, want in x0.items():
+        if b not in out or out[b].shape != want.shape:
+            got = out[b].shape if b in out else np.shape(np.asarray(value))
+            raise ContractError(
+                f"{name}: block {b!r} has shape {got}, expected {want.shape}; "
+                f"return blocks by name, a list of arrays in the order of x0, or one flat vector"
+            )
+    return out

@@ -1,0 +1,46 @@
+"""The one family of errors that fedspec raises for bad input.
+
+Every message names the argument, the value it had and the remedy, so that a command line can print it as it is.
+"""
+
+from __future__ import annotations
+
+
+class FedspecError(ValueError):
+    """Something was asked of fedspec that it cannot answer; the message says what, where and what to do."""
+
+
+class ParameterError(FedspecError):
+    """A hyper-parameter lies outside its domain (negative, NaN, not below one, ...)."""
+
+
+class ShapeError(FedspecError):
+    """Two arrays that must agree in shape do not."""
+
+
+class WeightError(FedspecError):
+    """Aggregation weights are negative, do not sum to one, or belong to nobody."""
+
+
+class PlanError(FedspecError):
+    """A round's plan cannot be run: nobody takes part, a client is unknown, no local step is asked for."""
+
+
+class CoverError(FedspecError):
+    """A family of index sets does not cover the coordinates."""
+
+
+class MixingError(FedspecError):
+    """A mixing matrix is not doubly stochastic."""
+
+
+class UnknownNameError(FedspecError):
+    """A name (algorithm, reading, option, subject, law) is not in the catalogue."""
+
+
+class InexactError(FedspecError):
+    """An exact arithmetic was asked for a number that it does not contain, such as the root of 2."""
+
+
+class ContractError(FedspecError):
+    """A subject, or a message to or from one, does not keep the subject contract."""

@@ -1,0 +1,1 @@
+"""Aggregation: what the server makes of its clients' messages."""

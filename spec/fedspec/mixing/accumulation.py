@@ -1,0 +1,84 @@
+"""Accumulation vectors a_i: what a local solver makes of its gradients, Delta_i = -eta_l G_i a_i.
+
+Entry k multiplies the gradient taken at the k-th local iterate, k = 0..tau-1. Closed forms with a 0/0 (rho = 1,
+alpha = 0, ...) are written as the geometric sums that they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fedspec.arith import Scalar
+from fedspec.errors import PlanError
+from fedspec.readings import Solver
+
+
+def _powers(r: Scalar, n: int) -> Scalar:
+    """1 + r + ... + r^(n-1)."""
+    return sum(r**j for j in range(n))
+
+
+def _two_powers(a: Scalar, b: Scalar, n: int) -> Scalar:
+    """(a^n - b^n) / (a - b)."""
+    return sum(a**j * b ** (n - 1 - j) for j in range(n))
+
+
+def _impulse(alpha: Scalar, rho: Scalar, n: int) -> Scalar:
+    """y_n of y_(n+1) = (1 + rho - alpha) y_n - rho y_(n-1), y_0 = 0, y_1 = 1."""
+    y, before = 1 + alpha * 0, alpha * 0
+    for _ in range(n - 1):
+        y, before = (1 + rho - alpha) * y - rho * before, y
+    return y
+
+
+_ENTRY: dict[Solver, Callable[..., Any]] = {
+    Solver.SGD: lambda k, tau, alpha, rho, gamma: 1,
+    Solver.PROXIMAL: lambda k, tau, alpha, rho, gamma: (1 - alpha) ** (tau - 1 - k),
+    Solver.DECAYED: lambda k, tau, alpha, rho, gamma: gamma**k,
+    Solver.MOMENTUM: lambda k, tau, alpha, rho, gamma: _powers(rho, tau - k),
+    Solver.NESTEROV: lambda k, tau, alpha, rho, gamma: _powers(rho, tau - k + 1),
+    Solver.DAMPENED: lambda k, tau, alpha, rho, gamma: 1 - rho ** (tau - k),
+    Solver.MOMENTUM_PROXIMAL_OUTSIDE: lambda k, tau, alpha, rho, gamma: _two_powers(1 - alpha, rho, tau - k),
+    Solver.MOMENTUM_PROXIMAL_INSIDE: lambda k, tau, alpha, rho, gamma: _impulse(alpha, rho, tau - k),
+}
+
+
+def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> list[Scalar]:
+    """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu.
+
+    ==========================  ===========================================  ==============================
+    solver                      a_k                                           equation
+    ==========================  ===========================================  ==============================
+    sgd                         1                                             fednova.a_sgd
+    proximal                    (1-alpha)^(tau-1-k)                           fednova.a_proximal
+    decayed                     gamma^k                                       fednova.a_decayed
+    momentum                    (1-rho^(tau-k)) / (1-rho)                     fednova.a_momentum
+    nesterov                    (1-rho^(tau-k+1)) / (1-rho)                   fednova.a_nesterov
+    dampened                    1-rho^(tau-k)                                 fednova.a_dampened
+    momentum-proximal-outside   ((1-alpha)^n-rho^n) / (1-alpha-rho), n=tau-k  fednova.a_outside
+    momentum-proximal-inside    y_(tau-k), see the solver                     fednova.a_inside
+    ==========================  ===========================================  ==============================
+
+    Raises:
+        PlanError: tau is not a whole number >= 1.
+
+    Source: FedNova, App. B, eqs. (31)-(45); the last four rows are ours, by the same derivation.
+    """
+    check_steps(tau)
+    return [_ENTRY[solver](k, tau, alpha, rho, gamma) for k in range(tau)]
+
+
+def a_norm(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> Scalar:
+    """||a||_1 as FedNova uses it: the plain sum of the entries, which is the l1 norm when none is negative."""
+    return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))
+
+
+def check_steps(tau: int) -> None:
+    """Refuse a number of local steps that is not a whole number >= 1.
+
+    Raises:
+        PlanError: so it is.
+    """
+    if isinstance(tau, bool) or int(tau) != tau or tau < 1:
+        raise PlanError(f"steps: got {tau!r} local steps; a participating client takes a whole number >= 1")

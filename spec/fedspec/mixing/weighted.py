@@ -1,0 +1,69 @@
+"""The weighted mean of the clients' changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.domains import is_number
+from fedspec.errors import PlanError, WeightError
+from fedspec.readings import Weighting
+from fedspec.rules import rule
+
+
+def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weighting.EXAMPLES) -> Weights:
+    """The weights p_i of the participants: n_i / sum of n_j, or 1 / number of participants.
+
+    Raises:
+        PlanError: nobody takes part.
+        WeightError: a sample size is negative or not a number, or all are zero.
+    """
+    if not examples:
+        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+    for i, n in enumerate(examples):
+        if is_number(n) and not n >= 0:
+            raise WeightError(f"weight: client message {i} has {n}; sample sizes are numbers >= 0")
+    counts = numbers([1] * len(examples) if weighting is Weighting.UNIFORM else examples, like)
+    total = sum(counts)
+    if is_number(total) and not total > 0:
+        raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
+    p: Weights = counts / total
+    return p
+
+
+def check_shares(p: Weights) -> None:
+    """Refuse weights that are negative or do not sum to one.
+
+    Raises:
+        WeightError: so it is.
+    """
+    total = sum(p)
+    if not is_number(total):
+        return
+    slack = 0 if p.dtype == object else 4 * len(p) * float(_epsilon(p))
+    if not (abs(total - 1) <= slack or (p.dtype == object and abs(float(total) - 1) < 1e-12)):
+        raise WeightError(f"p: {list(p)} sums to {total}, not to 1; divide by the sum (fedspec.mixing.shares)")
+    for i, share in enumerate(p):
+        if not share >= 0:
+            raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
+
+
+def _epsilon(p: Weights) -> float:
+    import numpy as np
+
+    return float(np.finfo(p.dtype).eps)
+
+
+@rule
+def weighted_mean(deltas: Stack, p: Weights) -> Vector:
+    """The aggregate of the clients' changes.
+
+        Delta = sum_i p_i Delta_i                  fedavg.delta
+
+    Raises:
+        WeightError: p is negative somewhere or does not sum to one.
+
+    Source: FedNova, eq. (2) (L52).
+    """
+    check_shares(p)
+    return p @ deltas

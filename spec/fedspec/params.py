@@ -1,0 +1,35 @@
+"""A model as named blocks, its flat view, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fedspec.arith import Array, Vector
+from fedspec.errors import ShapeError
+
+
+def flatten(blocks: Mapping[str, Array]) -> Vector:
+    """All blocks as one vector: in the order of the mapping, each in row-major order."""
+    return np.concatenate([np.ravel(np.asarray(a)) for a in blocks.values()])
+
+
+def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
+    """The blocks of a flat vector, named and shaped as in ``like``.
+
+    Raises:
+        ShapeError: the vector has another length than all blocks of ``like`` together.
+    """
+    sizes = [a.size for a in like.values()]
+    if x.shape != (sum(sizes),):
+        raise ShapeError(f"x: shape {x.shape}; the blocks {shapes(like)} need a vector of length {sum(sizes)}")
+    starts = np.cumsum([0, *sizes])
+    return {
+        name: x[start : start + a.size].reshape(a.shape) for (name, a), start in zip(like.items(), starts, strict=False)
+    }
+
+
+def shapes(blocks: Mapping[str, Array]) -> dict[str, Sequence[int]]:
+    """The shapes of the blocks, by name."""
+    return {name: a.shape for name, a in blocks.items()}

@@ -1,0 +1,21 @@
+"""The pieces that adaptive rules share: the denominator and the bias correction, one line each reading."""
+
+from __future__ import annotations
+
+from fedspec.arith import Scalar, Vector, sqrt
+from fedspec.readings import BiasCorrection, Epsilon
+
+
+def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
+    """sqrt(v) + eps, or sqrt(v + eps)."""
+    return sqrt(v) + eps if place is Epsilon.OUTSIDE else sqrt(v + eps)
+
+
+def corrected(moment: Vector, beta: Scalar, t: int, correction: BiasCorrection) -> Vector:
+    """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
+    return moment / (1 - beta**t) if correction is BiasCorrection.MOMENTS else moment
+
+
+def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: int, correction: BiasCorrection) -> Scalar:
+    """Eta, times sqrt(1 - beta2^t) / (1 - beta1^t) where the step is corrected."""
+    return eta * sqrt(1 - beta2**t) / (1 - beta1**t) if correction is BiasCorrection.STEP else eta

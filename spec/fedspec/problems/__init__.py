@@ -1,0 +1,1 @@
+"""Objectives with known constants and closed-form limits."""

@@ -1,0 +1,131 @@
+"""Quadratic clients: the problem on which FedNova's limit points are known in closed form.
+
+    F_i(x) = x' H_i x / 2 - e_i' x,    grad F_i(x) = H_i x - e_i,    minimiser H_i^(-1) e_i
+
+Every local solver of FedNova's App. B moves linearly on it: Delta_i = K_i (e_i - H_i x), with a matrix K_i that
+commutes with H_i. Source: FedNova, eqs. (13)-(28).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Shaped
+
+from fedspec.arith import Array, Scalar, Stack, Vector, Weights
+from fedspec.errors import ShapeError
+from fedspec.linear import eye, solve
+from fedspec.mixing.accumulation import check_steps
+from fedspec.plan import Oracle
+from fedspec.readings import Solver
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    """n clients in d dimensions.
+
+    Attributes:
+        H: [n, d, d], symmetric positive definite.
+        e: [n, d].
+
+    Raises:
+        ShapeError: H and e do not fit, or an H_i is not symmetric.
+    """
+
+    H: Shaped[Array, "n d d"]
+    e: Stack
+
+    def __post_init__(self) -> None:
+        if self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
+            raise ShapeError(f"quadratics: H {self.H.shape} and e {self.e.shape}; H is [n, d, d] and e is [n, d]")
+        for i, H_i in enumerate(self.H):
+            if not (H_i == H_i.T).all():
+                raise ShapeError(f"quadratics: H[{i}] is not symmetric; use (H + H') / 2")
+
+    @property
+    def clients(self) -> tuple[Oracle, ...]:
+        """The exact gradient of each client, the same at every local step."""
+        return tuple(lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(self.H, self.e, strict=True))
+
+    def smoothness(self) -> float:
+        """L, the largest eigenvalue of any H_i (floating point)."""
+        return float(max(np.linalg.eigvalsh(H_i.astype(float))[-1] for H_i in self.H))
+
+    def minimiser(self, p: Weights) -> Vector:
+        """x* = (sum_i p_i H_i)^(-1) sum_i p_i e_i, the minimiser of sum_i p_i F_i. FedNova, eq. (14)."""
+        return solve(_mix(p, self.H), _mix(p, self.e))
+
+
+def constant(g: Vector) -> Oracle:
+    """The gradient of F(x) = g' x, which is g everywhere: Delta = -eta_l ||a||_1 g exactly."""
+    return lambda k, x: g
+
+
+def given(gradients: Sequence[Vector]) -> Oracle:
+    """A sequence of gradients that does not depend on the model: Delta = -eta_l G a exactly."""
+    return lambda k, x: gradients[k]
+
+
+def local_matrix(
+    solver: Solver,
+    H: Shaped[Array, "d d"],
+    tau: int,
+    *,
+    eta_l: Scalar,
+    mu: Scalar = 0,
+    rho: Scalar = 0,
+    gamma: Scalar = 1,
+) -> Shaped[Array, "d d"]:
+    """K with Delta = K (e - H x) after tau local steps.
+
+        sgd, proximal    K_(k+1) = (I - eta_l (H + mu I)) K_k + eta_l I
+        decayed          K_(k+1) = (I - eta_l gamma^k H) K_k + eta_l gamma^k I
+        momentum         K_(k+1) = (1 + rho) K_k - rho K_(k-1) + eta_l (I - H K_k)
+
+    from K_0 = 0 (and K_(-1) = 0); the others in the same way. Proximal in closed form: (H + mu I)^(-1) times
+    I - (I - eta_l mu I - eta_l H)^tau. Source: FedNova, eqs. (17)-(21); momentum and decay derived alike.
+
+    Raises:
+        PlanError: tau is not a whole number >= 1.
+    """
+    check_steps(tau)
+    one = eye(H)
+    pull = mu if "proximal" in solver else mu * 0
+    # U is the buffer as a multiple of (e - H x): u = -U (e - H x).
+    K = U = one * 0
+    for k in range(tau):
+        residual = one - H @ K
+        match solver:
+            case Solver.SGD | Solver.PROXIMAL | Solver.DECAYED:
+                step = residual - pull * K
+            case Solver.DAMPENED:
+                step = U = rho * U + (1 - rho) * residual
+            case Solver.NESTEROV:
+                U = rho * U + residual
+                step = residual + rho * U
+            case Solver.MOMENTUM_PROXIMAL_INSIDE:
+                step = U = rho * U + residual - pull * K
+            case _:
+                U = rho * U + residual
+                step = U - pull * K
+        K = K + eta_l * (gamma**k if solver is Solver.DECAYED else 1) * step
+    return K
+
+
+def limit(W: Weights, K: Shaped[Array, "n d d"], problem: Quadratics) -> Vector:
+    """The point that an iteration x = x + c sum_i W_i Delta_i converges to, if it does.
+
+        x~ = (sum_i W_i K_i H_i)^(-1) sum_i W_i K_i e_i
+
+    W_i = p_i for FedAvg and FedProx (FedNova, eq. (28)); W_i = p_i / ||a_i||_1 for FedNova, whatever tau_eff.
+    """
+    KH = np.stack([K_i @ H_i for K_i, H_i in zip(K, problem.H, strict=True)])
+    Ke = np.stack([K_i @ e_i for K_i, e_i in zip(K, problem.e, strict=True)])
+    return solve(_mix(W, KH), _mix(W, Ke))
+
+
+def _mix(W: Weights, stack: Array) -> Array:
+    mixed: Array = sum(W_i * part for W_i, part in zip(W, stack, strict=True))
+    return mixed

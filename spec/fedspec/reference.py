@@ -1,0 +1,159 @@
+"""The specification as a subject: what ``spec`` means to the judge, and the shortest worked example of an adapter.
+
+It runs a case in whatever arithmetic the case's arrays are in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, is_dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.hyper import choice
+from fedspec.algorithms.synchronous import model, run_round
+from fedspec.arith import Array, Vector
+from fedspec.catalogue import CATALOGUE, Algorithm, Method, Solver, find
+from fedspec.contract import (
+    Begin,
+    Case,
+    Event,
+    Gradient,
+    Messages,
+    Offer,
+    Round,
+    Session,
+    SubjectInfo,
+)
+from fedspec.covers import named_cover
+from fedspec.errors import ContractError
+from fedspec.params import flatten, shapes
+from fedspec.plan import Message, Plan
+from fedspec.problems.quadratic import Quadratics
+from fedspec.readings import CoverName
+
+
+class SolverSession:
+    """Level client: one gradient, one local step."""
+
+    def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        assert isinstance(algorithm.run, Solver)
+        self.case = case
+        self.solver = algorithm.run
+        options = algorithm.options
+        self.keywords: dict[str, Any] = {
+            n: choice(options[n], n, case.options[n]) if n in options else case.hyper[n] for n in algorithm.parameters
+        }
+        self.cover = named_cover(self.keywords.pop("cover", CoverName.ONE), shapes(case.x0))
+        self.v0 = self.keywords.pop("v0", None)
+        self.names = set(inspect.signature(self.solver.rule).parameters)
+        self.begin(flatten(case.x0))
+
+    def begin(self, x: Vector) -> None:
+        """A round begins at x."""
+        self.anchor, self.k = x, 0
+        given = {"v0": self.v0, "cover": self.cover}
+        begin = self.solver.begin
+        wanted = inspect.signature(begin).parameters if begin else {}
+        self.state = begin(x, **{n: v for n, v in given.items() if n in wanted}) if begin else x
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case Begin(x=x):
+                self.begin(flatten(x))
+            case Gradient(g=g):
+                given = {
+                    "x": self.state,
+                    "state": self.state,
+                    "g": flatten(g),
+                    "anchor": self.anchor,
+                    "k": self.k,
+                    "cover": self.cover,
+                }
+                positional = {n: v for n, v in given.items() if n in self.names}
+                self.state = self.solver.rule(**positional, **self.keywords)
+                self.k += 1
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        return shown(self.state)
+
+
+class MethodSession:
+    """Levels server and round: one aggregate, or one whole round, a step."""
+
+    def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        assert isinstance(algorithm.run, Method)
+        self.case, self.run = case, algorithm.run
+        numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
+        missing = {n: 1 for n in algorithm.numbers_at("round") if n not in numbers} if case.level == "server" else {}
+        self.h = algorithm.run.hyper(**missing, **numbers, **case.options)
+        self.state = algorithm.run.init(self.h, flatten(case.x0))
+        self.problem = case.problem and Quadratics(case.problem.H, case.problem.e)
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case Messages(messages=messages):
+                sent = [
+                    Message(delta=flatten(m.delta), examples=m.weight, steps=m.steps, a_norm=m.a_norm) for m in messages
+                ]
+                self.state, values = self.run.server(self.h, self.state, sent)
+            case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
+                examples = tuple(self.case.problem.examples[list(participants)])
+                trace = run_round(
+                    self.h,
+                    self.state,
+                    self.problem.clients,
+                    Plan(participants, steps, examples),
+                    local=self.run.local,
+                    norm=self.run.norm,
+                    server=self.run.server,
+                )
+                self.state, values = trace.state, trace.values
+            case _:
+                raise ContractError(
+                    f"event: {type(event).__name__} at level {self.case.level}; "
+                    f"send {'Messages' if self.case.level == 'server' else 'Round'}"
+                )
+        return {**shown(self.state), **values}
+
+
+def shown(state: Any) -> dict[str, Array]:
+    """A state's vectors by name; a bare model is x."""
+    if not is_dataclass(state):
+        return {"x": model(state)}
+    values = {f.name: getattr(state, f.name) for f in fields(state)}
+    return {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n != "mu"}
+
+
+class Reference:
+    """The whole catalogue, canonical and other readings alike."""
+
+    def __init__(self) -> None:
+        try:
+            number = version("fedspec")
+        except PackageNotFoundError:
+            number = "source"
+        self.info = SubjectInfo(
+            name="fedspec",
+            version=number,
+            variant="spec",
+            offers=tuple(
+                Offer(algorithm=a.id, level=level, reading=a.readings[0].name, intermediates=a.shows)
+                for a in CATALOGUE.values()
+                for level in a.levels
+            ),
+        )
+
+    def start(self, case: Case) -> Session:
+        """Begin a session for one case."""
+        algorithm = find(case.algorithm)
+        if isinstance(algorithm.run, Solver):
+            return SolverSession(algorithm, case)
+        return MethodSession(algorithm, case)
+
+
+SUBJECT = Reference()

@@ -1,0 +1,77 @@
+"""What makes a function a rule: its equations are read off its docstring, its arguments are checked.
+
+A rule's docstring prints each equation on a line that ends in the equation's id::
+
+    m = beta1 m + (1 - beta1) Delta           fedamsgrad.m
+
+The ids are unique in the catalogue; laws, verdicts and reports carry them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from fedspec.domains import DOMAINS, require
+from fedspec.errors import ShapeError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_EQUATION = re.compile(r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)\s*$")
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One printed equation of a rule."""
+
+    id: str
+    text: str
+    rule: str
+
+
+RULES: dict[str, Callable[..., Any]] = {}
+"""Every rule by its dotted name."""
+
+
+def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
+    """The equations that a rule's docstring prints."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    lines = (function.__doc__ or "").splitlines()
+    return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
+
+
+def _vectors(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    if "Vector" in annotation and isinstance(value, np.ndarray):
+        yield name, value.shape
+    elif is_dataclass(value) and not isinstance(value, type):
+        for f in fields(value):
+            yield from _vectors(f"{name}.{f.name}", getattr(value, f.name), str(f.type))
+
+
+def rule(function: Callable[P, R]) -> Callable[P, R]:
+    """Register a rule; check the domains of its hyper-parameters and that its vectors agree in length."""
+    signature = inspect.signature(function)
+    notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, value in bound.arguments.items():
+            if name in DOMAINS and notes[name] == "Scalar":
+                require(name, value)
+            shapes.update(_vectors(name, value, notes[name]))
+        if len(set(shapes.values())) > 1 or any(len(s) != 1 for s in shapes.values()):
+            listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ShapeError(f"{function.__name__}: vectors of one length are needed, got {listing}")
+        return function(*args, **kwargs)
+
+    RULES[f"{function.__module__}.{function.__qualname__}"] = checked
+    return checked

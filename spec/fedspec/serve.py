@@ -1,0 +1,133 @@
+"""Serve a Python subject as JSON lines: ``python -m fedspec.serve module:attribute`` (or ``file.py:attribute``).
+
+The judge runs every subject this way, in a process of its own, so that one that hangs or crashes can be stopped.
+What the subject prints goes to standard error; standard output carries answers only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from fedspec.contract import Session, Subject
+from fedspec.errors import ContractError
+from fedspec.wire import PROTOCOL, decode_case, decode_event, encode
+
+
+def load(reference: str) -> Subject:
+    """Find a subject by ``module:attribute`` or ``file.py:attribute``; a class or function is called without arguments.
+
+    Raises:
+        ContractError: it cannot be imported or does not look like a subject.
+    """
+    where, _, name = reference.rpartition(":")
+    if not where or not name:
+        raise ContractError(f"subject: {reference!r} is not of the form module:attribute or file.py:attribute")
+    try:
+        if where.endswith(".py"):
+            path = Path(where).resolve()
+            if not path.is_file():
+                raise ContractError(f"subject: there is no file {where}; give the path of the adapter")
+            sys.path.insert(0, str(path.parent))
+            found = importlib.util.spec_from_file_location(path.stem, path)
+            assert found is not None and found.loader is not None
+            module = importlib.util.module_from_spec(found)
+            sys.modules[path.stem] = module
+            found.loader.exec_module(module)
+        else:
+            sys.path.insert(0, os.getcwd())
+            module = importlib.import_module(where)
+    except ContractError:
+        raise
+    except Exception as error:
+        raise ContractError(
+            f"subject: cannot import {where}: {type(error).__name__}: {error}; "
+            f"check the path and that its packages are installed for {sys.executable}"
+        ) from error
+    if not hasattr(module, name):
+        raise ContractError(f"subject: {where} has no attribute {name!r}")
+    subject = getattr(module, name)
+    if not hasattr(subject, "start") or isinstance(subject, type):
+        subject = subject()
+    if not hasattr(subject, "info") or not callable(getattr(subject, "start", None)):
+        raise ContractError(f"subject: {reference} needs an attribute `info` and a method `start(case)`")
+    return subject  # type: ignore[no-any-return]
+
+
+class _Server:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.sessions: dict[int, tuple[Session, str]] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        key = int(request.get("session", 0))
+        match request.get("cmd"):
+            case "hello":
+                return {"protocol": PROTOCOL, "info": encode(self.subject.info)}
+            case "start":
+                case = decode_case(request["case"])
+                self.sessions[key] = (self.subject.start(case), case.dtype)
+                return {}
+            case "step":
+                session, dtype = self.sessions[key]
+                return {"answer": encode(_described(session.step(decode_event(request["event"], dtype))))}
+            case "stop":
+                self.sessions.pop(key, None)
+                return {}
+        raise ContractError(f"request: unknown command {request.get('cmd')!r}")
+
+
+def _described(answer: object) -> dict[str, Any]:
+    """Add the dtype of ``x``, which JSON does not carry."""
+    if not isinstance(answer, Mapping) or "x" not in answer:
+        raise ContractError(f"step: returned {type(answer).__name__}; return a mapping with at least the key 'x'")
+    x = answer["x"]
+    arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
+    dtypes = {str(a.dtype) for a in arrays if hasattr(a, "dtype")}
+    return {**answer, "dtype": next(iter(dtypes)) if len(dtypes) == 1 else None}
+
+
+def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:
+    """Answer requests until the input ends."""
+    server = _Server(subject)
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            reply = {"ok": True, **server.answer(json.loads(line))}
+        except Exception as error:
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            reply = {"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]}
+        out.write(json.dumps(reply) + "\n")
+        out.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Load the subject named on the command line and serve it."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m fedspec.serve module:attribute | file.py:attribute\n")
+        return 2
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    # Whatever the subject or its libraries print, from Python or from C, must not mix with the answers.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        subject = load(arguments[0])
+    except Exception as error:
+        said = str(error) if isinstance(error, ContractError) else f"{type(error).__name__}: {error}"
+        out.write(json.dumps({"ok": False, "error": said, "detail": traceback.format_exc()[-4000:]}) + "\n")
+        out.flush()
+        return 2
+    serve(subject, sys.stdin, out)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

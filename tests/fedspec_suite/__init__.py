@@ -1,0 +1,1 @@
+"""The suite that judges implementations against fedspec."""

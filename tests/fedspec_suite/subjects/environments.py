@@ -1,0 +1,243 @@
+"""The bundled subjects and the virtual environments that they run in.
+
+Pins of published packages conflict with each other and with fedspec's own, so each subject has an
+environment of its own, made on first use under ``$FEDSPEC_CACHE`` (else ``$XDG_CACHE_HOME/fedspec``,
+else ``~/.cache/fedspec``)::
+
+    environments/NAME-HASH/       the environment; .complete is written last, without it it is remade
+    environments/NAME-HASH.log    what venv and pip printed
+    environments/NAME-HASH.lock   held while one process makes it
+
+HASH stands for the requirements and the Python that made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import fedspec
+from fedspec.errors import ContractError, UnknownNameError
+
+HERE = Path(__file__).resolve().parent
+STAMP = ".complete"
+_LOG_LINES = 15
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """One name that ``--impl`` takes.
+
+    Attributes:
+        name: ``optax``, ``flwr`` (all its variants) or ``flwr:classic`` (one of them).
+        folder: where its adapter lies.
+        requirements: the pins of its environment.
+        description: one line for a list.
+        variants: the adapter's attribute for each variant that the name serves; the only one is ``""``.
+    """
+
+    name: str
+    folder: Path
+    requirements: Path
+    description: str
+    variants: Mapping[str, str]
+
+    @property
+    def package(self) -> str:
+        """The name without a variant, which is also the folder's."""
+        return self.folder.name
+
+
+def bundled() -> dict[str, Bundled]:
+    """List every name, a package before its variants."""
+    out: dict[str, Bundled] = {}
+    for card in sorted(HERE.glob("*/subject.json")):
+        body = json.loads(card.read_text(encoding="utf-8"))
+        folder, variants = card.parent, dict(body["variants"])
+        names = {folder.name: variants}
+        if len(variants) > 1:
+            names |= {f"{folder.name}:{v}": {v: attribute} for v, attribute in variants.items()}
+        for name, served in names.items():
+            out[name] = Bundled(
+                name=name,
+                folder=folder,
+                requirements=folder / "requirements.txt",
+                description=body["description"],
+                variants=served,
+            )
+    return out
+
+
+def find(name: str) -> Bundled:
+    """Look a name up.
+
+    Raises:
+        UnknownNameError: there is no such bundled subject.
+    """
+    known = bundled()
+    if name not in known:
+        raise UnknownNameError(f"subject: no bundled subject {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def expand(name: str) -> tuple[str, ...]:
+    """Split a name into names of one subject each: ``flwr`` into ``flwr:classic``, ``flwr:new``."""
+    subject = find(name)
+    if len(subject.variants) == 1:
+        return (name,)
+    return tuple(f"{subject.package}:{variant}" for variant in subject.variants)
+
+
+def cache_folder() -> Path:
+    """Where environments are kept."""
+    if chosen := os.environ.get("FEDSPEC_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "fedspec"
+
+
+def environment(name: str) -> Path:
+    """The folder of the subject's environment, whether it exists or not."""
+    subject = find(name)
+    made_of = f"{subject.requirements.read_text(encoding='utf-8')}\n{sys.implementation.name}\n"
+    made_of += f"{platform.python_version()}\n{platform.machine()}"
+    digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
+    return cache_folder() / "environments" / f"{subject.package}-{digest}"
+
+
+def is_ready(name: str) -> bool:
+    """Whether the environment is there, so that :func:`prepare` has nothing to do."""
+    folder = environment(name)
+    return (folder / STAMP).is_file() and _python(folder).exists()
+
+
+def prepare(name: str, progress: Callable[[str], None]) -> Path:
+    """Make the subject's environment unless it is there, and return its Python.
+
+    Args:
+        name: a bundled name; its variants share one environment.
+        progress: told, in one line each, what takes time.
+
+    Raises:
+        UnknownNameError: there is no such bundled subject.
+        ContractError: it could not be made; the message ends with the last lines of the log.
+    """
+    subject, folder = find(name), environment(name)
+    if is_ready(name):
+        return _python(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ContractError(
+            f"{subject.package}: cannot create {folder.parent}: {error}; "
+            f"set FEDSPEC_CACHE to a folder that can be written"
+        ) from error
+    with _locked(folder.with_name(folder.name + ".lock"), subject.package, progress):
+        if not is_ready(name):  # another process may have made it while this one waited
+            _build(subject, folder, progress)
+    return _python(folder)
+
+
+def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list[str]:
+    """The command that serves one subject as JSON lines, its environment made first if need be.
+
+    Raises:
+        UnknownNameError: there is no such bundled subject, or the name stands for several.
+        ContractError: its environment could not be made.
+    """
+    subject = find(name)
+    if len(subject.variants) != 1:
+        raise UnknownNameError(f"subject: {name} has several variants; choose one of {', '.join(expand(name))}")
+    (attribute,) = subject.variants.values()
+    python = prepare(name, progress)
+    where = Path(fedspec.__file__).resolve().parent
+    return [
+        str(python),
+        "-I",
+        str(HERE / "bootstrap.py"),
+        str(where),
+        f"{subject.folder / 'adapter.py'}:{attribute}",
+    ]
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _build(subject: Bundled, folder: Path, progress: Callable[[str], None]) -> None:
+    begun = time.monotonic()
+    log_path = folder.with_name(folder.name + ".log")
+    (folder / STAMP).unlink(missing_ok=True)
+    progress(f"{subject.package}: installing its pinned packages in {folder} (once)")
+    with log_path.open("w", encoding="utf-8") as log:
+        _run(subject, [sys.executable, "-m", "venv", "--clear", str(folder)], log, log_path)
+        install = [
+            str(_python(folder)),
+            "-m",
+            "pip",
+            "install",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
+        _run(subject, [*install, "-r", str(subject.requirements)], log, log_path)
+    (folder / STAMP).write_text(subject.requirements.read_text(encoding="utf-8"), encoding="utf-8")
+    progress(f"{subject.package}: environment ready after {time.monotonic() - begun:.0f} s")
+
+
+def _run(subject: Bundled, argv: list[str], log: TextIO, log_path: Path) -> None:
+    try:
+        status = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
+        ).returncode
+        reason = f"exited with {status}"
+    except OSError as error:
+        status, reason = -1, str(error)
+    if status:
+        lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = "\n".join(f"  {line}" for line in lines[-_LOG_LINES:])
+        raise ContractError(
+            f"{subject.package}: cannot make its environment: {' '.join(argv[1:4])} {reason}; "
+            f"see {log_path}, which ends\n{said}"
+        )
+
+
+@contextmanager
+def _locked(path: Path, package: str, progress: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock file; the system lets go of it when the process ends, however it ends."""
+    with path.open("a+b") as file:
+        if not _try_lock(file.fileno()):
+            progress(f"{package}: waiting for another process that makes its environment")
+            while not _try_lock(file.fileno()):
+                time.sleep(0.2)
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -1,0 +1,196 @@
+"""Flower 1.41.0 as federated servers, through both interfaces, without its network or runtime.
+
+CLASSIC   ``flwr.server.strategy.X(...).aggregate_fit(server_round, [(None, FitRes)], [])``
+NEW       ``flwr.serverapp.strategy.X(...)``: ``configure_train`` with a stand-in grid that lists one
+          node for each message (this hands the strategy its current arrays), then
+          ``aggregate_train`` with the nodes' replies
+
+fedavg       ``FedAvg()``; eta is 1
+fedavgm      ``FedAvgM(server_learning_rate=eta, server_momentum=beta)``; heavy ball only
+fedadagrad   ``FedAdagrad(eta=, tau=)``; beta1 is 0 and v_0 is 0
+fedadam      ``FedAdam(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
+fedyogi      ``FedYogi(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
+
+The last three say "Implementation based on https://arxiv.org/abs/2003.00295v5", hence the reading;
+m_0 is 0. ``FedProx`` only passes mu on to the clients; its server is ``FedAvg``.
+
+Flower's clients send models, not changes: the adapter sends x + delta, with x as the strategy
+returned it last, so the rounding of that sum is the adapter's, in the wider of both dtypes. Weights
+are the numbers of examples. Rounds count from 1, as in Flower's own loops. Shown after a round: m
+(m_t), v (v_t); for fedavgm, v is minus the strategy's momentum_vector, which accumulates "the
+opposite of updates" and exists only where beta > 0.
+"""
+# mypy: disable-error-code="import-not-found"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from flwr.app import Array as FlowerArray
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.common import (
+    Code,
+    FitRes,
+    Status,
+    ndarrays_to_parameters,
+    parameters_to_ndarrays,
+)
+from flwr.server import strategy as classic
+from flwr.serverapp import strategy as new
+from flwr.supercore.task_identity import TaskIdentity
+
+from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+EXAMPLES = {"weights": "examples"}
+
+OFFERS = (
+    Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
+    Offer(
+        "fedavgm",
+        "server",
+        "hsu-2019",
+        options={**EXAMPLES, "momentum": "heavy-ball"},
+        intermediates=("v",),
+        notes="v is shown where beta > 0",
+    ),
+    Offer(
+        "fedadagrad",
+        "server",
+        "reddi-2021",
+        options=EXAMPLES,
+        fixed={"beta1": 0.0, "v0": 0.0},
+        intermediates=("m", "v"),
+    ),
+    *(
+        Offer(
+            algorithm,
+            "server",
+            "reddi-2021",
+            options=EXAMPLES,
+            fixed={"v0": 0.0},
+            intermediates=("m", "v"),
+        )
+        for algorithm in ("fedadam", "fedyogi")
+    ),
+)
+
+
+def make(module: Any, case: Case, **common: Any) -> Any:
+    """Make the strategy of the case from one of the two modules."""
+    h = case.hyper
+    match case.algorithm:
+        case "fedavg":
+            return module.FedAvg(**common)
+        case "fedavgm":
+            return module.FedAvgM(server_learning_rate=h["eta"], server_momentum=h["beta"], **common)
+        case "fedadagrad":
+            return module.FedAdagrad(eta=h["eta"], tau=h["tau"], **common)
+        case "fedadam" | "fedyogi":
+            cls = module.FedAdam if case.algorithm == "fedadam" else module.FedYogi
+            return cls(eta=h["eta"], beta_1=h["beta1"], beta_2=h["beta2"], tau=h["tau"], **common)
+    raise ContractError(f"case: {case.algorithm} is not offered")
+
+
+class FlowerSession:
+    """A strategy, the current model and the number of the round."""
+
+    def __init__(self, case: Case) -> None:
+        self.x = dict(case.x0)
+        self.round = 0
+        self.strategy = self.make(case)
+
+    def make(self, case: Case) -> Any:
+        """Make the strategy."""
+        raise NotImplementedError
+
+    def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
+        """Run one round of the strategy and return its model."""
+        raise NotImplementedError
+
+    def step(self, event: Event) -> Answer:
+        """Aggregate one round's messages."""
+        if not isinstance(event, Messages):
+            raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
+        self.round += 1
+        models = [{b: self.x[b] + m.delta[b] for b in self.x} for m in event.messages]
+        self.x = self.aggregate(models, [int(m.weight) for m in event.messages])
+        answer: dict[str, Any] = {"x": self.x}
+        for ours, theirs, sign in (("m", "m_t", 1), ("v", "v_t", 1), ("v", "momentum_vector", -1)):
+            held = getattr(self.strategy, theirs, None)
+            if held is not None:
+                arrays = held.values() if isinstance(held, Mapping) else held
+                names = held if isinstance(held, Mapping) else self.x
+                answer[ours] = {b: sign * np.array(a) for b, a in zip(names, arrays, strict=True)}
+        return answer
+
+
+class ClassicSession(FlowerSession):
+    """``flwr.server.strategy``: lists of arrays, ``aggregate_fit``."""
+
+    def make(self, case: Case) -> Any:
+        """Make the strategy, which takes the initial model."""
+        return make(classic, case, initial_parameters=ndarrays_to_parameters(list(self.x.values())))
+
+    def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
+        """Call ``aggregate_fit`` with one result a client."""
+        results = [
+            (None, FitRes(Status(Code.OK, ""), ndarrays_to_parameters(list(model.values())), n, {}))
+            for model, n in zip(models, examples, strict=True)
+        ]
+        parameters, _ = self.strategy.aggregate_fit(self.round, results, [])
+        return dict(zip(self.x, parameters_to_ndarrays(parameters), strict=True))
+
+
+class StandInGrid:
+    """The part of ``flwr.serverapp.Grid`` that ``configure_train`` asks."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+
+    def get_node_ids(self) -> list[int]:
+        """List the nodes, one for each message of the round."""
+        return list(range(1, self.nodes + 1))
+
+
+class NewSession(FlowerSession):
+    """``flwr.serverapp.strategy``: records by name, ``configure_train`` and ``aggregate_train``."""
+
+    def make(self, case: Case) -> Any:
+        """Make the strategy; minimum numbers of nodes are set to one so that it does not wait for a second."""
+        return make(new, case, min_train_nodes=1, min_evaluate_nodes=1, min_available_nodes=1)
+
+    def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
+        """Ask every node, answer for it, and call ``aggregate_train`` with the replies in the event's order."""
+        asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(len(models)))
+        replies = []
+        for message in sorted(asked, key=lambda m: int(m.metadata.dst_node_id)):
+            i = message.metadata.dst_node_id - 1
+            metrics = MetricRecord({"num-examples": examples[i]})
+            content = RecordDict({"arrays": record(models[i]), "metrics": metrics})
+            replies.append(Message(content, reply_to=message))
+        arrays, _ = self.strategy.aggregate_train(self.round, replies)
+        return {name: array.numpy() for name, array in arrays.items()}
+
+
+def record(x: Mapping[str, Any]) -> Any:
+    """Put a model into Flower's record."""
+    return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in x.items()})
+
+
+class Flower:
+    """One interface of the package, as a subject."""
+
+    def __init__(self, variant: str, session: Callable[[Case], FlowerSession]) -> None:
+        self.info = SubjectInfo("flwr", version("flwr"), OFFERS, variant=variant)
+        self.start = session
+
+
+# A message outside a running app needs these numbers; no arithmetic depends on them.
+TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 0
+
+CLASSIC = Flower("classic", ClassicSession)
+NEW = Flower("new", NewSession)

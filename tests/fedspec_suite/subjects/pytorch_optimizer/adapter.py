@@ -1,0 +1,132 @@
+"""pytorch_optimizer 4.1.0 as client solvers: set ``.grad``, call ``.step()``.
+
+sgd                 ``SGDW(params, lr=eta_l)``
+momentum            ``SGDW(params, lr=eta_l, momentum=rho)``
+nesterov            ``SGDW(params, lr=eta_l, momentum=rho, nesterov=True)``
+dampened            ``SGDW(params, lr=eta_l, momentum=rho, dampening=rho)``
+sm3-ii, fedada2     ``SM3(params, lr=eta_l, eps=eps)``; eps: "Term added to the denominator"
+sm3-ii, anil-2019   ``SM3(params, lr=eta_l)``; the default eps, 1e-30, stands for 0/0 = 0
+yogi                ``Yogi(params, lr=eta_l, betas=, initial_accumulator=v0, eps=eps)``;
+                    initial_accumulator: "Initial values for first and second moments"
+
+SM3's momentum and beta are 0, their defaults: with beta > 0 it is another algorithm. It keeps one
+accumulator for each index of each axis (cover "axes") and not the per-coordinate one, so neither is
+shown. Yogi's docstring names no paper and no bias correction; it shares Adam's arguments, so the
+reading with both corrections is claimed. AMSGrad's maximum exists only as the flag ``ams_bound`` of
+other optimizers, which is not offered.
+
+No weight decay. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
+state have the dtype of the case; hyper-parameters stay Python floats; ``foreach`` is at its
+default. Each block is one parameter, all in one group. A fresh optimizer on fresh parameters is
+made at the start and at every ``Begin``. Shown as it stands in ``optimizer.state`` after the step:
+u (momentum_buffer; absent where rho = 0), m (exp_avg), v (exp_avg_sq).
+"""
+# mypy: disable-error-code="import-not-found"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import pytorch_optimizer as po
+import torch
+
+from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+
+@dataclass(frozen=True)
+class Driven:
+    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
+
+    offer: Offer
+    make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
+    shows: Mapping[str, str] = field(default_factory=dict)
+
+
+def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]) -> Driven:
+    """Describe SGDW with some arguments."""
+    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
+    return Driven(
+        Offer(algorithm, "client", reading, intermediates=tuple(shows)),
+        lambda p, h: po.SGDW(p, lr=h["eta_l"], **arguments(h)),
+        shows,
+    )
+
+
+AXES = {"cover": "axes"}
+
+DRIVEN = (
+    sgd("sgd", "fednova", lambda h: {}),
+    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
+    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}),
+    sgd("dampened", "textbook", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    Driven(
+        Offer("sm3-ii", "client", "fedada2", options=AXES),
+        lambda p, h: po.SM3(p, lr=h["eta_l"], eps=h["eps"]),
+    ),
+    Driven(
+        Offer("sm3-ii", "client", "anil-2019", options=AXES, notes="eps is 1e-30, the default"),
+        lambda p, h: po.SM3(p, lr=h["eta_l"]),
+    ),
+    Driven(
+        Offer("yogi", "client", "zaheer-2018-corrected", intermediates=("m", "v")),
+        lambda p, h: po.Yogi(
+            p,
+            lr=h["eta_l"],
+            betas=(h["beta1"], h["beta2"]),
+            initial_accumulator=h["v0"],
+            eps=h["eps"],
+        ),
+        {"m": "exp_avg", "v": "exp_avg_sq"},
+    ),
+)
+
+
+class TorchSession:
+    """One model and its optimizer."""
+
+    def __init__(self, case: Case, driven: Driven) -> None:
+        self.case, self.driven = case, driven
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """Put a fresh optimizer on fresh parameters."""
+        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
+        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
+
+    def step(self, event: Event) -> Answer:
+        """Take a gradient, or begin a round."""
+        match event:
+            case Begin(x):
+                self.begin(x)
+            case Gradient(g):
+                for name, parameter in self.params.items():
+                    parameter.grad = torch.tensor(g[name])
+                self.optimizer.step()
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
+        for ours, theirs in self.driven.shows.items():
+            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
+            if all(value is not None for value in held.values()):
+                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
+        return answer
+
+
+class PytorchOptimizer:
+    """The package, as a subject."""
+
+    info = SubjectInfo("pytorch_optimizer", version("pytorch_optimizer"), tuple(d.offer for d in DRIVEN))
+
+    def start(self, case: Case) -> TorchSession:
+        """Make the optimizer of the case at its x0."""
+        for entry in DRIVEN:
+            if (entry.offer.algorithm, entry.offer.reading) == (case.algorithm, case.reading):
+                return TorchSession(case, entry)
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
+
+
+SUBJECT = PytorchOptimizer()
