@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import reduce
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,6 +45,9 @@ Stack: TypeAlias = Shaped[Array, "n d"]
 Weights: TypeAlias = Shaped[Array, "n"]
 """One number for each of n clients."""
 
+Sets: TypeAlias = Shaped[Array, "q"]
+"""One number for each of the q sets of a cover."""
+
 N = TypeVar("N")
 
 DIGITS = 50
@@ -66,8 +70,8 @@ def _symbolic(*xs: object) -> str | None:
 
 
 def _sqrt(x: Any) -> Any:
-    if isinstance(x, int | Fraction):
-        root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator)) if x >= 0 else None
+    if isinstance(x, Rational):
+        root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator)) if x.numerator >= 0 else None
         if root is None or root * root != x:
             raise InexactError(
                 f"sqrt: {x} has no rational root; choose inputs whose root is rational, "

@@ -50,6 +50,7 @@ class Offer:
         reading: the published definition it claims to follow (``fedspec show ALGORITHM``).
         options: declared choices where the reading leaves one, such as ``{"weights": "uniform"}``.
         fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
+        nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it.
         intermediates: names it can show beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
         blocks: ``"any"``, or ``"one"`` when its model is a single array.
@@ -61,8 +62,9 @@ class Offer:
     reading: str
     options: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
+    nonzero: tuple[str, ...] = ()
     intermediates: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ("float32", "float64")
+    dtypes: tuple[str, ...] = ("float64", "float32")
     blocks: Literal["any", "one"] = "any"
     notes: str = ""
 

@@ -56,6 +56,15 @@ class MomentumForm(StrEnum):
     NESTEROV = "nesterov"
 
 
+class BufferStart(StrEnum):
+    """What a dampened momentum buffer holds after the first step."""
+
+    ZERO = "zero"
+    """(1 - rho) g: it starts at zero."""
+    FIRST_GRADIENT = "first-gradient"
+    """g."""
+
+
 class Solver(StrEnum):
     """A local solver that is linear in its gradients, so that FedNova has an accumulation vector for it."""
 

@@ -6,6 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -18,9 +19,11 @@ from fedspec.arith import Array, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, Solver, find
 from fedspec.contract import (
     Begin,
+    Blocks,
     Case,
     Event,
     Gradient,
+    Level,
     Messages,
     Offer,
     Round,
@@ -44,7 +47,8 @@ class SolverSession:
         self.solver = algorithm.run
         options = algorithm.options
         self.keywords: dict[str, Any] = {
-            n: choice(options[n], n, case.options[n]) if n in options else case.hyper[n] for n in algorithm.parameters
+            **{n: choice(kind, n, case.options[n]) for n, kind in options.items()},
+            **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
         self.cover = named_cover(self.keywords.pop("cover", CoverName.ONE), shapes(case.x0))
         self.v0 = self.keywords.pop("v0", None)
@@ -63,12 +67,12 @@ class SolverSession:
         """Take the event."""
         match event:
             case Begin(x=x):
-                self.begin(flatten(x))
+                self.begin(flatten(ordered(x, self.case)))
             case Gradient(g=g):
                 given = {
                     "x": self.state,
                     "state": self.state,
-                    "g": flatten(g),
+                    "g": flatten(ordered(g, self.case)),
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
@@ -88,7 +92,8 @@ class MethodSession:
         assert isinstance(algorithm.run, Method)
         self.case, self.run = case, algorithm.run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
-        missing = {n: 1 for n in algorithm.numbers_at("round") if n not in numbers} if case.level == "server" else {}
+        # A server does not see the client's own hyper-parameters; any value will do.
+        missing = {n: v for n, v in {"eta_l": 1, "mu": 0}.items() if n in algorithm.numbers and n not in numbers}
         self.h = algorithm.run.hyper(**missing, **numbers, **case.options)
         self.state = algorithm.run.init(self.h, flatten(case.x0))
         self.problem = case.problem and Quadratics(case.problem.H, case.problem.e)
@@ -98,7 +103,10 @@ class MethodSession:
         match event:
             case Messages(messages=messages):
                 sent = [
-                    Message(delta=flatten(m.delta), examples=m.weight, steps=m.steps, a_norm=m.a_norm) for m in messages
+                    Message(
+                        delta=flatten(ordered(m.delta, self.case)), examples=m.weight, steps=m.steps, a_norm=m.a_norm
+                    )
+                    for m in messages
                 ]
                 self.state, values = self.run.server(self.h, self.state, sent)
             case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
@@ -121,12 +129,40 @@ class MethodSession:
         return {**shown(self.state), **values}
 
 
+def ordered(blocks: Blocks, case: Case) -> Blocks:
+    """The blocks in the order of the case's x0, whatever order they came in.
+
+    Raises:
+        ContractError: their names differ from those of x0.
+    """
+    if set(blocks) != set(case.x0):
+        raise ContractError(f"blocks: got {list(blocks)}, expected {list(case.x0)}")
+    return {name: blocks[name] for name in case.x0}
+
+
 def shown(state: Any) -> dict[str, Array]:
     """A state's vectors by name; a bare model is x."""
     if not is_dataclass(state):
         return {"x": model(state)}
     values = {f.name: getattr(state, f.name) for f in fields(state)}
     return {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n != "mu"}
+
+
+def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
+    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    canonical = a.readings[0]
+    for reading in a.readings:
+        yield Offer(a.id, level, reading.name, intermediates=a.shows)
+    for name, kind in a.options.items():
+        if any(name in r.fixes for r in a.readings):
+            continue
+        if name == "solver" and level == "server":
+            # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.
+            yield Offer(a.id, level, canonical.name, {name: "sgd"}, intermediates=a.shows)
+            continue
+        for value in kind:
+            if str(value) != a.defaults()[name]:
+                yield Offer(a.id, level, canonical.name, {name: str(value)}, intermediates=a.shows)
 
 
 class Reference:
@@ -141,11 +177,7 @@ class Reference:
             name="fedspec",
             version=number,
             variant="spec",
-            offers=tuple(
-                Offer(algorithm=a.id, level=level, reading=a.readings[0].name, intermediates=a.shows)
-                for a in CATALOGUE.values()
-                for level in a.levels
-            ),
+            offers=tuple(offer for a in CATALOGUE.values() for level in a.levels for offer in offers(a, level)),
         )
 
     def start(self, case: Case) -> Session:

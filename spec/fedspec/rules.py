@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from fedspec.covers import Cover
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ShapeError
 
@@ -47,30 +48,38 @@ def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
     return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
 
 
-def _vectors(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    if "Vector" in annotation and isinstance(value, np.ndarray):
-        yield name, value.shape
+_AXES = {"Vector": ("d",), "Stack": ("n", "d"), "Weights": ("n",), "Sets": ("q",)}
+
+
+def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
+    """The arrays in an argument, with the axis names that its annotation gives them."""
+    if annotation in _AXES and isinstance(value, np.ndarray):
+        yield name, value.shape, _AXES[annotation]
+    elif isinstance(value, Cover):
+        yield name, (len(value.sets), value.d), ("q", "d")
     elif is_dataclass(value) and not isinstance(value, type):
         for f in fields(value):
-            yield from _vectors(f"{name}.{f.name}", getattr(value, f.name), str(f.type))
+            yield from _axes(f"{name}.{f.name}", getattr(value, f.name), str(f.type))
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:
-    """Register a rule; check the domains of its hyper-parameters and that its vectors agree in length."""
+    """Register a rule; check the domains of its hyper-parameters and that its arrays agree in shape."""
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
-        shapes: dict[str, tuple[int, ...]] = {}
+        sizes: dict[str, int] = {}
+        arrays: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = []
         for name, value in bound.arguments.items():
             if name in DOMAINS and notes[name] == "Scalar":
                 require(name, value)
-            shapes.update(_vectors(name, value, notes[name]))
-        if len(set(shapes.values())) > 1 or any(len(s) != 1 for s in shapes.values()):
-            listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ShapeError(f"{function.__name__}: vectors of one length are needed, got {listing}")
+            arrays += _axes(name, value, notes[name])
+        for _, shape, axes in arrays:
+            if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
+                listing = ", ".join(f"{name} {shape} for [{' '.join(axes)}]" for name, shape, axes in arrays)
+                raise ShapeError(f"{function.__name__}: shapes do not fit together: {listing}")
         return function(*args, **kwargs)
 
     RULES[f"{function.__module__}.{function.__qualname__}"] = checked

@@ -77,7 +77,12 @@ class _Server:
                 return {}
             case "step":
                 session, dtype = self.sessions[key]
-                return {"answer": encode(_described(session.step(decode_event(request["event"], dtype))))}
+                event = decode_event(request["event"], dtype)
+                before = encode(event)
+                answer = _described(session.step(event))
+                if encode(event) != before:
+                    answer["touched"] = "the subject changed the arrays of its event in place"
+                return {"answer": encode(answer)}
             case "stop":
                 self.sessions.pop(key, None)
                 return {}

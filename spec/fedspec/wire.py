@@ -153,8 +153,9 @@ def decode_info(value: Mapping[str, Any]) -> SubjectInfo:
             Offer(
                 **{
                     **offer,
+                    "nonzero": tuple(offer.get("nonzero", ())),
                     "intermediates": tuple(offer.get("intermediates", ())),
-                    "dtypes": tuple(offer.get("dtypes", ("float32", "float64"))),
+                    "dtypes": tuple(offer.get("dtypes", ("float64", "float32"))),
                 }
             )
             for offer in value["offers"]

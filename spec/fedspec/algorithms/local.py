@@ -81,7 +81,7 @@ def local_solve(
             case Solver.NESTEROV:
                 state = nesterov(state, g, eta_l=eta_l, rho=rho)
             case Solver.DAMPENED:
-                state = dampened(state, g, eta_l=eta_l, rho=rho)
+                state = dampened(state, g, k=k, eta_l=eta_l, rho=rho)
             case Solver.MOMENTUM_PROXIMAL_OUTSIDE:
                 state = momentum_proximal_outside(state, g, anchor, eta_l=eta_l, rho=rho, mu=mu)
             case Solver.MOMENTUM_PROXIMAL_INSIDE:

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from fedspec.algorithms.hyper import Hyper, choice
@@ -94,12 +95,12 @@ class Algorithm:
     shows: tuple[str, ...]
     run: Method | Solver
 
-    @property
+    @cached_property
     def equations(self) -> tuple[Equation, ...]:
         """The equations of its rules, in order."""
         return tuple(e for r in self.rules for e in equations(r))
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, type]:
         """Every hyper-parameter and option with its type, in the order of its record or rule."""
         if isinstance(self.run, Method):

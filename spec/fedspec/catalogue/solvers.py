@@ -71,14 +71,17 @@ SOLVERS = (
         "external: textbook",
         ("client",),
         (client_momentum.dampened,),
-        (Reading("textbook", "u = rho u + (1 - rho) g from u = 0", {}),),
+        (
+            Reading("textbook", "u = rho u + (1 - rho) g from u = 0", {"start": "zero"}),
+            Reading("first-gradient", "the same, but u = g at the first step", {"start": "first-gradient"}),
+        ),
         ("u",),
         Solver(client_momentum.dampened, client_momentum.begin),
     ),
     Algorithm(
         "momentum-proximal-outside",
         "momentum with the proximal pull added to the step",
-        "FedNova, App. B (a reading)",
+        "external: FedNova treats the two apart (Apps. B.1, B.2)",
         ("client",),
         (client_momentum.momentum_proximal_outside,),
         (Reading("outside", "the pull mu (x - anchor) does not enter the buffer", {}),),
@@ -88,7 +91,7 @@ SOLVERS = (
     Algorithm(
         "momentum-proximal-inside",
         "momentum with the proximal pull inside the buffer",
-        "FedNova, App. B (a reading)",
+        "external: FedNova treats the two apart (Apps. B.1, B.2)",
         ("client",),
         (client_momentum.momentum_proximal_inside,),
         (Reading("inside", "the pull mu (x - anchor) is part of the gradient", {}),),

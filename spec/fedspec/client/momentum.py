@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Vector, zeros
+from fedspec.readings import BufferStart
 from fedspec.rules import rule
 
 
@@ -51,15 +52,18 @@ def nesterov(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momen
 
 
 @rule
-def dampened(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momentum:
-    """One local step of momentum whose buffer is an average of gradients.
+def dampened(
+    state: Momentum, g: Vector, *, k: int, eta_l: Scalar, rho: Scalar, start: BufferStart = BufferStart.ZERO
+) -> Momentum:
+    """Local step k = 0, 1, ... of momentum whose buffer is an average of gradients.
 
         u = rho u + (1 - rho) g                    dampened.u
         x = x - eta_l u                            dampened.step
 
-    Accumulation vector a_k = 1 - rho^(tau-k). External: textbook exponential averaging.
+    Accumulation vector a_k = 1 - rho^(tau-k). The other reading starts the buffer at the first gradient, u = g.
+    External: textbook exponential averaging; torch.optim documents the other.
     """
-    u = rho * state.u + (1 - rho) * g
+    u = g if start is BufferStart.FIRST_GRADIENT and k == 0 else rho * state.u + (1 - rho) * g
     x = state.x - eta_l * u
     return Momentum(x=x, u=u)
 
@@ -70,11 +74,11 @@ def momentum_proximal_outside(
 ) -> Momentum:
     """One local step of momentum with the proximal pull added to the step, not to the buffer.
 
-        u = rho u + g                              momentum-proximal.u_outside
-        x = x - eta_l (u + mu (x - anchor))        momentum-proximal.step_outside
+        u = rho u + g                              momentum-proximal-outside.u
+        x = x - eta_l (u + mu (x - anchor))        momentum-proximal-outside.step
 
-    Accumulation vector a_k = ((1-alpha)^n - rho^n) / (1-alpha-rho), n = tau-k. FedNova combines the two (App. B)
-    without printing where the pull goes; this is one reading.
+    Accumulation vector a_k = ((1-alpha)^n - rho^n) / (1-alpha-rho), n = tau-k. External: FedNova treats
+    momentum and the proximal term apart (Apps. B.1 and B.2); this is one way of having both.
     """
     u = rho * state.u + g
     x = state.x - eta_l * (u + mu * (state.x - anchor))
@@ -87,11 +91,11 @@ def momentum_proximal_inside(
 ) -> Momentum:
     """One local step of momentum with the proximal pull treated as part of the gradient.
 
-        u = rho u + g + mu (x - anchor)            momentum-proximal.u_inside
-        x = x - eta_l u                            momentum-proximal.step_inside
+        u = rho u + g + mu (x - anchor)            momentum-proximal-inside.u
+        x = x - eta_l u                            momentum-proximal-inside.step
 
     Accumulation vector: a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1), y_0 = 0, y_1 = 1; it can have
-    negative entries when alpha > (1 - sqrt(rho))^2. The other reading of FedNova, App. B.
+    negative entries when alpha > (1 - sqrt(rho))^2. External: the other way.
     """
     u = rho * state.u + g + mu * (state.x - anchor)
     x = state.x - eta_l * u

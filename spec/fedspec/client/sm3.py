@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedspec.arith import Array, Scalar, Vector, array, greatest, least, sqrt, zeros
+from fedspec.arith import Scalar, Sets, Vector, array, greatest, least, sqrt, zeros
 from fedspec.covers import Cover
 from fedspec.readings import Sm3Zero
 from fedspec.rules import rule
@@ -17,7 +17,7 @@ class Sm3:
     """A local model, the accumulators mu (one for each set) and the coordinate bounds nu that the step used."""
 
     x: Vector
-    mu: Array
+    mu: Sets
     nu: Vector
 
 
@@ -27,7 +27,7 @@ def begin(x: Vector, cover: Cover) -> Sm3:
 
 
 @rule
-def accumulate_i(mu: Array, g_squared: Vector, cover: Cover) -> tuple[Array, Vector]:
+def accumulate_i(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vector]:
     """The accumulators of SM3-I: each set adds its largest squared gradient.
 
         mu(r) = mu(r) + max over j in S_r of g(j)^2          sm3-i.mu
@@ -41,7 +41,7 @@ def accumulate_i(mu: Array, g_squared: Vector, cover: Cover) -> tuple[Array, Vec
 
 
 @rule
-def accumulate_ii(mu: Array, g_squared: Vector, cover: Cover) -> tuple[Array, Vector]:
+def accumulate_ii(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
 
         nu(j) = min over r with j in S_r of mu(r) + g(j)^2   sm3-ii.nu
@@ -69,7 +69,7 @@ def sm3_i(
     cover: Cover,
     *,
     eta_l: Scalar,
-    eps: Scalar,
+    eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
 ) -> Sm3:
     """One local step of SM3-I.
@@ -90,7 +90,7 @@ def sm3_ii(
     cover: Cover,
     *,
     eta_l: Scalar,
-    eps: Scalar,
+    eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
 ) -> Sm3:
     """One local step of SM3-II.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Rational
+
+import numpy as np
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
 from fedspec.domains import is_number
@@ -32,26 +35,23 @@ def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weig
 
 
 def check_shares(p: Weights) -> None:
-    """Refuse weights that are negative or do not sum to one.
+    """Refuse weights that are negative or do not sum to one: exactly in rationals, up to rounding elsewhere.
 
     Raises:
         WeightError: so it is.
     """
+    for i, share in enumerate(p):
+        if is_number(share) and not share >= 0:
+            raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
     total = sum(p)
     if not is_number(total):
         return
-    slack = 0 if p.dtype == object else 4 * len(p) * float(_epsilon(p))
-    if not (abs(total - 1) <= slack or (p.dtype == object and abs(float(total) - 1) < 1e-12)):
-        raise WeightError(f"p: {list(p)} sums to {total}, not to 1; divide by the sum (fedspec.mixing.shares)")
-    for i, share in enumerate(p):
-        if not share >= 0:
-            raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
-
-
-def _epsilon(p: Weights) -> float:
-    import numpy as np
-
-    return float(np.finfo(p.dtype).eps)
+    if all(isinstance(share, Rational) for share in p):
+        slack = 0.0
+    else:
+        slack = 4 * len(p) * float(np.finfo(float if p.dtype == object else p.dtype).eps)
+    if not abs(total - 1) <= slack:
+        raise WeightError(f"p: {list(p)} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)")
 
 
 @rule

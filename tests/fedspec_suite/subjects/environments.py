@@ -180,16 +180,9 @@ def _build(subject: Bundled, folder: Path, progress: Callable[[str], None]) -> N
     (folder / STAMP).unlink(missing_ok=True)
     progress(f"{subject.package}: installing its pinned packages in {folder} (once)")
     with log_path.open("w", encoding="utf-8") as log:
-        _run(subject, [sys.executable, "-m", "venv", "--clear", str(folder)], log, log_path)
-        install = [
-            str(_python(folder)),
-            "-m",
-            "pip",
-            "install",
-            "--no-input",
-            "--disable-pip-version-check",
-        ]
-        _run(subject, [*install, "-r", str(subject.requirements)], log, log_path)
+        _run(subject, [sys.executable, "-I", "-m", "venv", "--clear", str(folder)], log, log_path)
+        pip = [str(_python(folder)), "-I", "-m", "pip", "--no-input", "--disable-pip-version-check"]
+        _run(subject, [*pip, "install", "-r", str(subject.requirements)], log, log_path)
     (folder / STAMP).write_text(subject.requirements.read_text(encoding="utf-8"), encoding="utf-8")
     progress(f"{subject.package}: environment ready after {time.monotonic() - begun:.0f} s")
 
@@ -206,8 +199,8 @@ def _run(subject: Bundled, argv: list[str], log: TextIO, log_path: Path) -> None
         lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
         said = "\n".join(f"  {line}" for line in lines[-_LOG_LINES:])
         raise ContractError(
-            f"{subject.package}: cannot make its environment: {' '.join(argv[1:4])} {reason}; "
-            f"see {log_path}, which ends\n{said}"
+            f"{subject.package}: cannot make its environment: python -m {argv[3]} {reason}; it needs a package "
+            f"index (pip's own settings are honoured); see {log_path}, which ends\n{said}"
         )
 
 

@@ -20,6 +20,7 @@ and v. An aggregator that fails inside logs it and returns no model: that become
 
 from __future__ import annotations
 
+import logging
 import queue
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -45,6 +46,8 @@ OFFERS = (
             "reddi-2021",
             options={**EXAMPLES, "v0": "tau-squared"},
             intermediates=("m", "v"),
+            dtypes=("float64",),
+            notes="float32 models come back as float64",
         )
         for algorithm in SERVEROPT
     ),
@@ -129,5 +132,7 @@ class Fedn:
             raise ContractError(f"case: {case.algorithm} is not offered")
         return FednSession(case)
 
+
+logging.getLogger("fedn").setLevel(logging.WARNING)
 
 SUBJECT = Fedn()

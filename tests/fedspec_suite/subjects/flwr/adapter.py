@@ -9,21 +9,24 @@ fedavg       ``FedAvg()``; eta is 1
 fedavgm      ``FedAvgM(server_learning_rate=eta, server_momentum=beta)``; heavy ball only
 fedadagrad   ``FedAdagrad(eta=, tau=)``; beta1 is 0 and v_0 is 0
 fedadam      ``FedAdam(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
+fedprox      ``FedProx(proximal_mu=mu)``; eta is 1; mu only goes to the clients
 fedyogi      ``FedYogi(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
 
-The last three say "Implementation based on https://arxiv.org/abs/2003.00295v5", hence the reading;
-m_0 is 0. ``FedProx`` only passes mu on to the clients; its server is ``FedAvg``.
+FedAdagrad, FedAdam and FedYogi say "Implementation based on https://arxiv.org/abs/2003.00295v5",
+hence reddi-2021. Inside FedAdam a comment names the corrected rate of Kingma and Ba, before their
+section 2.1, hence kingma-ba-step as a second claim for the same code. m_0 is 0.
 
 Flower's clients send models, not changes: the adapter sends x + delta, with x as the strategy
 returned it last, so the rounding of that sum is the adapter's, in the wider of both dtypes. Weights
-are the numbers of examples. Rounds count from 1, as in Flower's own loops. Shown after a round: m
-(m_t), v (v_t); for fedavgm, v is minus the strategy's momentum_vector, which accumulates "the
-opposite of updates" and exists only where beta > 0.
+are the numbers of examples. As in Flower's own loops, rounds count from 1 and a round that returns
+no model leaves it as it was. Shown after a round: m (m_t), v (v_t); for fedavgm, v is minus the
+strategy's momentum_vector, which accumulates "the opposite of updates" and exists only where
+beta > 0.
 """
-# mypy: disable-error-code="import-not-found"
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
@@ -46,9 +49,11 @@ from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
 
 EXAMPLES = {"weights": "examples"}
+WIDENS: dict[str, Any] = {"dtypes": ("float64",), "notes": "float32 models come back as float64"}
 
 OFFERS = (
     Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
+    Offer("fedprox", "server", "fednova", options=EXAMPLES, fixed={"eta": 1.0}),
     Offer(
         "fedavgm",
         "server",
@@ -69,12 +74,17 @@ OFFERS = (
         Offer(
             algorithm,
             "server",
-            "reddi-2021",
+            reading,
             options=EXAMPLES,
             fixed={"v0": 0.0},
             intermediates=("m", "v"),
+            **more,
         )
-        for algorithm in ("fedadam", "fedyogi")
+        for algorithm, reading, more in (
+            ("fedadam", "reddi-2021", WIDENS),
+            ("fedadam", "kingma-ba-step", WIDENS),
+            ("fedyogi", "reddi-2021", {}),
+        )
     ),
 )
 
@@ -85,6 +95,8 @@ def make(module: Any, case: Case, **common: Any) -> Any:
     match case.algorithm:
         case "fedavg":
             return module.FedAvg(**common)
+        case "fedprox":
+            return module.FedProx(proximal_mu=h.get("mu", 0.0), **common)
         case "fedavgm":
             return module.FedAvgM(server_learning_rate=h["eta"], server_momentum=h["beta"], **common)
         case "fedadagrad":
@@ -142,6 +154,8 @@ class ClassicSession(FlowerSession):
             for model, n in zip(models, examples, strict=True)
         ]
         parameters, _ = self.strategy.aggregate_fit(self.round, results, [])
+        if parameters is None:
+            return self.x
         return dict(zip(self.x, parameters_to_ndarrays(parameters), strict=True))
 
 
@@ -160,8 +174,8 @@ class NewSession(FlowerSession):
     """``flwr.serverapp.strategy``: records by name, ``configure_train`` and ``aggregate_train``."""
 
     def make(self, case: Case) -> Any:
-        """Make the strategy; minimum numbers of nodes are set to one so that it does not wait for a second."""
-        return make(new, case, min_train_nodes=1, min_evaluate_nodes=1, min_available_nodes=1)
+        """Make the strategy, which is to wait for nobody."""
+        return make(new, case, min_train_nodes=0, min_evaluate_nodes=0, min_available_nodes=0)
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:
         """Ask every node, answer for it, and call ``aggregate_train`` with the replies in the event's order."""
@@ -173,7 +187,7 @@ class NewSession(FlowerSession):
             content = RecordDict({"arrays": record(models[i]), "metrics": metrics})
             replies.append(Message(content, reply_to=message))
         arrays, _ = self.strategy.aggregate_train(self.round, replies)
-        return {name: array.numpy() for name, array in arrays.items()}
+        return self.x if arrays is None else {n: array.numpy() for n, array in arrays.items()}
 
 
 def record(x: Mapping[str, Any]) -> Any:
@@ -189,6 +203,7 @@ class Flower:
         self.start = session
 
 
+logging.getLogger("flwr").setLevel(logging.WARNING)
 # A message outside a running app needs these numbers; no arithmetic depends on them.
 TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 0
 

@@ -3,8 +3,8 @@
 sgd                        ``optax.sgd(eta_l)``
 momentum                   ``optax.sgd(eta_l, momentum=rho)``
 nesterov                   ``optax.sgd(eta_l, momentum=rho, nesterov=True)``
-adagrad                    ``optax.adagrad(eta_l, initial_accumulator_value=v0, eps=0)``: optax
-                           documents its eps inside the root, so the reading's eps is fixed at 0
+adagrad                    ``optax.adagrad(eta_l, initial_accumulator_value=v0, eps=eps)``, documented
+                           with eps inside the root
 adam                       ``optax.adam(eta_l, b1, b2, eps)``
 amsgrad, correct-then-max  ``optax.amsgrad(eta_l, b1, b2, eps)``: by default it documents "bias
                            correction ... before taking the elementwise maximum"
@@ -22,7 +22,6 @@ u (trace), m (mu), v (nu, sum_of_squares), v_hat (nu_max). SM3 keeps one accumul
 of each axis (cover "axes") and not the per-coordinate one, so neither is shown; it fails on a
 block without axes.
 """
-# mypy: disable-error-code="import-not-found"
 
 from __future__ import annotations
 
@@ -71,8 +70,8 @@ DRIVEN = (
         U,
     ),
     Driven(
-        Offer("adagrad", "client", "fedada2", fixed={"eps": 0.0}, intermediates=("v",)),
-        lambda h: optax.adagrad(h["eta_l"], initial_accumulator_value=h["v0"], eps=0.0),
+        Offer("adagrad", "client", "epsilon-inside", intermediates=("v",)),
+        lambda h: optax.adagrad(h["eta_l"], initial_accumulator_value=h["v0"], eps=h["eps"]),
         {"v": "sum_of_squares"},
     ),
     Driven(Offer("adam", "client", "kingma-2015", intermediates=("m", "v")), adam_like(optax.adam), MV),

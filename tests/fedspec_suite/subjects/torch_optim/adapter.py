@@ -40,9 +40,9 @@ class Driven:
     shows: Mapping[str, str]
 
 
-def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], notes: str = "") -> Driven:
+def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], **more: Any) -> Driven:
     """Describe one client-level offer."""
-    offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), notes=notes)
+    offer = Offer(algorithm, "client", reading, intermediates=tuple(shows), **more)
     return Driven(offer, make, shows)
 
 
@@ -67,13 +67,12 @@ MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 DRIVEN = (
     driven("sgd", "fednova", lambda p, h: torch.optim.SGD(p, lr=h["eta_l"]), {}),
     driven("momentum", "fednova", momentum, BUFFER),
-    driven("nesterov", "textbook", lambda p, h: momentum(p, h, nesterov=True), BUFFER, "rho > 0 only"),
+    driven("nesterov", "textbook", lambda p, h: momentum(p, h, nesterov=True), BUFFER, nonzero=("rho",)),
     driven(
         "dampened",
-        "textbook",
+        "first-gradient",
         lambda p, h: momentum(p, h, dampening=h["rho"]),
         BUFFER,
-        "the class documents that the first step is not dampened",
     ),
     driven("adagrad", "fedada2", adagrad, {"v": "sum"}),
     driven("adam", "kingma-2015", adam, MOMENTS),

@@ -1,0 +1,107 @@
+"""The shapes of the mirror, and the two things that a batch axis adds: a mask, and numbers as columns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from fedspec.errors import ShapeError
+
+Scalar: TypeAlias = float
+
+Vector: TypeAlias = Float[Tensor, "d"]
+"""A model, a gradient or a moment as one flat vector of d coordinates."""
+
+Stack: TypeAlias = Float[Tensor, "n d"]
+"""One vector for each of n clients."""
+
+Stream: TypeAlias = Iterable[Float[Tensor, "block d"]]
+"""A stack that comes in blocks of consecutive clients and is read once."""
+
+Weights: TypeAlias = Float[Tensor, "n"]
+"""One number for each of n clients."""
+
+Column: TypeAlias = Float[Tensor, "n 1"]
+"""One number for each of n clients, ready to multiply a stack."""
+
+Counts: TypeAlias = Int[Tensor, "n"]
+"""The number of steps that each of n clients has taken."""
+
+Mask: TypeAlias = Bool[Tensor, "n"]
+"""Which of n clients take this step."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+def _agreeing(function: Callable[P, R], ndim: int) -> Callable[P, R]:
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = [*args, *(value for name, value in kwargs.items() if name not in ("active", "out"))]
+        tensors = [a for a in (getattr(a, "x", a) for a in given) if isinstance(a, Tensor)]
+        x = tensors[0]
+        for a in tensors:
+            if a.ndim != ndim or a.shape != x.shape or a.dtype != x.dtype:
+                said = ", ".join(f"{tuple(a.shape)} {a.dtype}" for a in tensors)
+                what = "stacks [n, d]" if ndim == 2 else "vectors [d]"
+                raise ShapeError(f"{function.__name__}: {what} of one shape and dtype are needed, got {said}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def on_stacks(function: Callable[P, R]) -> Callable[P, R]:
+    """Check that model, gradient and anchor of a client rule are [n, d] and agree, since torch would broadcast.
+
+    Raises:
+        ShapeError: when the rule is called and they do not.
+    """
+    return _agreeing(function, 2)
+
+
+def on_vectors(function: Callable[P, R]) -> Callable[P, R]:
+    """Check that model and change of a server rule are [d] and agree, since torch would broadcast.
+
+    Raises:
+        ShapeError: when the rule is called and they do not.
+    """
+    return _agreeing(function, 1)
+
+
+def keep(active: Mask | None, new: S, old: S, *, out: Stack | None = None) -> S:
+    """The new state of the clients that take the step, the old state of the others; None: all take it.
+
+    A stack (not a state of several tensors) may be written to ``out``.
+
+    Raises:
+        ShapeError: the mask does not hold one boolean for each client.
+    """
+    if active is None:
+        return new
+    after: Any = new
+    before: Any = old
+    if not isinstance(after, Tensor):
+        parts = {f.name: keep(active, getattr(after, f.name), getattr(before, f.name)) for f in fields(after)}
+        kept: S = replace(after, **parts)
+        return kept
+    if active.shape != after.shape[:1] or active.dtype != torch.bool:
+        raise ShapeError(f"active: {tuple(active.shape)} {active.dtype}; one boolean for each of {len(after)} clients")
+    rows: Any = torch.where(active.view(-1, *[1] * (after.ndim - 1)), after, before, out=out)
+    return rows  # type: ignore[no-any-return]
+
+
+def constant(value: Scalar, like: Tensor) -> Tensor:
+    """The tensor whose every entry is ``value``, shaped and typed as ``like``."""
+    return torch.full_like(like, value)
+
+
+def numbers(xs: Sequence[Any], like: Tensor) -> Weights:
+    """Sample sizes or step counts as a vector with the dtype and on the device of ``like``."""
+    return torch.tensor([float(x) for x in xs], dtype=like.dtype, device=like.device)

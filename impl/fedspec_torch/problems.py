@@ -1,0 +1,57 @@
+"""Quadratic clients, all gradients of a block at once.
+
+    F_i(x) = x' H_i x / 2 - e_i' x,    grad F_i(x) = H_i x - e_i
+
+Source: FedNova, eqs. (13)-(28).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from fedspec.errors import ShapeError
+from fedspec_torch.arith import Stack
+from fedspec_torch.plan import Oracle, rows
+
+
+def gradient(H: Float[Tensor, "n d d"], e: Stack, x: Stack) -> Stack:
+    """The gradient H_i x_i - e_i of every client at its own model."""
+    # As rows times H_i': a batch of products with a single column is up to 8 times slower on a CPU.
+    return torch.bmm(x.unsqueeze(1), H.mT).squeeze(1) - e
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratics:
+    """n clients in d dimensions.
+
+    Attributes:
+        H: [n, d, d], symmetric positive definite.
+        e: [n, d].
+
+    Raises:
+        ShapeError: H and e do not fit, or an H_i is not symmetric.
+    """
+
+    H: Float[Tensor, "n d d"]
+    e: Stack
+
+    def __post_init__(self) -> None:
+        if self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
+            raise ShapeError(
+                f"quadratics: H {tuple(self.H.shape)} and e {tuple(self.e.shape)}; H is [n, d, d] and e is [n, d]"
+            )
+        if not torch.equal(self.H, self.H.mT):
+            raise ShapeError("quadratics: an H_i is not symmetric; use (H + H') / 2")
+
+    def __len__(self) -> int:
+        return len(self.e)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The exact gradients of these clients, the same at every local step."""
+        H, e = rows(self.H, clients), rows(self.e, clients)
+        return lambda k, x: gradient(H, e, x)

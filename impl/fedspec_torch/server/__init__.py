@@ -1,0 +1,1 @@
+"""Server rules: one aggregate in, one step of the global model out."""

@@ -1,0 +1,38 @@
+"""Server Adam (FedAdam)."""
+
+from __future__ import annotations
+
+from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
+from fedspec_torch.arith import Scalar, Vector, on_vectors
+from fedspec_torch.preconditioner import corrected, rate, root
+from fedspec_torch.server.adagrad import Adaptive
+
+
+@on_vectors
+def adam(
+    state: Adaptive,
+    delta: Vector,
+    *,
+    eta: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    tau: Scalar,
+    bias_correction: BiasCorrection = BiasCorrection.NONE,
+    epsilon: Epsilon = Epsilon.OUTSIDE,
+    second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
+) -> Adaptive:
+    """One server step of FedAdam; no bias correction in the published box.
+
+        m = beta1 m + (1 - beta1) Delta            fedadam.m
+        v = beta2 v + (1 - beta2) Delta^2          fedadam.v
+        x = x + eta m / (sqrt(v) + tau)            fedadam.step
+
+    Source: FedAda2, App. C.2 (L1136); Reddi et al. (2021), Algorithm 2.
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = beta2 * state.v + (1 - beta2) * (delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2
+    m_hat = corrected(m, beta1, t, bias_correction)
+    v_hat = corrected(v, beta2, t, bias_correction)
+    x = state.x + rate(eta, beta1, beta2, t, bias_correction, m) * m_hat / root(v_hat, tau, epsilon)
+    return Adaptive(x=x, m=m, v=v, t=t)

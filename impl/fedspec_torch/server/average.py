@@ -1,0 +1,16 @@
+"""The server that adds the aggregate to its model."""
+
+from __future__ import annotations
+
+from fedspec_torch.arith import Scalar, Vector, on_vectors
+
+
+@on_vectors
+def average(x: Vector, delta: Vector, *, eta: Scalar = 1) -> Vector:
+    """One server step of FedAvg; the published algorithm has eta = 1.
+
+        x = x + eta Delta                          fedavg.step
+
+    Source: FedNova, eq. (2) (L52); FedAda2, baseline "FedAvg".
+    """
+    return x + eta * delta

@@ -1,0 +1,47 @@
+"""Server momentum (FedAvgM)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from fedspec.readings import MomentumForm
+from fedspec_torch.arith import Scalar, Vector, on_vectors
+
+
+@dataclass(frozen=True)
+class ServerMomentum:
+    """The server's model and its momentum buffer, which lives from round to round."""
+
+    x: Vector
+    v: Vector
+
+
+def init(x: Vector) -> ServerMomentum:
+    """The first state: an empty buffer."""
+    return ServerMomentum(x=x, v=torch.zeros_like(x))
+
+
+@on_vectors
+def server_momentum(
+    state: ServerMomentum,
+    delta: Vector,
+    *,
+    eta: Scalar,
+    beta: Scalar,
+    momentum: MomentumForm = MomentumForm.HEAVY_BALL,
+) -> ServerMomentum:
+    """One server step with momentum.
+
+        v = beta v + Delta                         fedavgm.v
+        x = x + eta v                              fedavgm.step
+
+    The Nesterov form steps along Delta + beta v instead of v.
+
+    Source: FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019).
+    """
+    v = beta * state.v + delta
+    step = v if momentum is MomentumForm.HEAVY_BALL else delta + beta * v
+    x = state.x + eta * step
+    return ServerMomentum(x=x, v=v)

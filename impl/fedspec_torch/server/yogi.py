@@ -1,0 +1,43 @@
+"""Server Yogi (FedYogi)."""
+
+from __future__ import annotations
+
+import torch
+
+from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
+from fedspec_torch.arith import Scalar, Vector, on_vectors
+from fedspec_torch.preconditioner import corrected, rate, root
+from fedspec_torch.server.adagrad import Adaptive
+
+
+@on_vectors
+def yogi(
+    state: Adaptive,
+    delta: Vector,
+    *,
+    eta: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    tau: Scalar,
+    bias_correction: BiasCorrection = BiasCorrection.NONE,
+    epsilon: Epsilon = Epsilon.OUTSIDE,
+    second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
+) -> Adaptive:
+    """One server step of FedYogi.
+
+        m = beta1 m + (1 - beta1) Delta                    fedyogi.m
+        v = v - (1 - beta2) Delta^2 sign(v - Delta^2)      fedyogi.v
+        x = x + eta m / (sqrt(v) + tau)                    fedyogi.step
+
+    A zero Delta leaves v as it is (FedAdam's would decay).
+
+    External: Reddi et al. (2021), Algorithm 2.
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * delta
+    square = (delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2
+    v = state.v - (1 - beta2) * square * torch.sign(state.v - square)
+    m_hat = corrected(m, beta1, t, bias_correction)
+    v_hat = corrected(v, beta2, t, bias_correction)
+    x = state.x + rate(eta, beta1, beta2, t, bias_correction, m) * m_hat / root(v_hat, tau, epsilon)
+    return Adaptive(x=x, m=m, v=v, t=t)

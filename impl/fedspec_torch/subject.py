@@ -1,0 +1,220 @@
+"""The mirror as a subject, so that the suite judges it as it judges anybody.
+
+The environment variable ``FEDSPEC_TORCH_DEVICE`` says where it computes: ``cpu`` (the default), ``cuda``, ``cuda:1``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import fedspec_torch
+from fedspec import contract
+from fedspec.algorithms.hyper import choice
+from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE as SPECIFIED
+from fedspec.catalogue import Algorithm, find
+from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
+from fedspec.domains import require
+from fedspec.errors import ContractError
+from fedspec.params import flatten, shapes
+from fedspec.plan import Plan
+from fedspec.readings import CoverName
+from fedspec.reference import offers
+from fedspec_torch.algorithms.synchronous import run_round
+from fedspec_torch.arith import Vector
+from fedspec_torch.catalogue import CATALOGUE, Method, Solver
+from fedspec_torch.covers import named_cover
+from fedspec_torch.plan import Messages
+from fedspec_torch.problems import Quadratics
+
+DEVICE = "FEDSPEC_TORCH_DEVICE"
+
+
+def device() -> torch.device:
+    """The device that the environment names.
+
+    Raises:
+        ContractError: torch does not know it, or it is not there.
+    """
+    name = os.environ.get(DEVICE, "cpu")
+    try:
+        chosen = torch.device(name)
+    except RuntimeError as error:
+        raise ContractError(f"{DEVICE}: torch knows no device {name!r}; set it to cpu or cuda") from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ContractError(
+            f"{DEVICE}: {name!r}, but torch {torch.__version__} finds no CUDA device here; set it to cpu"
+        )
+    return chosen
+
+
+class _Session:
+    """What both kinds of session share: the case, and the way between its arrays and tensors."""
+
+    def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        if case.dtype not in ("float32", "float64"):
+            raise ContractError(f"dtype: {case.dtype}; fedspec_torch computes in float32 and float64")
+        self.algorithm, self.case = algorithm, case
+        self.device = device()
+        self.dtype: torch.dtype = getattr(torch, case.dtype)
+
+    def tensor(self, array: Array) -> Tensor:
+        """The array as a tensor of its own."""
+        return torch.tensor(np.asarray(array, dtype=self.case.dtype), device=self.device)
+
+    def vector(self, blocks: Blocks) -> Vector:
+        """All blocks as one vector, in the order of the case's x0 whatever order they came in.
+
+        Raises:
+            ContractError: their names or shapes differ from those of x0.
+        """
+        want = shapes(self.case.x0)
+        got = shapes(blocks)
+        if got != want:
+            raise ContractError(f"blocks: got {got}, expected {want}; send every block of x0 under its own name")
+        return self.tensor(flatten({name: blocks[name] for name in want}))
+
+    def shown(self, state: Any) -> dict[str, Any]:
+        """A state's tensors by name; a bare model is x. SM3's accumulators mu are of the cover's shape, not x's."""
+        if not is_dataclass(state):
+            return {"x": shown(state)}
+        values = {f.name: getattr(state, f.name) for f in fields(state)}
+        return {n: shown(v) for n, v in values.items() if isinstance(v, Tensor) and n not in ("mu", "t")}
+
+
+class SolverSession(_Session):
+    """Level client: one gradient, one local step of one client, a batch of n = 1."""
+
+    def __init__(self, algorithm: Algorithm, solver: Solver, case: Case) -> None:
+        super().__init__(algorithm, case)
+        self.solver = solver
+        options = algorithm.options
+        self.keywords: dict[str, Any] = {
+            n: choice(options[n], n, case.options[n]) if n in options else case.hyper[n] for n in algorithm.parameters
+        }
+        for name in algorithm.numbers:
+            require(name, self.keywords[name])
+        cover = self.keywords.pop("cover", None)
+        self.cover = cover and named_cover(CoverName(cover), shapes(case.x0), self.device)
+        self.v0 = self.keywords.pop("v0", None)
+        self.names = set(inspect.signature(solver.rule).parameters)
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """A round begins at x."""
+        self.anchor, self.k = self.vector(x).unsqueeze(0), 0
+        begin = self.solver.begin
+        given = {"v0": self.v0, "cover": self.cover}
+        wanted: Mapping[str, Any] = inspect.signature(begin).parameters if begin else {}
+        self.state = begin(self.anchor, **{n: v for n, v in given.items() if n in wanted}) if begin else self.anchor
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case Begin(x=x):
+                self.begin(x)
+            case Gradient(g=g):
+                given = {
+                    "x": self.state,
+                    "state": self.state,
+                    "g": self.vector(g).unsqueeze(0),
+                    "anchor": self.anchor,
+                    "k": self.k,
+                    "cover": self.cover,
+                }
+                self.state = self.solver.rule(**{n: v for n, v in given.items() if n in self.names}, **self.keywords)
+                self.k += 1
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        return {n: v[0] for n, v in self.shown(self.state).items()}
+
+
+class MethodSession(_Session):
+    """Levels server and round: one aggregate, or one whole round, a step."""
+
+    def __init__(self, algorithm: Algorithm, method: Method, case: Case) -> None:
+        super().__init__(algorithm, case)
+        self.run = method
+        numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
+        # A server does not see the clients' own hyper-parameters; any value will do.
+        unseen = {n: v for n, v in (("eta_l", 1), ("mu", 0)) if n in algorithm.numbers and case.level == "server"}
+        self.h = method.hyper(**{**unseen, **numbers, **case.options})
+        self.state = method.init(self.h, self.vector(case.x0))
+        problem = case.problem
+        self.problem = problem and Quadratics(self.tensor(problem.H), self.tensor(problem.e))
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case contract.Messages(messages=sent):
+                messages = Messages(
+                    deltas=[torch.stack([self.vector(m.delta) for m in sent])] if sent else [],
+                    examples=[m.weight for m in sent],
+                    steps=[m.steps for m in sent],
+                    a_norms=[m.a_norm for m in sent],
+                )
+                self.state, values = self.run.server(self.h, self.state, messages)
+            case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
+                examples = tuple(self.case.problem.examples[list(participants)].tolist())
+                trace = run_round(
+                    self.h,
+                    self.state,
+                    self.problem,
+                    Plan(participants, steps, examples),
+                    local=self.run.local,
+                    norm=self.run.norm,
+                    server=self.run.server,
+                )
+                self.state, values = trace.state, trace.values
+            case _:
+                raise ContractError(
+                    f"event: {type(event).__name__} at level {self.case.level}; "
+                    f"send {'Messages' if self.case.level == 'server' else 'Round'}"
+                )
+        return {**self.shown(self.state), **{n: shown(v) for n, v in values.items()}}
+
+
+def shown(value: Tensor | float) -> Any:
+    """A tensor as an array of its own; a number as a float."""
+    if isinstance(value, Tensor) and value.ndim:
+        return value.cpu().numpy().copy()
+    return float(value)
+
+
+class Mirror:
+    """The whole catalogue in torch, canonical and other readings alike."""
+
+    info = SubjectInfo(
+        name="fedspec_torch",
+        version=fedspec_torch.__version__,
+        variant="torch",
+        offers=tuple(
+            offer for a in SPECIFIED.values() if a.id in CATALOGUE for level in a.levels for offer in offers(a, level)
+        ),
+    )
+
+    def start(self, case: Case) -> Session:
+        """Begin a session for one case.
+
+        Raises:
+            ContractError: the mirror does not have the algorithm or the dtype, or the device is not there.
+        """
+        algorithm = find(case.algorithm)
+        run = CATALOGUE.get(algorithm.id)
+        if run is None:
+            raise ContractError(f"algorithm: fedspec_torch has no {algorithm.id!r}; it has {', '.join(CATALOGUE)}")
+        if isinstance(run, Solver):
+            return SolverSession(algorithm, run, case)
+        return MethodSession(algorithm, run, case)
+
+
+SUBJECT = Mirror()
+"""``fedspec check torch``."""

@@ -1,0 +1,1 @@
+"""The engines: SMT over z3 reals, identities over sympy symbols, instances over exact fractions."""

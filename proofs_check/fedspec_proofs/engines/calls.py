@@ -1,0 +1,181 @@
+"""Exact calls of any rule, read off its signature, and their translation to other arithmetics.
+
+This is how the promise *one text, many arithmetics* is tested for every rule, those to come included. Hyper-parameters
+and vectors are dyadic, so that floats hold them exactly. Where a rule takes roots, second moments are drawn until every
+root is rational.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.covers import Cover
+from fedspec.errors import InexactError
+from fedspec_proofs.engines import exact
+
+Rule: TypeAlias = Callable[..., Any]
+Options: TypeAlias = Mapping[str, StrEnum]
+Leaf: TypeAlias = Callable[[str, Fraction], Any]
+
+HYPER = {
+    "eta": "3/4",
+    "eta_l": "1/2",
+    "beta": "5/8",
+    "beta1": "1/2",
+    "beta2": "3/4",
+    "rho": "1/4",
+    "gamma": "3/4",
+    "mu": "3/2",
+    "eps": "1/16",
+    "tau": "1/16",
+    "tau_eff": "5/2",
+    "a_norm": "7/4",
+    "fixed": "5/2",
+}
+"""Hyper-parameters by name; 1 - beta2 has a rational root."""
+
+WEIGHTS = {"p": ("1/4", "1/2", "1/4"), "w": ("1/4", "1/2", "1/4"), "a_norms": ("1", "7/4", "5/2")}
+SM3 = {"g": (1, -2, 1), "g_squared": (1, 4, 1), "mu": ("105/16", "2145/64")}
+"""Over the cover {0, 1}, {1, 2} both SM3 rules have rational roots here."""
+
+COVER = Cover(((0, 1), (1, 2)), 3)
+COORDINATES = CLIENTS = 3
+SEED = 20180219
+DRAWS = 20_000
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a rule: its arguments by name, and the parts of the result on fractions."""
+
+    rule: Rule
+    arguments: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+    def run(self, entry: Leaf, number: Leaf | None = None, dtype: Any = object) -> dict[str, Any]:
+        """The parts of the result in another arithmetic.
+
+        Args:
+            entry: makes an entry of a vector from its name and its value.
+            number: the same for a hyper-parameter; ``entry`` if not given.
+            dtype: the type of the vectors.
+        """
+        translated = {n: _translate(n, v, entry, number or entry, dtype) for n, v in self.arguments.items()}
+        return parts(self.rule(**translated))
+
+
+def options(rule: Rule) -> Iterator[dict[str, StrEnum]]:
+    """Every combination of the readings that a rule takes."""
+    kinds = {n: t for n, t in _hints(rule).items() if isinstance(t, type) and issubclass(t, StrEnum)}
+    for chosen in itertools.product(*kinds.values()):
+        yield dict(zip(kinds, chosen, strict=True))
+
+
+def call(rule: Rule, chosen: Options) -> Call:
+    """An exact call of a rule with the given readings."""
+    rng = np.random.default_rng(SEED)
+    if any(f.name == "v" for t in _hints(rule).values() if is_dataclass(t) for f in fields(t)):
+        # Coordinates do not mix: each is drawn until its own roots are rational.
+        arguments = _join([_rational(rule, chosen, rng, 1) for _ in range(COORDINATES)])
+    else:
+        arguments = _rational(rule, chosen, rng, COORDINATES)
+    return Call(rule, arguments, parts(rule(**arguments)))
+
+
+def parts(result: Any, name: str = "result") -> dict[str, Any]:
+    """The vectors and numbers of a result by name, without the counter of steps."""
+    if is_dataclass(result) and not isinstance(result, type):
+        inner = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "t"}
+    elif isinstance(result, tuple):
+        inner = {f"{name}_{i}": part for i, part in enumerate(result)}
+    else:
+        return {name: result}
+    return {n: leaf for part, value in inner.items() for n, leaf in parts(value, part).items()}
+
+
+def _hints(rule: Rule) -> dict[str, Any]:
+    return {n: t for n, t in typing.get_type_hints(rule).items() if n != "return"}
+
+
+def _rational(rule: Rule, chosen: Options, rng: np.random.Generator, d: int) -> dict[str, Any]:
+    for _ in range(DRAWS):
+        arguments = _draw(rule, chosen, rng, d)
+        try:
+            rule(**arguments)
+        except InexactError:
+            continue
+        return arguments
+    raise LookupError(f"{rule.__name__} {dict(chosen)}: no rational roots in {DRAWS} draws; extend {__name__}")
+
+
+def _draw(rule: Rule, chosen: Options, rng: np.random.Generator, d: int) -> dict[str, Any]:
+    hints = _hints(rule)
+    arguments = {}
+    for name, parameter in inspect.signature(rule).parameters.items():
+        if name in chosen:
+            arguments[name] = chosen[name]
+        elif is_dataclass(hints[name]) and hints[name] is not Cover:
+            state = {f.name: _value(f.name, str(f.type), rng, d, "cover" in hints) for f in fields(hints[name])}
+            arguments[name] = hints[name](**state)
+        else:
+            arguments[name] = _value(name, str(parameter.annotation), rng, d, "cover" in hints)
+    return arguments
+
+
+def _value(name: str, note: str, rng: np.random.Generator, d: int, covered: bool) -> Any:
+    if covered and name in SM3:
+        return exact.vector(*SM3[name])
+    match note:
+        case "Vector" if name in {"v", "v_hat", "nu"}:
+            return exact.rationals(rng, d, low=0, high=512, denominators=(64,))
+        case "Vector":
+            return exact.rationals(rng, d, low=-24, high=24, denominators=(8,))
+        case "Stack":
+            return exact.rationals(rng, CLIENTS, d, low=-24, high=24, denominators=(8,))
+        case "Weights" if name in WEIGHTS:
+            return exact.vector(*WEIGHTS[name])
+        case "Scalar" if name in HYPER:
+            return Fraction(HYPER[name])
+        case "Cover":
+            return COVER
+        case "int":
+            return {"k": 2, "t": 0}[name]
+        case "Sequence[int]":
+            return (1, 2, 4)
+    raise LookupError(f"argument {name}: {note} is new; extend {__name__}")
+
+
+def _join(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    def joined(values: list[Any]) -> Any:
+        first = values[0]
+        if isinstance(first, np.ndarray):
+            return np.concatenate(values, axis=-1)
+        if is_dataclass(first) and not isinstance(first, type):
+            return replace(first, **{f.name: joined([getattr(v, f.name) for v in values]) for f in fields(first)})
+        return first
+
+    return {n: joined([p[n] for p in pieces]) for n in pieces[0]}
+
+
+def _translate(name: str, value: Any, entry: Leaf, number: Leaf, dtype: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        out: Array = np.empty(value.shape, dtype=dtype)
+        for place, q in np.ndenumerate(value):
+            out[place] = entry("_".join((name, *map(str, place))), q)
+        return out
+    if isinstance(value, Fraction):
+        return number(name, value)
+    if is_dataclass(value) and not isinstance(value, type | Cover):
+        inner = {f.name: getattr(value, f.name) for f in fields(value)}
+        return replace(value, **{n: _translate(f"{name}.{n}", v, entry, number, dtype) for n, v in inner.items()})
+    return value

@@ -1,0 +1,62 @@
+"""Instances: rules run on vectors of fractions, so that an equality is checked without any tolerance.
+
+Every random instance comes from a generator that the caller passes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, Vector
+
+SEED = 20200714
+
+
+def generator() -> np.random.Generator:
+    """The random numbers of one proof; the same at every run."""
+    return np.random.default_rng(SEED)
+
+
+def number(value: int | str) -> Any:
+    """One rational; a scalar to the type checker, as in :data:`fedspec.arith.Scalar`."""
+    return Fraction(value)
+
+
+def vector(*values: int | str | Fraction) -> Vector:
+    """The given rationals (``"1/3"`` is one) as an object array."""
+    out = np.empty(len(values), dtype=object)
+    for j, value in enumerate(values):
+        out[j] = Fraction(value)
+    return out
+
+
+def rationals(
+    rng: np.random.Generator, *shape: int, low: int = -8, high: int = 8, denominators: Iterable[int] = (1, 2, 3, 4)
+) -> Array:
+    """Random rationals: whole numbers of [low, high] over one of the denominators."""
+    choices = list(denominators)
+    out = np.empty(shape, dtype=object)
+    for place in np.ndindex(*shape):
+        out[place] = Fraction(int(rng.integers(low, high + 1)), int(rng.choice(choices)))
+    return out
+
+
+def symmetric_positive(rng: np.random.Generator, d: int) -> Array:
+    """A random symmetric positive definite matrix B'B / 4 + I / 2."""
+    B = rationals(rng, d, d, low=-2, high=2, denominators=(1, 2))
+    H: Array = B.T @ B / 4
+    for j in range(d):
+        H[j, j] = H[j, j] + Fraction(1, 2)
+    return H
+
+
+def power(M: Array, n: int) -> Array:
+    """The n-th power of a square matrix of exact numbers, n >= 1."""
+    out = M
+    for _ in range(n - 1):
+        out = out @ M
+    return out

@@ -1,0 +1,129 @@
+"""Real numbers for SMT: a z3 term that can stand on the left of a NumPy array.
+
+``z3.Real("a") * vector`` raises inside z3, which tries to make a numeral of the array instead of leaving the product
+to NumPy; so no rule with a hyper-parameter runs on bare z3 reals. A :class:`Real` wraps the term and leaves arrays to
+NumPy. Comparisons give z3 formulas. Roots, maxima, minima and signs are those of :mod:`fedspec.arith` on the term.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import z3
+
+import fedspec.arith as arith
+from fedspec.arith import Array, Vector
+
+
+def term(x: Any) -> Any:
+    """The z3 term behind a number of any kind."""
+    if isinstance(x, Real):
+        return x.term
+    return x if isinstance(x, z3.ExprRef) else z3.RealVal(str(x))
+
+
+def _foreign(x: Any) -> bool:
+    return not isinstance(x, Real | z3.ArithRef | int | Fraction)
+
+
+class Real:
+    """A z3 real term with the operations that rules use."""
+
+    __slots__ = ("term",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any) -> None:
+        self.term = value if isinstance(value, z3.ArithRef) else z3.RealVal(str(value))
+
+    def __repr__(self) -> str:
+        return str(self.term)
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(self.term + term(other))
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(self.term - term(other))
+
+    def __mul__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(self.term * term(other))
+
+    def __truediv__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(self.term / term(other))
+
+    def __radd__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(term(other) + self.term)
+
+    def __rsub__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(term(other) - self.term)
+
+    def __rmul__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(term(other) * self.term)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return NotImplemented if _foreign(other) else Real(term(other) / self.term)
+
+    def __neg__(self) -> Real:
+        return Real(-self.term)
+
+    def __pow__(self, n: int) -> Real:
+        out = z3.RealVal(1)
+        for k in range(n):
+            out = out * self.term if k else self.term
+        return Real(out)
+
+    def __le__(self, other: Any) -> Any:
+        return self.term <= term(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.term < term(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.term >= term(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.term > term(other)
+
+    def __eq__(self, other: object) -> Any:
+        return self.term == term(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.term != term(other)
+
+    def sqrt(self) -> Real:
+        """The root."""
+        return Real(arith.sqrt(self.term))
+
+    def maximum(self, other: Any) -> Real:
+        """The larger."""
+        return Real(arith.maximum(self.term, term(other)))
+
+    def minimum(self, other: Any) -> Real:
+        """The smaller."""
+        return Real(arith.minimum(self.term, term(other)))
+
+    def sign(self) -> Real:
+        """-1, 0 or 1."""
+        return Real(arith.sign(self.term))
+
+
+def real(name: str) -> Any:
+    """One real variable."""
+    return Real(z3.Real(name))
+
+
+def reals(name: str, n: int) -> Vector:
+    """A vector of n real variables, called name_0, name_1, ..."""
+    out = np.empty(n, dtype=object)
+    for j in range(n):
+        out[j] = real(f"{name}_{j}")
+    return out
+
+
+def constants(values: Array) -> Array:
+    """Exact numbers as z3 reals."""
+    out = np.empty(values.shape, dtype=object)
+    for place in np.ndindex(values.shape):
+        out[place] = Real(values[place])
+    return out

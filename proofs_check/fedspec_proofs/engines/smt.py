@@ -1,0 +1,148 @@
+"""SMT: rules run on vectors of z3 reals, claims about the result decided by z3, always within a time limit.
+
+A proof says what it assumed. It also asks whether the assumptions can hold at all, so that nothing is ever proved
+from a contradiction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import z3
+
+from fedspec_proofs.engines.reals import term
+
+S = TypeVar("S")
+
+Formulas: TypeAlias = Mapping[str, Any]
+"""z3 formulas by what they say in words."""
+
+TIMEOUT_MS = 10_000
+
+
+class Outcome(StrEnum):
+    """What became of a query."""
+
+    PROVED = "proved"
+    COUNTEREXAMPLE = "counterexample"
+    UNKNOWN = "unknown"
+    VACUOUS = "vacuous"
+    """The assumptions contradict each other: nothing was shown."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The answer to one query.
+
+    Attributes:
+        outcome: see there.
+        claims: what was to be shown, in words.
+        assumptions: what was assumed, in words.
+        model: the counterexample, by variable; empty otherwise. Irrational values are missing.
+        reason: why z3 gave up; empty otherwise.
+        seconds: time of the query.
+    """
+
+    outcome: Outcome
+    claims: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    model: Mapping[str, Fraction]
+    reason: str
+    seconds: float
+
+    def __bool__(self) -> bool:
+        return self.outcome is Outcome.PROVED
+
+    def __str__(self) -> str:
+        lines = [f"{self.outcome}: {'; '.join(self.claims)}"]
+        lines += [f"  assuming {words}" for words in self.assumptions]
+        lines += [f"  with {name} = {value}" for name, value in self.model.items()]
+        lines += [f"  because {self.reason}"] if self.reason else []
+        return "\n".join(lines)
+
+
+def every(formulas: Any) -> Any:
+    """The conjunction of any number of formulas; true when there is none."""
+    return z3.And(*formulas)
+
+
+def number(value: Any) -> Fraction | None:
+    """A z3 term that is a numeral, as a fraction; None when it is irrational or has variables."""
+    value = z3.simplify(term(value))
+    return Fraction(value.as_fraction()) if z3.is_rational_value(value) else None
+
+
+def prove(
+    claim: Formulas, assumptions: Formulas | None = None, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None
+) -> Proof:
+    """Whether the assumptions imply the claim, for all reals.
+
+    Two queries are made, each within ``timeout_ms``: are the assumptions satisfiable; are they together with the
+    negated claim.
+
+    Args:
+        claim: formulas that must all hold.
+        assumptions: formulas that may be used.
+        timeout_ms: limit of each query.
+        logic: an SMT-LIB logic whose specialised solver to use, such as ``QF_LRA``.
+    """
+    start = time.perf_counter()
+    given = assumptions or {}
+    solver = z3.SolverFor(logic) if logic else z3.Solver()
+    solver.set("timeout", timeout_ms)
+    solver.add(*given.values())
+
+    def answer(outcome: Outcome, model: Mapping[str, Fraction] | None = None, reason: str = "") -> Proof:
+        return Proof(outcome, tuple(claim), tuple(given), model or {}, reason, time.perf_counter() - start)
+
+    possible = solver.check()
+    if possible == z3.unsat:
+        return answer(Outcome.VACUOUS)
+    if possible != z3.sat:
+        return answer(Outcome.UNKNOWN, reason=f"assumptions: {solver.reason_unknown()}")
+    solver.add(z3.Not(every(claim.values())))
+    result = solver.check()
+    if result == z3.unsat:
+        return answer(Outcome.PROVED)
+    if result != z3.sat:
+        return answer(Outcome.UNKNOWN, reason=solver.reason_unknown())
+    found = solver.model()
+    values = {str(v): number(found.eval(v(), model_completion=True)) for v in found.decls() if v.arity() == 0}
+    return answer(Outcome.COUNTEREXAMPLE, {n: q for n, q in sorted(values.items()) if q is not None})
+
+
+@dataclass(frozen=True)
+class Induction(Generic[S]):
+    """A claim about every reachable state of a system, by induction over its steps.
+
+    Attributes:
+        initial: the state before the first step.
+        arbitrary: a state of fresh variables.
+        step: one step; what it takes as input are fresh variables.
+        inputs: what the inputs are known to satisfy.
+        invariant: what holds in every reachable state; shown initially, assumed before and shown after a step.
+        claim: what holds of the states before and after a step, from the invariant.
+    """
+
+    initial: S
+    arbitrary: S
+    step: Callable[[S], S]
+    inputs: Formulas
+    invariant: Callable[[S], Formulas]
+    claim: Callable[[S, S], Formulas]
+
+    def prove(self, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None) -> tuple[Proof, Proof]:
+        """The base case and the inductive step: proved together, the claim holds after any number of steps."""
+        base = prove(self.invariant(self.initial), timeout_ms=timeout_ms, logic=logic)
+        before, after = self.arbitrary, self.step(self.arbitrary)
+        assumptions = {**self.inputs, **self.invariant(before)}
+        claims = {
+            **{f"{words}, again": formula for words, formula in self.invariant(after).items()},
+            **self.claim(before, after),
+        }
+        return base, prove(claims, assumptions, timeout_ms=timeout_ms, logic=logic)

@@ -1,0 +1,85 @@
+"""Identities: rules run on vectors of sympy symbols, and a zero test that decides rational functions.
+
+The test is made twice, in different ways: the expression is brought to the form numerator / denominator and its
+numerator expanded, which must leave nothing; and the expression as it came out of the rule is evaluated exactly at
+random rational points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from fedspec.arith import Array, Vector
+
+POINTS = 3
+
+
+@dataclass(frozen=True)
+class ZeroTest:
+    """The answer of :func:`vanishes`.
+
+    Attributes:
+        zero: whether every expression is identically zero; None when the two ways disagree.
+        expressions: how many there were.
+        points: how many random points each was evaluated at.
+        witness: a point where one is not zero, by symbol, and its value there under ``value``.
+    """
+
+    zero: bool | None
+    expressions: int
+    points: int
+    witness: Mapping[str, str]
+
+    def __bool__(self) -> bool:
+        return self.zero is True
+
+
+def symbols(name: str, *shape: int, **assumptions: bool) -> Array:
+    """An array of symbols, called name_0, name_1, ... (name_0_1, ... in two dimensions)."""
+    out = np.empty(shape, dtype=object)
+    for place in np.ndindex(*shape):
+        out[place] = sympy.Symbol("_".join((name, *map(str, place))), **assumptions)
+    return out
+
+
+def symbol(name: str, **assumptions: bool) -> Any:
+    """One symbol."""
+    return sympy.Symbol(name, **assumptions)
+
+
+def vector(*values: Any) -> Vector:
+    """The given expressions as an object array."""
+    out = np.empty(len(values), dtype=object)
+    for j, value in enumerate(values):
+        out[j] = sympy.sympify(value)
+    return out
+
+
+def normal_form(expression: Any) -> Any:
+    """A rational function as one reduced fraction."""
+    return sympy.cancel(sympy.together(expression))
+
+
+def point(expressions: Iterable[Any], rng: np.random.Generator) -> dict[Any, Any]:
+    """A random rational point of (0, 1) for every symbol that occurs, so that no denominator of ours vanishes."""
+    names = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+    return {name: sympy.Rational(int(rng.integers(1, 96)), 97) for name in names}
+
+
+def vanishes(expressions: Iterable[Any], rng: np.random.Generator, *, points: int = POINTS) -> ZeroTest:
+    """Whether rational functions are identically zero (zero wherever they are defined)."""
+    listed = [sympy.sympify(e) for e in np.ravel(np.asarray(list(expressions), dtype=object))]
+    exact = all(sympy.expand(sympy.fraction(sympy.together(e))[0]) == 0 for e in listed)
+    for _ in range(points):
+        at = point(listed, rng)
+        for e in listed:
+            value = e.xreplace(at)
+            if value != 0:
+                said = {str(name): str(number) for name, number in at.items() if name in e.free_symbols}
+                return ZeroTest(None if exact else False, len(listed), points, {**said, "value": str(value)})
+    return ZeroTest(True if exact else None, len(listed), points, {})

@@ -1,0 +1,242 @@
+"""The command ``fedspec``."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.status import Status
+
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.domains import DOMAINS
+from fedspec.errors import FedspecError
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.bench import Bench
+from fedspec_suite.judge.check import Request, check
+from fedspec_suite.judge.runner import PROFILES, setting_of
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.judge.verdict import Result, exit_code
+from fedspec_suite.laws import LAWS
+from fedspec_suite.report import table
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="An executable specification of federated optimisation, and the judge of implementations.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
+
+EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal, or wide enough for the table when it is none."""
+    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "200"))
+    return Console(width=wide, highlight=False)
+
+
+@contextmanager
+def spinner(shown: bool) -> Iterator[Any]:
+    """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
+    err = Console(stderr=True, highlight=False)
+    if not shown:
+        yield lambda text: None
+    elif err.is_terminal:
+        with Status("", console=err) as status:
+            yield status.update
+    else:
+        yield lambda text: err.print(text) if ": " in text else None
+
+
+def emit(rows: Sequence[dict[str, Any]]) -> None:
+    """Print a list of objects as JSON."""
+    typer.echo(json.dumps(list(rows), indent=2))
+
+
+def _row(a: Algorithm) -> dict[str, Any]:
+    return {
+        "id": a.id,
+        "title": a.title,
+        "levels": list(a.levels),
+        "hyper": list(a.numbers),
+        "options": {n: [str(v) for v in kind] for n, kind in a.options.items()},
+        "readings": [r.name for r in a.readings],
+        "shows": list(a.shows),
+        "equations": [e.id for e in a.equations],
+        "source": a.source,
+    }
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the catalogue: every algorithm with its levels and readings."""
+    rows = [_row(a) for a in CATALOGUE.values()]
+    if as_json:
+        emit(rows)
+        return
+    t = table.plain("id", "what", "levels", "readings (canonical first)", "source")
+    for row in rows:
+        t.add_row(row["id"], row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
+    console().print(t)
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+    """Show one algorithm: equations, hyper-parameters, readings, options, what it can show."""
+    a = find(name)
+    if as_json:
+        emit([{**_row(a), "equations": [{"id": e.id, "text": e.text, "rule": e.rule} for e in a.equations]}])
+        return
+    out = console()
+    out.print(f"{a.id}: {a.title}\nsource: {a.source}\nlevels: {', '.join(a.levels)}\n")
+    t = table.plain("equation", "", "rule")
+    for e in a.equations:
+        t.add_row(e.id, e.text, e.rule)
+    out.print(t)
+    t = table.plain("hyper-parameter", "domain", "meaning", "levels")
+    for n in a.numbers:
+        domain, meaning = DOMAINS[n]
+        t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
+    out.print(t)
+    t = table.plain("reading", "what it says")
+    for r in a.readings:
+        asks = "".join(f"; asks {q.words}" for q in r.requires)
+        t.add_row(r.name, r.words + asks)
+    out.print(t)
+    if a.options:
+        t = table.plain("option", "values (default first)", "decided by")
+        for n, kind in a.options.items():
+            default = a.defaults()[n]
+            values = [default, *(str(v) for v in kind if str(v) != default)]
+            fixed = any(n in r.fixes for r in a.readings)
+            t.add_row(n, ", ".join(values), "the reading" if fixed else "the subject, in Offer.options")
+        out.print(t)
+    out.print(f"intermediates a subject may show beside x: {', '.join(a.shows) or 'none'}")
+
+
+@app.command("check", epilog=EXIT_CODES)
+def check_(
+    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    only: Annotated[list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/CLAIM]], with * and ?; repeatable.")] = None,
+    law: Annotated[str, typer.Option(help="Only the laws of this pattern; see `fedspec laws`.")] = "*",
+    profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
+    seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
+    limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
+    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
+    report: Annotated[Path | None, typer.Option(help="Write one JSON object a line, one for each offer.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Print every obligation.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge implementations."""
+    request = Request(implementations, only or (), law, profile, seed, limit, device)
+    results: list[Result] = []
+    begun = time.monotonic()
+    stream = report.open("w", encoding="utf-8") if report else None
+    try:
+        with spinner(True) as progress:
+            for result in check(request, progress):
+                results.append(result)
+                if stream:
+                    stream.write(json.dumps(result.record()) + "\n")
+                    stream.flush()
+    finally:
+        if stream:
+            stream.close()
+    if as_json:
+        emit([r.record() for r in results])
+    else:
+        out = console()
+        table.verdicts(results, out)
+        if details:
+            for r in results:
+                out.print(f"\n{r.id}")
+                table.details(r, out)
+        out.print()
+        table.summary(results, out)
+        out.print(f"profile {profile}, seed {seed}, {time.monotonic() - begun:.0f} s")
+    raise typer.Exit(exit_code(results))
+
+
+@app.command(epilog=EXIT_CODES)
+def smoke(
+    implementation: Annotated[str, typer.Argument(metavar="IMPL")],
+    limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
+    as_json: Json = False,
+) -> None:
+    """Start a subject, list what it offers, and play one small case of each offer."""
+    rows: list[dict[str, Any]] = []
+    with spinner(True) as progress:
+        for name in locate.expand(implementation):
+            with locate.opened(name, limit=limit, progress=progress) as subject:
+                for offer in subject.info.offers:
+                    setting = setting_of(offer, offer.dtypes[0])
+                    bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
+                    s = plain_scenario(setting)
+                    try:
+                        said = ", ".join(f"{n} {v.tolist()}" for n, v in bench.play(s)[-1].items() if n != "dtype")
+                        works = True
+                    except (FedspecError, AssertionError) as error:
+                        said, works = str(error), False
+                    rows.append(
+                        {
+                            "id": f"{name}/{offer.algorithm}/{offer.level}",
+                            "subject": subject.info.name,
+                            "version": subject.info.version,
+                            "algorithm": offer.algorithm,
+                            "level": offer.level,
+                            "reading": offer.reading,
+                            "options": dict(offer.options),
+                            "fixed": dict(offer.fixed),
+                            "notes": offer.notes,
+                            "works": works,
+                            "answer": said,
+                        }
+                    )
+    if as_json:
+        emit(rows)
+    else:
+        t = table.plain("offer", "reading", "fixed", "after one small case")
+        for row in rows:
+            options = " ".join(f"{n}={v}" for n, v in row["options"].items())
+            pinned = ", ".join(f"{n}={v:g}" for n, v in row["fixed"].items())
+            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"])
+        console().print(t)
+    raise typer.Exit(0 if rows and all(r["works"] for r in rows) else 2)
+
+
+@app.command()
+def laws(as_json: Json = False) -> None:
+    """List the laws: what each says, where it applies, where it comes from."""
+    rows = [
+        {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
+        for w in LAWS.values()
+    ]
+    if as_json:
+        emit(rows)
+        return
+    t = table.plain("law", "levels", "what it says", "source")
+    for w in LAWS.values():
+        t.add_row(w.id, " ".join(w.levels), w.words, w.source)
+    console().print(t)
+
+
+def main() -> None:
+    """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
+    try:
+        app()
+    except FedspecError as error:
+        Console(stderr=True, highlight=False).print(f"fedspec: {error}", markup=False, soft_wrap=True)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

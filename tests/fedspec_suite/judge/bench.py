@@ -1,0 +1,197 @@
+"""The bench: plays scenarios on a subject and on the specification, and measures one against the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, digits
+from fedspec.catalogue import Algorithm
+from fedspec.contract import Offer, Subject, blocks_like
+from fedspec.errors import ContractError
+from fedspec.params import flatten
+from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite.judge.running import Running
+from fedspec_suite.judge.scenario import Scenario, describe, lift
+from fedspec_suite.judge.verdict import Deviates, Deviation, Undecided
+
+THRESHOLD = 30.0
+"""A ratio above this is a deviation, in every precision and on every device."""
+
+HOPELESS = 2.0**-10
+"""A scale times epsilon times threshold above this share of the largest wanted number decides nothing."""
+
+Shown = dict[str, Array]
+"""One answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
+
+
+@dataclass
+class Bench:
+    """One offer of one subject in one floating-point type."""
+
+    subject: Subject
+    algorithm: Algorithm
+    offer: Offer
+    options: Mapping[str, str]
+    dtype: str
+    worst: float = 0.0
+    touched: list[str] = field(default_factory=list)
+
+    def play(self, s: Scenario) -> list[Shown]:
+        """Run a scenario on the subject; one answer for each event.
+
+        Raises:
+            Deviates: an answer has the wrong shape or is not finite.
+        """
+        session = self.subject.start(s.case)
+        out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
+        stop = getattr(session, "stop", None)
+        if stop is not None:
+            stop()
+        return out
+
+    def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
+        """One answer as flat vectors.
+
+        Raises:
+            Deviates: ``x`` is missing, has the wrong shape, or is not finite.
+        """
+        where = f"{kind} {k + 1}"
+        if answer.get("touched"):
+            self.touched.append(f"{where}: {answer['touched']}")
+        if "x" not in answer:
+            raise Deviates(Deviation(self.step_equation, where, note="the answer has no 'x'"))
+        shown: Shown = {}
+        for name in ("x", *(n for n in self.offer.intermediates if answer.get(n) is not None)):
+            try:
+                shown[name] = _vector(answer[name], s, name)
+            except (ContractError, TypeError, ValueError) as error:
+                note = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
+                raise Deviates(Deviation(self.equation_of(name), where, note=note)) from error
+            if not np.isfinite(shown[name]).all():
+                j = int(np.argmin(np.isfinite(shown[name])))
+                got = float(shown[name][j])
+                raise Deviates(Deviation(self.equation_of(name), where, j, got, None, None, f"{name}[{j}] is {got}"))
+        if answer.get("dtype"):
+            shown["dtype"] = np.array([str(answer["dtype"])])
+        return shown
+
+    def expect(self, s: Scenario) -> list[Shown]:
+        """Run a scenario on the specification, in running arithmetic."""
+        return reference(s)
+
+    def compare(self, name: str, got: Array, want: Array, where: str, scale: Array | None = None) -> None:
+        """Measure one vector against what is wanted.
+
+        Args:
+            name: ``x`` or the intermediate's name.
+            got: floats of the subject.
+            want: running numbers (or floats, with a scale).
+            where: round or step, for the report.
+            scale: error scale of each component; that of ``want`` by default.
+
+        Raises:
+            Deviates: a ratio exceeds the threshold.
+            Undecided: the scale is too large to decide.
+        """
+        if got.shape != want.shape:
+            raise Deviates(
+                Deviation(self.equation_of(name), where, note=f"{name} has shape {got.shape}, want {want.shape}")
+            )
+        wanted = np.array([float(w) for w in want])
+        if scale is None:
+            scale = np.array([w.bound for w in want])
+        info = np.finfo(self.dtype)
+        allowed = float(info.eps) * scale + float(info.tiny)
+        if not np.isfinite(scale).all() or (
+            THRESHOLD * allowed.max() > HOPELESS * max(float(np.abs(wanted).max()), float(info.eps))
+        ):
+            raise Undecided(f"{name} at {where}: rounding errors could hide a deviation")
+        ratios = np.abs(got.astype(float) - wanted) / allowed
+        j = int(np.argmax(ratios))
+        ratio = float(ratios[j])
+        if not ratio <= THRESHOLD:
+            raise Deviates(Deviation(self.equation_of(name), where, j, float(got[j]), float(wanted[j]), ratio))
+        self.worst = max(self.worst, ratio)
+
+    def relate(
+        self,
+        s: Scenario,
+        got: Sequence[Shown],
+        want: Sequence[Array],
+        scale_of: Sequence[Shown],
+        names: Sequence[str] = ("x",),
+    ) -> None:
+        """Compare a run with values derived from another run of the same subject, on the rule's error scale."""
+        for k, (g, w, r) in enumerate(zip(got, want, scale_of, strict=True)):
+            for name in names:
+                # Both sides are rounded, so each contributes its own error.
+                scale = 2 * np.array([x.bound for x in r[name]]) + np.abs(w.astype(float))
+                self.compare(name, g[name], w, f"{describe(s.events[k])} {k + 1}", scale)
+
+    @property
+    def step_equation(self) -> str:
+        """The equation that ``x`` belongs to."""
+        return self.equation_of("x")
+
+    def equation_of(self, name: str) -> str:
+        """The equation id of ``x`` or of an intermediate."""
+        tail = "step" if name == "x" else name
+        ids = [e.id for e in self.algorithm.equations if e.id.endswith(f".{tail}")]
+        return ids[-1] if ids else f"{self.algorithm.id}.{tail}"
+
+
+def reference(s: Scenario) -> list[Shown]:
+    """Run a scenario on the specification with running numbers.
+
+    At level server a client's change is a difference of two models, each rounded: it starts with that error.
+    """
+    with digits():
+        lifted = lift(s, Running)
+        session = REFERENCE.start(lifted.case)
+        size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
+        out: list[Shown] = []
+        for event in lifted.events:
+            if hasattr(event, "messages"):
+                for m in event.messages:
+                    start = 0
+                    for a in m.delta.values():
+                        for x in a.reshape(-1):
+                            x.bound = float(size[start]) + abs(float(x.value))
+                            start += 1
+            answer = session.step(event)
+            shown = {n: _numbers(v) for n, v in answer.items()}
+            size = np.array([abs(float(x)) for x in shown["x"]])
+            out.append(shown)
+        return out
+
+
+def _numbers(value: Any) -> Array:
+    out = np.empty(value.size if isinstance(value, np.ndarray) else 1, dtype=object)
+    for j, x in enumerate(value.reshape(-1) if isinstance(value, np.ndarray) else [value]):
+        out[j] = x if isinstance(x, Running) else Running(x)
+    return out
+
+
+def _vector(value: Any, s: Scenario, name: str) -> Array:
+    value = _plain(value)
+    if np.ndim(value) == 0 and not isinstance(value, Mapping) and name != "x":
+        return np.array([float(value)])
+    if name not in {"x", "m", "v", "v_hat", "u", "nu", "delta"}:
+        return np.asarray(value, dtype=float).reshape(-1)
+    return np.asarray(flatten(blocks_like(value, s.case.x0, name)), dtype=float)
+
+
+def _plain(value: Any) -> Any:
+    """Turn the wire's words for numbers that are not finite into floats."""
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, str):
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value]
+    return value

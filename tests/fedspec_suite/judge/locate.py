@@ -1,0 +1,89 @@
+"""From what a person types to a running subject."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from fedspec.contract import Case, Session, SubjectInfo
+from fedspec.errors import UnknownNameError
+from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite import mutants
+from fedspec_suite.judge.process import Process
+from fedspec_suite.subjects import environments
+
+KINDS = (
+    "spec",
+    "torch",
+    "py:MODULE:ATTRIBUTE or py:FILE.py:ATTRIBUTE",
+    "cmd:COMMAND LINE",
+    "mutant:ID",
+    "a bundled name",
+)
+
+
+class Running(Protocol):
+    """A subject that can be asked."""
+
+    info: SubjectInfo
+
+    def start(self, case: Case) -> Session:
+        """Begin a session for one case."""
+        ...
+
+
+def expand(implementation: str) -> tuple[str, ...]:
+    """The single subjects that a name stands for.
+
+    Raises:
+        UnknownNameError: it is neither a known kind nor a bundled name.
+    """
+    kind, _, rest = implementation.partition(":")
+    if implementation in {"spec", "torch"} or (kind in {"py", "cmd", "mutant"} and rest):
+        return (implementation,)
+    names = environments.bundled()
+    if implementation in names:
+        return environments.expand(implementation)
+    raise UnknownNameError(f"subject: unknown {implementation!r}; give {'; '.join(KINDS)}: {', '.join(sorted(names))}")
+
+
+@contextmanager
+def opened(
+    implementation: str,
+    *,
+    limit: float = 20.0,
+    device: str = "cpu",
+    progress: Callable[[str], None] = lambda text: None,
+) -> Iterator[Running]:
+    """A subject that answers until the block ends.
+
+    Raises:
+        FedspecError: it cannot be found, imported or started.
+    """
+    kind, _, rest = implementation.partition(":")
+    environment: Mapping[str, str] = {}
+    if implementation == "spec":
+        yield REFERENCE
+        return
+    if kind == "mutant" and rest:
+        yield mutants.Mutated(mutants.find(rest))
+        return
+    if implementation == "torch":
+        command = _serve("fedspec_torch.subject:SUBJECT")
+        environment = {"FEDSPEC_TORCH_DEVICE": device}
+    elif kind == "py" and rest:
+        command = _serve(rest)
+    elif kind == "cmd" and rest:
+        command = shlex.split(rest)
+    else:
+        (name,) = expand(implementation)
+        command = environments.command(name, progress)
+    with Process(command, limit=limit, environment=environment) as process:
+        yield process
+
+
+def _serve(reference: str) -> list[str]:
+    return [sys.executable, "-m", "fedspec.serve", reference]

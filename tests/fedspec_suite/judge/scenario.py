@@ -1,0 +1,90 @@
+"""A scenario: a case and the events of its session, and how to carry it into another arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Messages, Quadratics
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A case and what happens in it."""
+
+    case: Case
+    events: tuple[Event, ...]
+
+
+def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
+    return {name: f(a) for name, a in blocks.items()}
+
+
+def change_events(
+    s: Scenario,
+    change: Callable[[Array], Array] = lambda a: a,
+    model: Callable[[Array], Array] = lambda a: a,
+) -> Scenario:
+    """Apply ``model`` to every model (x0, Begin) and ``change`` to every gradient and client change."""
+
+    def event(e: Event) -> Event:
+        match e:
+            case Gradient(g=g):
+                return Gradient(_each(change, g))
+            case Begin(x=x):
+                return Begin(_each(model, x))
+            case Messages(messages=messages):
+                return Messages(tuple(replace(m, delta=_each(change, m.delta)) for m in messages))
+        return e
+
+    return Scenario(replace(s.case, x0=_each(model, s.case.x0)), tuple(map(event, s.events)))
+
+
+def with_hyper(s: Scenario, **values: Any) -> Scenario:
+    """The same scenario with other hyper-parameters."""
+    return replace(s, case=replace(s.case, hyper={**s.case.hyper, **values}))
+
+
+def with_dtype(s: Scenario, dtype: str) -> Scenario:
+    """The same scenario in another floating-point type; its numbers are exact in both."""
+    cast = change_events(s, lambda a: a.astype(dtype), lambda a: a.astype(dtype))
+    problem = s.case.problem
+    if problem is not None:
+        problem = Quadratics(problem.H.astype(dtype), problem.e.astype(dtype), problem.examples)
+    return replace(cast, case=replace(cast.case, dtype=dtype, problem=problem))
+
+
+def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
+    """The same scenario with every number made by ``number`` (Fraction, Running, ...) from its exact value."""
+
+    def vector(a: Array) -> Array:
+        out = np.empty(a.shape, dtype=object)
+        flat = out.reshape(-1)
+        for j, x in enumerate(np.asarray(a).reshape(-1)):
+            flat[j] = number(Fraction(float(x)))
+        return out
+
+    lifted = change_events(s, vector, vector)
+    events = tuple(
+        Messages(
+            tuple(replace(m, weight=number(Fraction(m.weight)), a_norm=number(Fraction(m.a_norm))) for m in e.messages)
+        )
+        if isinstance(e, Messages)
+        else e
+        for e in lifted.events
+    )
+    hyper: Mapping[str, Any] = {n: number(Fraction(v)) for n, v in s.case.hyper.items()}
+    problem = s.case.problem
+    if problem is not None:
+        problem = Quadratics(vector(problem.H), vector(problem.e), vector(problem.examples))
+    return Scenario(replace(lifted.case, hyper=hyper, problem=problem, dtype="object"), events)
+
+
+def describe(e: Event) -> str:
+    """What an event is called in a report."""
+    return {"Messages": "round", "Round": "round", "Gradient": "step", "Begin": "begin"}[type(e).__name__]

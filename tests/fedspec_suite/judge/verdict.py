@@ -1,0 +1,143 @@
+"""Verdicts: what the judge says of one obligation and of one offer, and how a deviation is described."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """The outcome of one obligation."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    SKIP = "skip"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Conformity(StrEnum):
+    """The outcome of one offer."""
+
+    CONFORMS = "conforms"
+    DOES_NOT = "does not conform"
+    ERROR = "error"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One number that is not what the law asks for.
+
+    Attributes:
+        equation: the equation id it belongs to.
+        where: round or local step, counted from 1.
+        component: index in the flat model, if it is about one number.
+        got: what the subject answered.
+        want: what the law asks for.
+        ratio: |got - want| / (epsilon * scale); above the threshold it is a deviation.
+        note: in words, where numbers do not say it.
+    """
+
+    equation: str
+    where: str
+    component: int | None = None
+    got: float | None = None
+    want: float | None = None
+    ratio: float | None = None
+    note: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.equation} {self.where}".strip()]
+        if self.got is not None and self.want is not None:
+            at = f"[{self.component}]" if self.component is not None else ""
+            parts.append(f"got{at} {self.got:.9g}, want {self.want:.9g}")
+        if self.ratio is not None:
+            parts.append(f"ratio {self.ratio:.3g}")
+        if self.note:
+            parts.append(self.note)
+        return "; ".join(parts)
+
+
+class Deviates(AssertionError):
+    """Raised by a law that a subject breaks."""
+
+    def __init__(self, deviation: Deviation) -> None:
+        super().__init__(str(deviation))
+        self.deviation = deviation
+
+
+class Undecided(Exception):
+    """Raised by a law on a case whose rounding errors could hide any deviation."""
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """The outcome of one law on one offer in one floating-point type."""
+
+    law: str
+    dtype: str
+    status: Status
+    equations: tuple[str, ...]
+    cases: int = 0
+    ratio: float = 0.0
+    reason: str = ""
+    deviation: Deviation | None = None
+    reads: bool = False
+    """Whether it compares with the rule itself, so that its deviation names an equation."""
+
+    @property
+    def id(self) -> str:
+        """Law and type."""
+        return f"{self.law}/{self.dtype}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one offer: one line of the table."""
+
+    subject: str
+    version: str
+    algorithm: str
+    level: str
+    reading: str
+    options: dict[str, str]
+    verdict: Conformity
+    exercised: int
+    passed: int
+    required: int
+    first_deviation: str = ""
+    nearest: str = ""
+    notes: str = ""
+    obligations: tuple[Obligation, ...] = field(default=(), repr=False)
+    command: str = ""
+
+    @property
+    def id(self) -> str:
+        """What the line is about."""
+        return f"{self.subject}/{self.algorithm}/{self.level}/{self.claim}"
+
+    @property
+    def claim(self) -> str:
+        """The reading claimed and the choices declared."""
+        return " ".join([self.reading, *(f"{n}={v}" for n, v in self.options.items())])
+
+    def record(self, obligations: bool = True) -> dict[str, Any]:
+        """The result as JSON values."""
+        body = asdict(self)
+        if not obligations:
+            body.pop("obligations")
+        else:
+            body["obligations"] = [{"id": o.id, **asdict(o)} for o in self.obligations]
+        return {"id": self.id, **body}
+
+
+def exit_code(results: list[Result]) -> int:
+    """0 all conform, 1 one does not, 2 a subject could not answer, 3 inconclusive."""
+    verdicts = {r.verdict for r in results}
+    if Conformity.DOES_NOT in verdicts:
+        return 1
+    if Conformity.ERROR in verdicts:
+        return 2
+    return 3 if Conformity.INCONCLUSIVE in verdicts or not results else 0

@@ -1,0 +1,213 @@
+"""Laws of the server's mean: who is counted, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.contract import ClientMessage, Messages
+from fedspec_suite.judge.bench import Bench
+from fedspec_suite.judge.scenario import Scenario, describe
+from fedspec_suite.laws.cases import Setting, message_lists, server_scenarios
+from fedspec_suite.laws.common import related
+from fedspec_suite.laws.law import Law
+
+Pair = tuple[Scenario, Scenario]
+
+
+def _fractions(a: Array) -> Array:
+    exact: Array = np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(a)
+    return exact
+
+
+def _same(bench: Bench, pair: Pair) -> None:
+    related(bench, *pair, lambda k, x: x)
+
+
+def _each(s: Scenario, f: object) -> Scenario:
+    events = tuple(Messages(tuple(f(e.messages))) if isinstance(e, Messages) else e for e in s.events)  # type: ignore[operator]
+    return replace(s, events=events)
+
+
+@st.composite
+def _shuffled(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    return s, _each(s, lambda ms: draw(st.permutations(list(ms))))
+
+
+@st.composite
+def _split(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting))
+
+    def halve(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        ms = tuple(replace(m, weight=2 * m.weight) for m in ms)
+        first = replace(ms[0], weight=ms[0].weight / 2)
+        return [replace(first, weight=int(first.weight)), replace(first, weight=int(first.weight), client=99), *ms[1:]]
+
+    return s, _each(s, halve)
+
+
+@st.composite
+def _weightless(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=(1, 3)))
+    shape = {n: a.shape for n, a in s.case.x0.items()}
+
+    def add(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        extra = draw(message_lists(setting, shape, (1, 1))).messages[0]
+        return [*ms, replace(extra, weight=0, client=99)]
+
+    return s, _each(s, add)
+
+
+@st.composite
+def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting))
+    factor = draw(st.integers(2, 5))
+    return s, _each(s, lambda ms: [replace(m, weight=m.weight * factor) for m in ms])
+
+
+@st.composite
+def _unanimous(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=(1, 1)))
+    weights = draw(st.lists(st.integers(1, 9), min_size=2, max_size=4))
+    return s, _each(s, lambda ms: [replace(ms[0], weight=w, client=i) for i, w in enumerate(weights)])
+
+
+@st.composite
+def _unweighed(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    return s, _each(s, lambda ms: [replace(m, weight=draw(st.integers(1, 9))) for m in ms])
+
+
+def _by_examples(setting: Setting) -> str:
+    return "" if setting.options.get("weights") == "examples" else "clients are weighted uniformly"
+
+
+def _uniformly(setting: Setting) -> str:
+    return "" if setting.options.get("weights") == "uniform" else "clients are weighted by examples"
+
+
+@st.composite
+def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
+    """Weights whose sum is a power of two, so that the mean of the changes is a dyadic rational too."""
+    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    uniform = setting.options.get("weights") == "uniform"
+
+    def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        if uniform:
+            ms = ms[: 2 if len(ms) < 4 else 4]
+            return list(ms)
+        total = 16
+        cuts = sorted(
+            draw(st.lists(st.integers(1, total - 1), min_size=len(ms) - 1, max_size=len(ms) - 1, unique=True))
+        )
+        ends = [0, *cuts, total]
+        return [replace(m, weight=b - a) for m, a, b in zip(ms, ends, ends[1:], strict=False)]
+
+    many = _each(s, weigh)
+
+    def condense(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        weights = [Fraction(1) if uniform else Fraction(m.weight) for m in ms]
+        p = [w / sum(weights) for w in weights]
+
+        def mean(name: str) -> Array:
+            parts = [_fractions(m.delta[name]) for m in ms]
+            total = sum((p_i * part for p_i, part in zip(p, parts, strict=True)), start=Fraction(0))
+            return np.asarray(total, dtype=float).astype(setting.dtype)
+
+        return [replace(ms[0], delta={n: mean(n) for n in ms[0].delta}, weight=1)]
+
+    return many, _each(many, condense)
+
+
+def _plain_mean(setting: Setting) -> str:
+    return "FedNova does not take the plain mean" if setting.algorithm.id == "fednova" else ""
+
+
+def _is_nova(setting: Setting) -> str:
+    if setting.algorithm.id != "fednova":
+        return "it is about normalised averaging"
+    return "" if setting.options["tau_eff_choice"] == "weighted-norm" else "tau_eff is not the weighted norm"
+
+
+@st.composite
+def _level_field(draw: st.DrawFn, setting: Setting) -> Scenario:
+    s: Scenario = draw(server_scenarios(setting))
+    steps = draw(st.integers(1, 5))
+    a = steps if setting.steps_only else draw(st.integers(1, 16)) / 4
+    return _each(s, lambda ms: [replace(m, steps=steps, a_norm=a) for m in ms])
+
+
+def _is_fedavg(bench: Bench, s: Scenario) -> None:
+    uniform = s.case.options.get("weights") == "uniform"
+    scale = bench.expect(s)
+    x = {n: _fractions(a) for n, a in s.case.x0.items()}
+    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
+        assert isinstance(event, Messages)
+        weights = [Fraction(1) if uniform else Fraction(m.weight) for m in event.messages]
+        for w, m in zip(weights, event.messages, strict=True):
+            for n, change in m.delta.items():
+                x[n] = x[n] + w / sum(weights) * _fractions(change)
+        want = np.array([float(v) for a in x.values() for v in a.reshape(-1)])
+        bounds = np.array([w.bound for w in scale[k]["x"]])
+        bench.compare("x", got["x"], want, f"{describe(event)} {k + 1}", bounds)
+
+
+LAWS = (
+    Law("client-order", "the order of the messages does not matter", ("server",), "FedNova inv. 18", _shuffled, _same),
+    Law(
+        "client-split",
+        "a client is the same as two halves of it",
+        ("server",),
+        "FedNova inv. 18",
+        _split,
+        _same,
+        _by_examples,
+    ),
+    Law(
+        "zero-weight", "a client without examples has no say", ("server",), "p_i = 0", _weightless, _same, _by_examples
+    ),
+    Law(
+        "weights-relative",
+        "only the ratios of the sample sizes matter",
+        ("server",),
+        "p_i = n_i / n",
+        _rescaled,
+        _same,
+        _by_examples,
+    ),
+    Law(
+        "weights-ignored",
+        "under uniform weights the sample sizes do not matter",
+        ("server",),
+        "p_i = 1 / |S|",
+        _unweighed,
+        _same,
+        _uniformly,
+    ),
+    Law(
+        "unanimous", "clients that all send the same are as good as one", ("server",), "sum p_i = 1", _unanimous, _same
+    ),
+    Law(
+        "mean",
+        "many clients are as good as one that sends their exact mean",
+        ("server",),
+        "FedNova eq. (2)",
+        _condensed,
+        _same,
+        _plain_mean,
+    ),
+    Law(
+        "nova-is-fedavg",
+        "equal ||a_i||_1 make FedNova FedAvg, exactly",
+        ("server",),
+        "FedNova inv. 10",
+        _level_field,
+        _is_fedavg,
+        _is_nova,
+    ),
+)

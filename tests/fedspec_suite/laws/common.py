@@ -1,0 +1,287 @@
+"""Laws that need no formula: what any correct implementation does when its input is moved, scaled or repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.contract import Begin, Gradient, Level, Messages
+from fedspec.params import flatten, unflatten
+from fedspec_suite.judge.bench import Bench, Shown
+from fedspec_suite.judge.scenario import Scenario, change_events, describe, with_hyper
+from fedspec_suite.judge.verdict import Deviates, Deviation
+from fedspec_suite.laws.cases import Setting, blocks, scenarios, vectors
+from fedspec_suite.laws.law import Law
+
+BOTH: tuple[Level, ...] = ("client", "server")
+ADAPTIVE = {"eps", "tau"}
+
+
+def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[int, Array], Array]) -> None:
+    """The second run's models are those of the first, carried forward."""
+    a, b, scale = bench.play(first), bench.play(second), bench.expect(second)
+    for k, (before, after) in enumerate(zip(a, b, strict=True)):
+        want = forward(k, before["x"])
+        # Both runs are rounded, and so is what carries one to the other.
+        bounds = 2 * np.array([w.bound for w in scale[k]["x"]]) + np.abs(want) + np.abs(before["x"])
+        bench.compare("x", after["x"], want, f"{describe(second.events[k])} {k + 1}", bounds)
+
+
+def same_bits(bench: Bench, s: Scenario, a: list[Shown], b: list[Shown], what: str) -> None:
+    """Two runs agree to the last bit in everything shown."""
+    for k, (one, two) in enumerate(zip(a, b, strict=True)):
+        for name in one.keys() & two.keys() - {"dtype"}:
+            if not np.array_equal(one[name], two[name], equal_nan=True):
+                j = int(np.argmax(one[name] != two[name]))
+                raise Deviates(
+                    Deviation(
+                        bench.equation_of(name),
+                        f"{describe(s.events[k])} {k + 1}",
+                        j,
+                        float(two[name][j]),
+                        float(one[name][j]),
+                        None,
+                        what,
+                    )
+                )
+
+
+def _pairs(setting: Setting) -> st.SearchStrategy[tuple[Scenario, Scenario]]:
+    return st.tuples(scenarios(setting), scenarios(setting))
+
+
+def _one(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting)
+
+
+def _repeats(bench: Bench, s: Scenario) -> None:
+    same_bits(bench, s, bench.play(s), bench.play(s), "a second run of the same case differs from the first")
+
+
+def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
+    s, other = both
+    alone = bench.play(s)
+    mine, theirs = bench.subject.start(s.case), bench.subject.start(other.case)
+    got = []
+    for k, event in enumerate(s.events):
+        got.append(bench.read(mine.step(event), s, k, describe(event)))
+        if k < len(other.events):
+            theirs.step(other.events[k])
+    same_bits(bench, s, alone, got, "a second session open at the same time changes the first")
+
+
+def _dtype(bench: Bench, s: Scenario) -> None:
+    for k, got in enumerate(bench.play(s)):
+        if "dtype" in got and got["dtype"][0] != s.case.dtype:
+            where = f"{describe(s.events[k])} {k + 1}"
+            note = f"x comes back as {got['dtype'][0]} from {s.case.dtype}"
+            raise Deviates(Deviation(bench.step_equation, where, note=note))
+
+
+def _inputs(bench: Bench, s: Scenario) -> None:
+    bench.touched.clear()
+    bench.play(s)
+    if bench.touched:
+        raise Deviates(
+            Deviation(bench.step_equation, note=f"inputs were changed in place: {bench.touched[0]}", where="")
+        )
+
+
+def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
+
+
+def _rests(bench: Bench, s: Scenario) -> None:
+    x = flatten(s.case.x0)
+    scale = bench.expect(s)
+    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
+        if isinstance(event, Begin):
+            x = flatten(event.x)
+        # A server that averages models instead of changes rounds even here.
+        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
+        bench.compare("x", got["x"], x, f"{describe(event)} {k + 1}", bounds)
+
+
+@st.composite
+def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array]]:
+    s: Scenario = draw(scenarios(setting))
+    shape = {n: a.shape for n, a in s.case.x0.items()}
+    return s, draw(blocks(shape, setting.dtype, denominator=4))
+
+
+def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
+    s, shift = drawn
+    there = replace(
+        s,
+        case=replace(s.case, x0={n: a + shift[n] for n, a in s.case.x0.items()}),
+        events=tuple(Begin({n: a + shift[n] for n, a in e.x.items()}) if isinstance(e, Begin) else e for e in s.events),
+    )
+    related(bench, s, there, lambda k, x: x + flatten(shift))
+
+
+def _mirrors(bench: Bench, s: Scenario) -> None:
+    related(bench, s, change_events(s, lambda a: -a, lambda a: -a), lambda k, x: -x)
+
+
+def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
+    inside = s.case.options.get("epsilon") == "inside" or s.case.algorithm == "fedams"
+    out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
+    if "v0" in s.case.hyper:
+        out["v0"] = s.case.hyper["v0"] * c * c
+    return out
+
+
+def _scales(bench: Bench, s: Scenario) -> None:
+    c = 4.0
+    if ADAPTIVE & set(s.case.hyper) or s.case.options.get("zero") == "zero-over-zero":
+        louder = with_hyper(change_events(s, change=lambda a: a * c), **_scaled_hyper(s, c))
+        related(bench, s, louder, lambda k, x: x)
+    else:
+        related(bench, s, change_events(s, lambda a: a * c, lambda a: a * c), lambda k, x: x * c)
+
+
+def _scales_needs(setting: Setting) -> str:
+    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0") and setting.fixed.get(n, 0) != 0]
+    return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
+
+
+def _has_rate(setting: Setting) -> str:
+    rate = "eta_l" if setting.level == "client" else "eta"
+    if rate not in setting.numbers:
+        return "it has no rate of its own"
+    if rate in setting.fixed:
+        return f"not offered: {rate} cannot be set"
+    return "the proximal pull depends on the rate" if "mu" in setting.numbers and setting.level == "client" else ""
+
+
+def _rated(bench: Bench, s: Scenario) -> None:
+    rate = "eta_l" if s.case.level == "client" else "eta"
+    # Scaling by a power of two is exact, and x0 = 0 makes the model the displacement.
+    origin = change_events(s, model=lambda a: a * 0)
+    related(bench, origin, with_hyper(origin, **{rate: 4 * s.case.hyper[rate]}), lambda k, x: 4 * x)
+
+
+@st.composite
+def _disturbed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, int, Array]:
+    s: Scenario = draw(scenarios(setting))
+    d = flatten(s.case.x0).size
+    noise: Array = draw(vectors((max(len(s.events), 1),), setting.dtype))
+    return s, draw(st.integers(0, d - 1)), noise
+
+
+def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
+    s, j, noise = drawn
+
+    def poke(a: dict[str, Array], by: Any) -> dict[str, Array]:
+        flat = flatten(a).copy()
+        flat[j] += by
+        return unflatten(flat, a)
+
+    events = []
+    for e, by in zip(s.events, noise, strict=False):
+        if isinstance(e, Gradient):
+            e = Gradient(poke(dict(e.g), by))
+        elif isinstance(e, Messages):
+            e = Messages(tuple(replace(m, delta=poke(dict(m.delta), by)) for m in e.messages))
+        events.append(e)
+    poked = replace(s, events=tuple(events))
+
+    def others(run: list[Shown]) -> list[Shown]:
+        d = flatten(s.case.x0).size
+        return [{n: np.delete(v, j) if v.size == d and n != "dtype" else v[:0] for n, v in r.items()} for r in run]
+
+    same_bits(bench, s, others(bench.play(s)), others(bench.play(poked)), f"coordinate {j} leaks into another")
+
+
+def _elementwise(setting: Setting) -> str:
+    return "a cover couples coordinates" if "cover" in setting.options else ""
+
+
+@st.composite
+def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
+    s: Scenario = draw(scenarios(setting))
+    d = flatten(s.case.x0).size
+    cut = draw(st.integers(1, d)) if d > 1 else 1
+    like = {"p": np.zeros(cut), "q": np.zeros(d - cut)} if cut < d else {"p": np.zeros(d)}
+
+    def regroup(blocks: Any) -> dict[str, Array]:
+        return unflatten(flatten(blocks), like)
+
+    events = []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            e = Gradient(regroup(e.g))
+        elif isinstance(e, Begin):
+            e = Begin(regroup(e.x))
+        elif isinstance(e, Messages):
+            e = Messages(tuple(replace(m, delta=regroup(m.delta)) for m in e.messages))
+        events.append(e)
+    return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(events))
+
+
+def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
+    related(bench, *drawn, lambda k, x: x)
+
+
+def _regroupable(setting: Setting) -> str:
+    return "not offered: one block only" if setting.one_block else _elementwise(setting)
+
+
+LAWS = (
+    Law("repeats", "the same case gives the same bits", ("client", "server", "round"), "purity", _one, _repeats),
+    Law(
+        "isolated",
+        "two sessions at once do not disturb each other",
+        ("client", "server", "round"),
+        "purity",
+        _pairs,
+        _isolated,
+        needs_concurrency=True,
+    ),
+    Law("dtype", "the model keeps its floating-point type", ("client", "server", "round"), "purity", _one, _dtype),
+    Law("inputs", "what is handed in is not changed in place", ("client", "server", "round"), "purity", _one, _inputs),
+    Law("rests", "where nothing comes in from a fresh state, nothing moves", BOTH, "linearity in m", _resting, _rests),
+    Law("translates", "moving the start moves the path", BOTH, "FedNova inv. 19", _moved, _translates),
+    Law("mirrors", "the opposite input gives the opposite path", BOTH, "oddness of every rule", _one, _mirrors),
+    Law(
+        "scales",
+        "inputs (and eps, tau, v_0 with them) times 4: linear rules move 4 times as far, adaptive ones as far",
+        BOTH,
+        "homogeneity; FedNova inv. 19",
+        _one,
+        _scales,
+        applies=_scales_needs,
+    ),
+    Law(
+        "rate",
+        "the displacement is linear in the rate",
+        BOTH,
+        "every step is rate times direction",
+        _one,
+        _rated,
+        _has_rate,
+    ),
+    Law(
+        "coordinates",
+        "a coordinate's input moves no other coordinate",
+        BOTH,
+        "all operations are elementwise",
+        _disturbed,
+        _coordinates,
+        _elementwise,
+    ),
+    Law(
+        "blocks",
+        "cutting the model into blocks elsewhere changes nothing",
+        BOTH,
+        "all operations are elementwise",
+        _regrouped,
+        _regroups,
+        _regroupable,
+    ),
+)

@@ -1,0 +1,48 @@
+"""The subject follows the rule: every vector it shows, in every round or step."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fedspec.contract import Begin
+from fedspec_suite.judge.bench import Bench
+from fedspec_suite.judge.scenario import Scenario, describe
+from fedspec_suite.judge.verdict import Deviates, Deviation
+from fedspec_suite.laws.cases import Setting, scenarios
+from fedspec_suite.laws.law import Check, Law
+
+SHOWN = ("delta", "tau_eff", "u", "m", "v", "v_hat", "nu", "x")
+"""Intermediates in the order in which a step computes them, so that the first deviation is the cause."""
+
+
+def _follows(name: str) -> Check:
+    def check(bench: Bench, s: Scenario) -> None:
+        want = bench.expect(s)
+        for k, got in enumerate(bench.play(s)):
+            if isinstance(s.events[k], Begin):
+                continue
+            if name not in got:
+                note = f"{name} is offered, but the answer does not hold it"
+                raise Deviates(Deviation(bench.equation_of(name), f"{describe(s.events[k])} {k + 1}", note=note))
+            bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
+
+    return check
+
+
+def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting)
+
+
+LAWS = tuple(
+    Law(
+        id=f"follows-{name.replace('_', '-')}",
+        words=f"{name} is what the rule gives, in every round or step",
+        levels=("client", "server", "round"),
+        source="the rule itself",
+        cases=_cases,
+        check=_follows(name),
+        shows="" if name == "x" else name,
+        reads_rule=True,
+    )
+    for name in SHOWN
+)

@@ -1,0 +1,1 @@
+"""How verdicts look on a terminal and in a file."""

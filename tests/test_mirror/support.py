@@ -1,0 +1,134 @@
+"""What the tests of the mirror share: dyadic inputs, every option of an algorithm, and one measure of agreement."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from torch import Tensor
+
+from fedspec.algorithms.hyper import choice
+from fedspec.catalogue import Algorithm
+
+Array = npt.NDArray[Any]
+
+DTYPES = (torch.float64, torch.float32)
+DEVICES = (
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")),
+)
+
+HYPER = {
+    "eta": 0.75,
+    "eta_l": 0.125,
+    "beta": 0.875,
+    "beta1": 0.875,
+    "beta2": 0.9375,
+    "rho": 0.75,
+    "gamma": 0.5,
+    "mu": 0.5,
+    "eps": 0.03125,
+    "tau": 0.125,
+    "v0": 0.0625,
+    "tau_eff": 2.5,
+}
+"""A value for every hyper-parameter of the catalogue."""
+
+SHAPES = {"W": (3, 4), "b": (5,)}
+D = 17
+
+
+def dyadic(seed: int, *shape: int) -> Array:
+    """Multiples of 1/8 in [-2, 2], exact in every dtype."""
+    return np.random.default_rng(seed).integers(-16, 17, size=shape) / 8
+
+
+def by_id(algorithm: Algorithm) -> str:
+    """What a test says of an algorithm."""
+    return algorithm.id
+
+
+def choices(algorithm: Algorithm) -> Iterator[dict[str, str]]:
+    """Every combination of an algorithm's options."""
+    names = list(algorithm.options)
+    for values in itertools.product(*(algorithm.options[n] for n in names)):
+        yield {n: str(v) for n, v in zip(names, values, strict=True)}
+
+
+def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]:
+    """The keyword arguments of a solver: hyper-parameters as numbers, options as members of their enumerations."""
+    numbers = {n: HYPER[n] for n in algorithm.numbers}
+    return {**numbers, **{n: choice(algorithm.options[n], n, v) for n, v in options.items()}}
+
+
+@dataclass
+class Run:
+    """A solver of either side: the fitting arguments picked out of all that there are."""
+
+    solver: Any
+    keywords: dict[str, Any]
+    cover: Any
+
+    def begin(self, x: Any) -> Any:
+        """The state at x."""
+        self.anchor, self.k = x, 0
+        if self.solver.begin is None:
+            return x
+        return self.solver.begin(x, **self._of(self.solver.begin, v0=self.keywords.get("v0"), cover=self.cover))
+
+    def step(self, state: Any, g: Any, **more: Any) -> Any:
+        """The state after one step."""
+        rule = self.solver.rule
+        given = self._of(rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover)
+        self.k += 1
+        return rule(**{**self._of(rule, **self.keywords), **given, **more})
+
+    @staticmethod
+    def _of(function: Any, **arguments: Any) -> dict[str, Any]:
+        return {n: v for n, v in arguments.items() if n in inspect.signature(function).parameters}
+
+
+def parts(state: Any) -> dict[str, Any]:
+    """The fields of a state by name; a bare model is x."""
+    return {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {"x": state}
+
+
+def tensors(state: Any) -> dict[str, Tensor]:
+    """The tensors of a state by name."""
+    return {n: v for n, v in parts(state).items() if isinstance(v, Tensor)}
+
+
+def assert_close(got: Tensor | Array, want: Array, scale: float, name: str = "", ulps: float = 16) -> None:
+    """Both agree to a few units in the last place of the largest number that the computation went through."""
+    values = got.cpu().numpy() if isinstance(got, Tensor) else np.asarray(got)
+    want = np.asarray(want)
+    assert values.shape == want.shape, f"{name}: shape {values.shape}, not {want.shape}"
+    if values.dtype.kind != "f":
+        np.testing.assert_array_equal(values, want, err_msg=name)
+        return
+    assert values.dtype == want.dtype, f"{name}: {values.dtype}, not {want.dtype}"
+    gap = np.abs(values.astype(float) - want.astype(float)) / (np.finfo(values.dtype).eps * max(scale, 1.0))
+    assert (gap <= ulps).all(), f"{name}: {np.nanmax(gap):.3g} ulps of {scale:.3g} apart\ngot  {values}\nwant {want}"
+
+
+class Scale:
+    """The largest magnitude that each quantity has had."""
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.seen: dict[str, float] = {}
+
+    def see(self, state: Any) -> None:
+        """Take in a state."""
+        for name, value in parts(state).items():
+            self.seen[name] = max(self[name], float(np.max(np.abs(value))))
+
+    def __getitem__(self, name: str) -> float:
+        return self.seen.get(name, self.start)

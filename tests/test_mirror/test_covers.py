@@ -1,0 +1,74 @@
+"""Covers as tensor operations, and SM3 over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.support import DEVICES, assert_close, dyadic
+
+import fedspec.client.sm3 as spec
+from fedspec.covers import Cover, named_cover
+from fedspec.errors import CoverError
+from fedspec.readings import CoverName
+from fedspec_torch.client import sm3
+from fedspec_torch.covers import AxisSets, IndexSets, Sets
+from fedspec_torch.covers import named_cover as named_sets
+
+SHAPES = (
+    {"w": (7,)},
+    {"w": (3, 4)},
+    {"w": (2, 3, 4)},
+    {"a": (3, 4), "b": (5,), "c": (2, 1, 3), "d": (1,)},
+)
+OVERLAPPING = Cover(((0, 1, 2), (2, 3, 4, 5), (5, 0), (6,), (1, 6, 4), (6,)), 7)
+
+
+def assert_same(sets: Sets, cover: Cover, device: str = "cpu") -> None:
+    values, mu = dyadic(0, 3, cover.d), dyadic(1, 3, len(cover.sets))
+    greatest = sets.greatest(torch.tensor(values, device=device))
+    least = sets.least(torch.tensor(mu, device=device))
+    assert sets.q == len(cover.sets)
+    np.testing.assert_array_equal(greatest.cpu(), np.stack([values[:, list(s)].max(1) for s in cover.sets], 1))
+    np.testing.assert_array_equal(least.cpu(), np.stack([mu[:, cover.holding(j)].min(1) for j in range(cover.d)], 1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("name", CoverName)
+def test_named_covers_are_the_specification_s(name: CoverName, shapes: dict[str, tuple[int, ...]], device: str) -> None:
+    cover = named_cover(name, shapes)
+    assert_same(named_sets(name, shapes, device), cover, device)
+    assert_same(IndexSets.of(cover, device), cover, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_any_overlapping_cover(device: str) -> None:
+    assert_same(IndexSets.of(OVERLAPPING, device), OVERLAPPING, device)
+
+
+def test_axes_are_reduced_on_the_real_shapes() -> None:
+    assert isinstance(named_sets(CoverName.AXES, SHAPES[3]), AxisSets)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_blocks_without_slices_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(CoverError, match="no slices"):
+        named_sets(CoverName.AXES, {"w": shape})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("form", ["sm3_i", "sm3_ii"])
+def test_sm3_over_an_overlapping_cover(form: str, dtype: str, device: str) -> None:
+    x, g = dyadic(0, 4, 7).astype(dtype), dyadic(1, 5, 4, 7).astype(dtype)
+    sets = IndexSets.of(OVERLAPPING, device)
+    state = sm3.begin(torch.tensor(x, device=device), sets)
+    for k in range(5):
+        state = getattr(sm3, form)(state, torch.tensor(g[k], device=device), sets, eta_l=0.125, eps=0.0625)
+    for i in range(4):
+        want = spec.begin(x[i], OVERLAPPING)
+        for k in range(5):
+            want = getattr(spec, form)(want, g[k, i], OVERLAPPING, eta_l=0.125, eps=0.0625)
+        for name in ("x", "mu", "nu"):
+            assert_close(getattr(state, name)[i], getattr(want, name), float(np.abs(want.nu).max()), name)

@@ -1,0 +1,186 @@
+"""The mirror as a subject: against the specification as a subject, on everything that the catalogue has."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.support import DEVICES, HYPER, SHAPES, Array, assert_close, choices, dyadic
+
+from fedspec.catalogue import CATALOGUE, Algorithm
+from fedspec.contract import (
+    Begin,
+    Blocks,
+    Case,
+    ClientMessage,
+    Event,
+    Gradient,
+    Messages,
+    Quadratics,
+    Round,
+    Subject,
+)
+from fedspec.errors import ContractError, ParameterError
+from fedspec.reference import SUBJECT as REFERENCE
+from fedspec.serve import load, serve
+from fedspec.wire import encode
+from fedspec_torch.catalogue import CATALOGUE as MIRROR
+from fedspec_torch.subject import DEVICE, SUBJECT
+
+
+def blocks(seed: int, dtype: str) -> Blocks:
+    return {name: dyadic(seed + i, *shape).astype(dtype) for i, (name, shape) in enumerate(SHAPES.items())}
+
+
+def scenario(algorithm: Algorithm, level: Any, options: dict[str, str], dtype: str) -> tuple[Case, list[Event]]:
+    """A case and five events."""
+    problem: Quadratics | None = None
+    x0 = blocks(0, dtype)
+    events: list[Event]
+    if level == "client":
+        steps = [Gradient(blocks(10 * k + 10, dtype)) for k in range(4)]
+        events = [*steps[:3], Begin(blocks(5, dtype)), steps[3]]
+    elif level == "server":
+        events = [
+            Messages(
+                tuple(
+                    ClientMessage(i, blocks(100 * t + 10 * i, dtype), weight=i + t, steps=i + 1, a_norm=1.5 * i + 1)
+                    for i in range(3)
+                )
+            )
+            for t in range(5)
+        ]
+    else:
+        x0 = {"x": dyadic(0, 4).astype(dtype)}
+        A = dyadic(1, 5, 4, 4) / 4
+        H = (A @ A.transpose(0, 2, 1) + np.eye(4) / 8).astype(dtype)
+        problem = Quadratics(H, dyadic(2, 5, 4).astype(dtype), np.arange(1.0, 6.0))
+        plans = [((0, 1, 2, 3, 4), (2, 2, 2, 2, 2)), ((3, 1), (1, 4)), ((2,), (3,)), ((0, 4, 2), (3, 1, 2))]
+        events = [Round(*plan) for plan in [*plans, plans[0]]]
+    reading = algorithm.readings[0].name
+    hyper = {n: HYPER[n] for n in algorithm.numbers_at(level)}
+    return Case(algorithm.id, level, reading, options, dtype, x0, hyper, problem), events
+
+
+def entries() -> Iterator[Any]:
+    for algorithm in CATALOGUE.values():
+        for level in algorithm.levels:
+            yield pytest.param(algorithm, level, id=f"{algorithm.id}-{level}")
+
+
+def largest(value: Array | float) -> float:
+    return float(np.max(np.abs(value)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("algorithm", "level"), [*entries()])
+def test_agrees_with_the_reference(
+    algorithm: Algorithm, level: str, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEVICE, device)
+    for options in choices(algorithm):
+        case, events = scenario(algorithm, level, options, dtype)
+        ours, theirs = SUBJECT.start(case), REFERENCE.start(case)
+        scale: dict[str, float] = {}
+        for event in events:
+            got, want = ours.step(event), theirs.step(event)
+            assert set(got) == set(want)
+            assert set(algorithm.shows) <= set(got)
+            for name, value in want.items():
+                scale[name] = max(scale.get(name, 8.0), largest(value))  # type: ignore[arg-type]
+                if isinstance(value, np.ndarray):
+                    assert_close(got[name], value, scale[name], f"{options} {name}")  # type: ignore[arg-type]
+                else:
+                    eps = float(np.finfo(dtype).eps)
+                    assert got[name] == pytest.approx(float(value), rel=16 * eps)  # type: ignore[arg-type]
+
+
+def test_offers_the_whole_catalogue() -> None:
+    assert isinstance(SUBJECT, Subject)
+    assert (SUBJECT.info.name, SUBJECT.info.variant) == ("fedspec_torch", "torch")
+    assert SUBJECT.info.offers == REFERENCE.info.offers
+    assert list(MIRROR) == list(CATALOGUE)
+
+
+def test_answers_do_not_alias_the_state() -> None:
+    case, events = scenario(CATALOGUE["momentum"], "client", {}, "float64")
+    first, second = SUBJECT.start(case), SUBJECT.start(case)
+    for event in events:
+        spoilt = first.step(event)
+        for name, value in second.step(event).items():
+            np.testing.assert_array_equal(np.asarray(spoilt[name]), np.asarray(value))
+        for value in spoilt.values():
+            np.asarray(value)[...] = np.nan
+
+
+def test_blocks_come_in_any_order() -> None:
+    case, events = scenario(CATALOGUE["momentum"], "client", {}, "float64")
+    for event in events[:2]:
+        assert isinstance(event, Gradient)
+        turned = Gradient(dict(reversed([*event.g.items()])))
+        want, got = (np.asarray(SUBJECT.start(case).step(e)["x"]) for e in (event, turned))
+        np.testing.assert_array_equal(got, want)
+
+
+def test_serves_json_lines() -> None:
+    case, events = scenario(CATALOGUE["fedadam"], "round", CATALOGUE["fedadam"].defaults(), "float32")
+    requests = [
+        {"cmd": "hello", "protocol": 1},
+        {"cmd": "start", "session": 1, "case": encode(case)},
+        *({"cmd": "step", "session": 1, "event": encode(event)} for event in events),
+    ]
+    replies = []
+    for subject in (load("fedspec_torch.subject:SUBJECT"), REFERENCE):
+        out = io.StringIO()
+        serve(subject, io.StringIO("\n".join(map(json.dumps, requests))), out)
+        replies.append([json.loads(line) for line in out.getvalue().splitlines()])
+    assert all(reply["ok"] for reply in replies[0])
+    assert len(replies[0]) == len(requests)
+    for got, want in zip(replies[0][2:], replies[1][2:], strict=True):
+        assert set(got["answer"]) == set(want["answer"])
+        np.testing.assert_allclose(got["answer"]["x"], want["answer"]["x"], rtol=1e-5)
+
+
+class TestRefusals:
+    def start(self, **changes: Any) -> None:
+        case, _ = scenario(CATALOGUE["sgd"], "client", {}, "float64")
+        SUBJECT.start(Case(**{**vars(case), **changes}))
+
+    def test_unknown_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(DEVICE, "abacus")
+        with pytest.raises(ContractError, match="no device 'abacus'"):
+            self.start()
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+    def test_cuda_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(DEVICE, "cuda")
+        with pytest.raises(ContractError, match="no CUDA device"):
+            self.start()
+
+    def test_dtype(self) -> None:
+        with pytest.raises(ContractError, match="float16"):
+            self.start(dtype="float16")
+
+    def test_hyper_parameters_outside_their_domain(self) -> None:
+        with pytest.raises(ParameterError, match="eta_l"):
+            self.start(hyper={"eta_l": -1.0})
+
+    @pytest.mark.parametrize("g", [{}, {"W": np.zeros((3, 4))}, {"W": np.zeros((4, 3)), "b": np.zeros(5)}])
+    def test_other_blocks(self, g: Blocks) -> None:
+        case, _ = scenario(CATALOGUE["sgd"], "client", {}, "float64")
+        with pytest.raises(ContractError, match="blocks: got"):
+            SUBJECT.start(case).step(Gradient(g))
+
+    @pytest.mark.parametrize(("name", "level"), [("sgd", "client"), ("fedavg", "server"), ("fedavg", "round")])
+    def test_events_of_another_level(self, name: str, level: str) -> None:
+        algorithm = CATALOGUE[name]
+        case, _ = scenario(algorithm, level, algorithm.defaults(), "float64")
+        wrong: Event = Round((0,), (1,)) if level != "round" else Begin(case.x0)
+        with pytest.raises(ContractError, match=f"at level {level}"):
+            SUBJECT.start(case).step(wrong)

@@ -1,0 +1,123 @@
+"""One text, many arithmetics: every rule of the catalogue runs unchanged on all of them, and they agree exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import z3
+
+from fedspec.arith import digits
+from fedspec.catalogue import CATALOGUE
+from fedspec.rules import RULES
+from fedspec_proofs.engines.calls import Call, call, options
+from fedspec_proofs.engines.reals import Real, term
+
+CALLS = {
+    "-".join((name.removeprefix("fedspec."), *chosen.values())): (name, tuple(chosen.items()))
+    for name, rule in RULES.items()
+    for chosen in options(rule)
+}
+"""Every rule with every combination of its readings."""
+
+every_call = pytest.mark.parametrize("label", CALLS)
+
+
+@cache
+def called(label: str) -> Call:
+    name, chosen = CALLS[label]
+    return call(RULES[name], dict[str, StrEnum](chosen))
+
+
+def agree(c: Call, got: dict[str, Any], same: Callable[[Any, Fraction], bool]) -> None:
+    assert got.keys() == c.result.keys()
+    for name, want in c.result.items():
+        assert np.shape(got[name]) == np.shape(want), name
+        for g, w in zip(np.ravel(got[name]), np.ravel(want), strict=True):
+            assert same(g, w), f"{name}: {g}, expected {w}"
+
+
+def test_every_rule_is_called() -> None:
+    rules = {r for a in CATALOGUE.values() for r in a.rules}
+    assert len(rules) > 20
+    assert {name for name, _ in CALLS.values()} == set(RULES)
+    assert rules <= set(RULES.values())
+
+
+@every_call
+def test_fractions(label: str) -> None:
+    for value in called(label).result.values():
+        assert all(isinstance(v, Fraction) for v in np.ravel(value))
+
+
+@every_call
+def test_decimals(label: str) -> None:
+    def decimal(_: str, q: Fraction) -> Decimal:
+        return Decimal(q.numerator) / Decimal(q.denominator)
+
+    def same(got: Decimal, want: Fraction) -> bool:
+        exact = decimal("", want)
+        return abs(got - exact) <= Decimal("1e-47") * max(1, abs(exact))
+
+    with digits():
+        agree(called(label), called(label).run(decimal), same)
+
+
+@every_call
+def test_sympy(label: str) -> None:
+    at: dict[Any, Any] = {}
+
+    def symbol(name: str, q: Fraction) -> Any:
+        at[sympy.Symbol(name, real=True)] = sympy.Rational(q.numerator, q.denominator)
+        return sympy.Symbol(name, real=True)
+
+    def same(got: Any, want: Fraction) -> bool:
+        return bool(sympy.sympify(got).xreplace(at) == sympy.Rational(want.numerator, want.denominator))
+
+    agree(called(label), called(label).run(symbol), same)
+
+
+@every_call
+@pytest.mark.parametrize("bare", [False, True], ids=["reals", "bare-vectors"])
+def test_z3(label: str, bare: bool) -> None:
+    """On z3 reals throughout; and on bare z3 vectors with fractions as hyper-parameters."""
+    at: list[tuple[Any, Any]] = []
+
+    def variable(name: str, q: Fraction) -> Any:
+        at.append((z3.Real(name), z3.RealVal(str(q))))
+        return z3.Real(name) if bare else Real(z3.Real(name))
+
+    def same(got: Any, want: Fraction) -> bool:
+        value = z3.simplify(z3.substitute(term(got), *at))
+        return z3.is_rational_value(value) and Fraction(value.as_fraction()) == want
+
+    agree(called(label), called(label).run(variable, (lambda _, q: q) if bare else None), same)
+
+
+@every_call
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats(label: str, dtype: Any) -> None:
+    def same(got: Any, want: Fraction) -> bool:
+        return bool(abs(float(got) - float(want)) <= 30 * np.finfo(dtype).eps * max(1.0, abs(float(want))))
+
+    got = called(label).run(lambda _, q: float(q), dtype=dtype)
+    agree(called(label), got, same)
+    for name, value in got.items():
+        assert getattr(value, "dtype", None) == dtype or label == "mixing.nova.effective_steps-fixed", name
+
+
+def test_examples_take_both_branches() -> None:
+    """AMSGrad keeps its maximum at some coordinates and raises it at others; Yogi moves both ways."""
+    ams = called("server.amsgrad.amsgrad-none-inside-before-correction")
+    kept = ams.result["v_hat"] == ams.arguments["state"].v_hat
+    assert kept.any() and not kept.all()
+    yogi = called("server.yogi.yogi-none-outside-pseudo-gradient")
+    rose = yogi.result["v"] > yogi.arguments["state"].v
+    assert rose.any() and not rose.all()
