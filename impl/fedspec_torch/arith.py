@@ -33,6 +33,9 @@ Column: TypeAlias = Float[Tensor, "n 1"]
 Counts: TypeAlias = Int[Tensor, "n"]
 """The number of steps that each of n clients has taken."""
 
+Sets: TypeAlias = Float[Tensor, "n q"]
+"""One number for each of the q sets of a cover, for each of n clients."""
+
 Mask: TypeAlias = Bool[Tensor, "n"]
 """Which of n clients take this step."""
 

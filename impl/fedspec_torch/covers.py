@@ -9,17 +9,16 @@ from math import prod
 from typing import Protocol
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from fedspec.covers import Cover
-from fedspec.covers import named_cover as named
+import fedspec.covers as spec
 from fedspec.errors import CoverError
 from fedspec.readings import CoverName
-from fedspec_torch.arith import Stack
+from fedspec_torch.arith import Sets, Stack
 
 
-class Sets(Protocol):
+class Cover(Protocol):
     """Index sets S_1..S_q that cover the coordinates and may overlap."""
 
     @property
@@ -27,17 +26,17 @@ class Sets(Protocol):
         """The number of sets."""
         ...
 
-    def greatest(self, values: Stack) -> Float[Tensor, "n q"]:
+    def greatest(self, values: Stack) -> Sets:
         """For each set r: max over j in S_r of values(j)."""
         ...
 
-    def least(self, mu: Float[Tensor, "n q"]) -> Stack:
+    def least(self, mu: Sets) -> Stack:
         """For each coordinate j: min over r with j in S_r of mu(r)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class IndexSets:
+class IndexCover:
     """Any cover, as the list of its memberships: coordinate ``j[e]`` belongs to set ``r[e]``."""
 
     r: Int[Tensor, "e"]
@@ -46,25 +45,25 @@ class IndexSets:
     d: int
 
     @classmethod
-    def of(cls, cover: Cover, device: torch.device | str = "cpu") -> IndexSets:
+    def of(cls, cover: spec.Cover, device: torch.device | str = "cpu") -> IndexCover:
         """The memberships of a cover."""
         pairs = [(r, j) for r, indices in enumerate(cover.sets) for j in indices]
         r, j = torch.tensor(pairs, dtype=torch.int64, device=device).unbind(1)
         return cls(r=r, j=j, q=len(cover.sets), d=cover.d)
 
-    def greatest(self, values: Stack) -> Float[Tensor, "n q"]:
+    def greatest(self, values: Stack) -> Sets:
         """For each set r: max over j in S_r of values(j)."""
         out = values.new_empty(len(values), self.q)
         return out.scatter_reduce(1, self.r.expand(len(values), -1), values[:, self.j], "amax", include_self=False)
 
-    def least(self, mu: Float[Tensor, "n q"]) -> Stack:
+    def least(self, mu: Sets) -> Stack:
         """For each coordinate j: min over r with j in S_r of mu(r)."""
         out = mu.new_empty(len(mu), self.d)
         return out.scatter_reduce(1, self.j.expand(len(mu), -1), mu[:, self.r], "amin", include_self=False)
 
 
 @dataclass(frozen=True)
-class AxisSets:
+class AxisCover:
     """One set for each slice along each axis of each block, reduced on the real shapes.
 
     Raises:
@@ -83,7 +82,7 @@ class AxisSets:
         """The number of sets."""
         return sum(sum(shape) for shape in self.shapes)
 
-    def greatest(self, values: Stack) -> Float[Tensor, "n q"]:
+    def greatest(self, values: Stack) -> Sets:
         """For each slice r: max over j in S_r of values(j)."""
         n = len(values)
         parts: list[Tensor] = []
@@ -93,7 +92,7 @@ class AxisSets:
             parts.extend(block.amax([b for b in axes if b != a]) if len(shape) > 1 else flat for a in axes)
         return torch.cat(parts, 1)
 
-    def least(self, mu: Float[Tensor, "n q"]) -> Stack:
+    def least(self, mu: Sets) -> Stack:
         """For each coordinate j: min over the slices r through j of mu(r)."""
         n = len(mu)
         slices = iter(torch.split(mu, [length for shape in self.shapes for length in shape], 1))
@@ -104,8 +103,8 @@ class AxisSets:
         return torch.cat(parts, 1)
 
 
-def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]], device: torch.device | str = "cpu") -> Sets:
+def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]], device: torch.device | str = "cpu") -> Cover:
     """The cover of that name for a model of the given block shapes, coordinates in row-major order."""
     if name is CoverName.AXES:
-        return AxisSets(tuple(tuple(shape) for shape in shapes.values()))
-    return IndexSets.of(named(name, shapes), device)
+        return AxisCover(tuple(tuple(shape) for shape in shapes.values()))
+    return IndexCover.of(spec.named_cover(name, shapes), device)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -98,13 +97,15 @@ class SolverSession(_Session):
         self.solver = solver
         options = algorithm.options
         self.keywords: dict[str, Any] = {
-            n: choice(options[n], n, case.options[n]) if n in options else case.hyper[n] for n in algorithm.parameters
+            **{n: choice(kind, n, case.options[n]) for n, kind in options.items()},
+            **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
-        for name in algorithm.numbers:
+        for name in set(self.keywords) - set(options):
             require(name, self.keywords[name])
         cover = self.keywords.pop("cover", None)
         self.cover = cover and named_cover(CoverName(cover), shapes(case.x0), self.device)
-        self.v0 = self.keywords.pop("v0", None)
+        given = {"v0": self.keywords.pop("v0", None), "cover": self.cover}
+        self.given = {n: v for n, v in given.items() if v is not None}
         self.names = set(inspect.signature(solver.rule).parameters)
         self.begin(case.x0)
 
@@ -112,9 +113,7 @@ class SolverSession(_Session):
         """A round begins at x."""
         self.anchor, self.k = self.vector(x).unsqueeze(0), 0
         begin = self.solver.begin
-        given = {"v0": self.v0, "cover": self.cover}
-        wanted: Mapping[str, Any] = inspect.signature(begin).parameters if begin else {}
-        self.state = begin(self.anchor, **{n: v for n, v in given.items() if n in wanted}) if begin else self.anchor
+        self.state = begin(self.anchor, **self.given) if begin else self.anchor
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""

@@ -71,7 +71,8 @@ def _symbolic(*xs: object) -> str | None:
 
 def _sqrt(x: Any) -> Any:
     if isinstance(x, Rational):
-        root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator)) if x.numerator >= 0 else None
+        exact = Fraction(x)
+        root = Fraction(math.isqrt(exact.numerator), math.isqrt(exact.denominator)) if exact >= 0 else None
         if root is None or root * root != x:
             raise InexactError(
                 f"sqrt: {x} has no rational root; choose inputs whose root is rational, "

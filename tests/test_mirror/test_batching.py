@@ -30,7 +30,7 @@ from fedspec.readings import CoverName
 from fedspec_torch.algorithms.synchronous import run_round
 from fedspec_torch.catalogue import CATALOGUE as MIRROR
 from fedspec_torch.catalogue import Method
-from fedspec_torch.covers import IndexSets, named_cover
+from fedspec_torch.covers import IndexCover, named_cover
 from fedspec_torch.plan import Messages, rows
 from fedspec_torch.problems import Quadratics
 
@@ -235,9 +235,9 @@ def test_consecutive_clients_are_not_copied() -> None:
     assert rows(stack, (3, 1)).tolist() == [[6, 7], [2, 3]]
 
 
-def test_index_sets_do_not_loop_over_coordinates() -> None:
+def test_index_covers_do_not_loop_over_coordinates() -> None:
     d = 20_000
-    sets = IndexSets(r=torch.zeros(d, dtype=torch.int64), j=torch.arange(d), q=1, d=d)
+    sets = IndexCover(r=torch.zeros(d, dtype=torch.int64), j=torch.arange(d), q=1, d=d)
     values = torch.arange(float(d)).expand(2, d)
     assert sets.greatest(values).tolist() == [[d - 1], [d - 1]]
     assert torch.equal(sets.least(torch.ones(2, 1)), torch.ones(2, d))

@@ -12,7 +12,8 @@ from fedspec.covers import Cover, named_cover
 from fedspec.errors import CoverError
 from fedspec.readings import CoverName
 from fedspec_torch.client import sm3
-from fedspec_torch.covers import AxisSets, IndexSets, Sets
+from fedspec_torch.covers import AxisCover, IndexCover
+from fedspec_torch.covers import Cover as MirrorCover
 from fedspec_torch.covers import named_cover as named_sets
 
 SHAPES = (
@@ -24,7 +25,7 @@ SHAPES = (
 OVERLAPPING = Cover(((0, 1, 2), (2, 3, 4, 5), (5, 0), (6,), (1, 6, 4), (6,)), 7)
 
 
-def assert_same(sets: Sets, cover: Cover, device: str = "cpu") -> None:
+def assert_same(sets: MirrorCover, cover: Cover, device: str = "cpu") -> None:
     values, mu = dyadic(0, 3, cover.d), dyadic(1, 3, len(cover.sets))
     greatest = sets.greatest(torch.tensor(values, device=device))
     least = sets.least(torch.tensor(mu, device=device))
@@ -39,16 +40,16 @@ def assert_same(sets: Sets, cover: Cover, device: str = "cpu") -> None:
 def test_named_covers_are_the_specification_s(name: CoverName, shapes: dict[str, tuple[int, ...]], device: str) -> None:
     cover = named_cover(name, shapes)
     assert_same(named_sets(name, shapes, device), cover, device)
-    assert_same(IndexSets.of(cover, device), cover, device)
+    assert_same(IndexCover.of(cover, device), cover, device)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_any_overlapping_cover(device: str) -> None:
-    assert_same(IndexSets.of(OVERLAPPING, device), OVERLAPPING, device)
+    assert_same(IndexCover.of(OVERLAPPING, device), OVERLAPPING, device)
 
 
 def test_axes_are_reduced_on_the_real_shapes() -> None:
-    assert isinstance(named_sets(CoverName.AXES, SHAPES[3]), AxisSets)
+    assert isinstance(named_sets(CoverName.AXES, SHAPES[3]), AxisCover)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
@@ -62,7 +63,7 @@ def test_blocks_without_slices_are_refused(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("form", ["sm3_i", "sm3_ii"])
 def test_sm3_over_an_overlapping_cover(form: str, dtype: str, device: str) -> None:
     x, g = dyadic(0, 4, 7).astype(dtype), dyadic(1, 5, 4, 7).astype(dtype)
-    sets = IndexSets.of(OVERLAPPING, device)
+    sets = IndexCover.of(OVERLAPPING, device)
     state = sm3.begin(torch.tensor(x, device=device), sets)
     for k in range(5):
         state = getattr(sm3, form)(state, torch.tensor(g[k], device=device), sets, eta_l=0.125, eps=0.0625)

@@ -64,6 +64,8 @@ def scenario(algorithm: Algorithm, level: Any, options: dict[str, str], dtype: s
         events = [Round(*plan) for plan in [*plans, plans[0]]]
     reading = algorithm.readings[0].name
     hyper = {n: HYPER[n] for n in algorithm.numbers_at(level)}
+    if options.get("zero") == "zero-over-zero":
+        del hyper["eps"]
     return Case(algorithm.id, level, reading, options, dtype, x0, hyper, problem), events
 
 

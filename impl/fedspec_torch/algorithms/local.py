@@ -102,7 +102,7 @@ def local_solve(
             case Solver.NESTEROV:
                 state = nesterov(state, g, eta_l=eta_l, rho=rho, active=active)
             case Solver.DAMPENED:
-                state = dampened(state, g, eta_l=eta_l, rho=rho, active=active)
+                state = dampened(state, g, k=k, eta_l=eta_l, rho=rho, active=active)
             case Solver.MOMENTUM_PROXIMAL_OUTSIDE:
                 state = momentum_proximal_outside(state, g, anchor, eta_l=eta_l, rho=rho, mu=mu, active=active)
             case Solver.MOMENTUM_PROXIMAL_INSIDE:

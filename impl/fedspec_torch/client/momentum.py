@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fedspec.readings import BufferStart
 from fedspec_torch.arith import Mask, Scalar, Stack, keep, on_stacks
 
 
@@ -51,15 +52,27 @@ def nesterov(state: Momentum, g: Stack, *, eta_l: Scalar, rho: Scalar, active: M
 
 
 @on_stacks
-def dampened(state: Momentum, g: Stack, *, eta_l: Scalar, rho: Scalar, active: Mask | None = None) -> Momentum:
-    """One local step of momentum whose buffer is an average of gradients.
+def dampened(
+    state: Momentum,
+    g: Stack,
+    *,
+    k: int,
+    eta_l: Scalar,
+    rho: Scalar,
+    start: BufferStart = BufferStart.ZERO,
+    active: Mask | None = None,
+) -> Momentum:
+    """Local step k = 0, 1, ... of momentum whose buffer is an average of gradients.
 
         u = rho u + (1 - rho) g                    dampened.u
         x = x - eta_l u                            dampened.step
 
-    External: textbook exponential averaging.
+    The other reading starts the buffer at the first gradient, u = g.
+
+    External: textbook exponential averaging; torch.optim documents the other.
     """
-    u = rho * state.u + (1 - rho) * g
+    # A copy of g: the gradients may live in a buffer that is used again.
+    u = g.clone() if start is BufferStart.FIRST_GRADIENT and k == 0 else rho * state.u + (1 - rho) * g
     x = state.x - eta_l * u
     return keep(active, Momentum(x=x, u=u), state)
 
@@ -73,7 +86,7 @@ def momentum_proximal_outside(
         u = rho u + g                              momentum-proximal-outside.u
         x = x - eta_l (u + mu (x - anchor))        momentum-proximal-outside.step
 
-    Source: FedNova, App. B (a reading).
+    External: FedNova treats momentum and the proximal term apart (Apps. B.1 and B.2).
     """
     u = rho * state.u + g
     x = state.x - eta_l * (u + mu * (state.x - anchor))
@@ -89,7 +102,7 @@ def momentum_proximal_inside(
         u = rho u + g + mu (x - anchor)            momentum-proximal-inside.u
         x = x - eta_l u                            momentum-proximal-inside.step
 
-    Source: FedNova, App. B (a reading).
+    External: FedNova treats momentum and the proximal term apart (Apps. B.1 and B.2).
     """
     u = rho * state.u + g + mu * (state.x - anchor)
     x = state.x - eta_l * u

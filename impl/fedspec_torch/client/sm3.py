@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from fedspec.readings import Sm3Zero
-from fedspec_torch.arith import Mask, Scalar, Stack, keep, on_stacks
-from fedspec_torch.covers import Sets
+from fedspec_torch.arith import Mask, Scalar, Sets, Stack, keep, on_stacks
+from fedspec_torch.covers import Cover
 
 
 @dataclass(frozen=True)
@@ -18,16 +16,16 @@ class Sm3:
     """The local models, the accumulators mu (one for each set) and the coordinate bounds nu that the step used."""
 
     x: Stack
-    mu: Float[Tensor, "n q"]
+    mu: Sets
     nu: Stack
 
 
-def begin(x: Stack, cover: Sets) -> Sm3:
+def begin(x: Stack, cover: Cover) -> Sm3:
     """The state at the start of a round: all accumulators at zero."""
     return Sm3(x=x, mu=x.new_zeros(len(x), cover.q), nu=torch.zeros_like(x))
 
 
-def accumulate_i(mu: Float[Tensor, "n q"], g_squared: Stack, cover: Sets) -> tuple[Float[Tensor, "n q"], Stack]:
+def accumulate_i(mu: Sets, g_squared: Stack, cover: Cover) -> tuple[Sets, Stack]:
     """The accumulators of SM3-I: each set adds its largest squared gradient.
 
         mu(r) = mu(r) + max over j in S_r of g(j)^2          sm3-i.mu
@@ -40,7 +38,7 @@ def accumulate_i(mu: Float[Tensor, "n q"], g_squared: Stack, cover: Sets) -> tup
     return mu, nu
 
 
-def accumulate_ii(mu: Float[Tensor, "n q"], g_squared: Stack, cover: Sets) -> tuple[Float[Tensor, "n q"], Stack]:
+def accumulate_ii(mu: Sets, g_squared: Stack, cover: Cover) -> tuple[Sets, Stack]:
     """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
 
         nu(j) = min over r with j in S_r of mu(r) + g(j)^2   sm3-ii.nu
@@ -64,10 +62,10 @@ def _ratio(g: Stack, nu: Stack, eps: Scalar, zero: Sm3Zero) -> Stack:
 def sm3_i(
     state: Sm3,
     g: Stack,
-    cover: Sets,
+    cover: Cover,
     *,
     eta_l: Scalar,
-    eps: Scalar,
+    eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
     active: Mask | None = None,
 ) -> Sm3:
@@ -86,10 +84,10 @@ def sm3_i(
 def sm3_ii(
     state: Sm3,
     g: Stack,
-    cover: Sets,
+    cover: Cover,
     *,
     eta_l: Scalar,
-    eps: Scalar,
+    eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
     active: Mask | None = None,
 ) -> Sm3:

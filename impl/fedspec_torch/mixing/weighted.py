@@ -38,12 +38,13 @@ def check_shares(p: Weights) -> None:
         WeightError: so it is.
     """
     entries = p.tolist()
-    total = sum(entries)
-    if not abs(total - 1) <= 4 * len(entries) * torch.finfo(p.dtype).eps:
-        raise WeightError(f"p: {entries} sums to {total}, not to 1; divide by the sum (fedspec_torch.mixing.shares)")
     for i, share in enumerate(entries):
         if not share >= 0:
             raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
+    total = sum(entries)
+    if not abs(total - 1) <= 4 * len(entries) * torch.finfo(p.dtype).eps:
+        remedy = "divide by the sum (fedspec_torch.mixing.weighted.shares)"
+        raise WeightError(f"p: {entries} sums to {total}, not to 1; {remedy}")
 
 
 def mix(w: Weights, rows: Stack | Stream) -> Vector:

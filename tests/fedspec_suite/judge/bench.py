@@ -150,6 +150,7 @@ def reference(s: Scenario) -> list[Shown]:
 
     At level server a client's change is a difference of two models, each rounded: it starts with that error.
     """
+    Running.resolution = float(np.finfo(s.case.dtype).eps)
     with digits():
         lifted = lift(s, Running)
         session = REFERENCE.start(lifted.case)

@@ -20,6 +20,9 @@ class Running:
 
     __slots__ = ("bound", "value")
 
+    resolution = 2.0**-52
+    """The machine epsilon of the subject: what :meth:`sign` must see through."""
+
     def __init__(self, value: Any, bound: float = 0.0) -> None:
         if isinstance(value, Fraction):
             value = Decimal(value.numerator) / Decimal(value.denominator)
@@ -100,7 +103,7 @@ class Running:
     def sign(self) -> Running:
         """The sign; a value that is zero up to rounding has none that can be relied on."""
         value = Decimal((self.value > 0) - (self.value < 0))
-        unsure = self.bound > 0 and abs(float(self.value)) < 1e-6 * self.bound
+        unsure = self.bound > 0 and abs(float(self.value)) < 100 * Running.resolution * self.bound
         return Running(value, math.inf if unsure else 0.0)
 
     def __eq__(self, other: object) -> bool:
