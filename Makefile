@@ -15,6 +15,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_PIN := torch==2.13.0
 
+# What the demo judges: the bundled subjects.
+SUBJECTS ?= flwr torch_optim pytorch_optimizer optax fedn
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
@@ -42,8 +45,9 @@ $(STAMP): pyproject.toml constraints.txt | check-python
 	@touch $@
 
 .PHONY: demo
-demo: venv ## Judge the reference and a broken implementation side by side
-	@$(BIN)/fedspec check --demo
+demo: venv ## Judge real packages, each in an environment of its own, and print the table
+	@# Exit code 1 says that something does not conform, which is what the table is there to show.
+	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
 
 .PHONY: lint
 lint: venv ## Check style and formatting (ruff)

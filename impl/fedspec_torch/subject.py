@@ -23,7 +23,7 @@ from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError
-from fedspec.params import flatten, shapes
+from fedspec.params import flatten, shapes, unflatten
 from fedspec.plan import Plan
 from fedspec.readings import CoverName
 from fedspec.reference import offers
@@ -63,7 +63,6 @@ class _Session:
             raise ContractError(f"dtype: {case.dtype}; fedspec_torch computes in float32 and float64")
         self.algorithm, self.case = algorithm, case
         self.device = device()
-        self.dtype: torch.dtype = getattr(torch, case.dtype)
 
     def tensor(self, array: Array) -> Tensor:
         """The array as a tensor of its own."""
@@ -81,12 +80,17 @@ class _Session:
             raise ContractError(f"blocks: got {got}, expected {want}; send every block of x0 under its own name")
         return self.tensor(flatten({name: blocks[name] for name in want}))
 
-    def shown(self, state: Any) -> dict[str, Any]:
-        """A state's tensors by name; a bare model is x. SM3's accumulators mu are of the cover's shape, not x's."""
-        if not is_dataclass(state):
-            return {"x": shown(state)}
-        values = {f.name: getattr(state, f.name) for f in fields(state)}
-        return {n: shown(v) for n, v in values.items() if isinstance(v, Tensor) and n not in ("mu", "t")}
+    def blocks(self, x: Vector) -> Blocks:
+        """A vector as blocks of their own, named and shaped as the case's x0."""
+        return unflatten(x.cpu().numpy().copy(), self.case.x0)
+
+
+def model_like(state: Any) -> dict[str, Tensor]:
+    """What a state holds for every coordinate, by name; a bare model is x. SM3's mu has an entry for each set."""
+    if not is_dataclass(state):
+        return {"x": state}
+    values = {f.name: getattr(state, f.name) for f in fields(state)}
+    return {n: v for n, v in values.items() if isinstance(v, Tensor) and n not in ("mu", "t")}
 
 
 class SolverSession(_Session):
@@ -133,7 +137,7 @@ class SolverSession(_Session):
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
-        return {n: v[0] for n, v in self.shown(self.state).items()}
+        return {n: self.blocks(v[0]) for n, v in model_like(self.state).items()}
 
 
 class MethodSession(_Session):
@@ -178,14 +182,10 @@ class MethodSession(_Session):
                     f"event: {type(event).__name__} at level {self.case.level}; "
                     f"send {'Messages' if self.case.level == 'server' else 'Round'}"
                 )
-        return {**self.shown(self.state), **{n: shown(v) for n, v in values.items()}}
-
-
-def shown(value: Tensor | float) -> Any:
-    """A tensor as an array of its own; a number as a float."""
-    if isinstance(value, Tensor) and value.ndim:
-        return value.cpu().numpy().copy()
-    return float(value)
+        answer: dict[str, Any] = {n: self.blocks(v) for n, v in model_like(self.state).items()}
+        for name, value in values.items():
+            answer[name] = self.blocks(value) if name == "delta" else torch.as_tensor(value).tolist()
+        return answer
 
 
 class Mirror:

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 
-from fedspec.arith import Array
+from fedspec.arith import Array, Scalar
 from fedspec.errors import ContractError
 
 Level: TypeAlias = Literal["client", "server", "round", "trace"]
@@ -149,9 +150,9 @@ class ClientMessage:
 
     client: int
     delta: Blocks
-    weight: float
+    weight: Scalar
     steps: int
-    a_norm: Any
+    a_norm: Scalar
 
 
 @dataclass(frozen=True)
@@ -209,33 +210,36 @@ def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
         ContractError: a block is missing or has another shape.
     """
     arrays: Sequence[Any]
+    shape = _shape(value)
     if isinstance(value, Mapping):
-        missing = [b for b in x0 if b not in value]
-        if missing or len(value) != len(x0):
+        if set(value) != set(x0):
             raise ContractError(
                 f"{name}: blocks {sorted(map(str, value))} where the case has {list(x0)}; "
                 f"return every block of x0 under its own name"
             )
         arrays = [value[b] for b in x0]
-    elif isinstance(value, list | tuple) and len(value) == len(x0) and len(x0) > 1:
+    elif len(x0) == 1 and shape == next(iter(x0.values())).shape:
+        arrays = [value]
+    elif isinstance(value, list | tuple) and len(value) == len(x0) and any(_shape(a) != () for a in value):
         arrays = value
+    elif shape == (sum(a.size for a in x0.values()),):
+        ends = np.cumsum([a.size for a in x0.values()])
+        parts = np.split(np.asarray(value), ends[:-1])
+        arrays = [part.reshape(a.shape) for part, a in zip(parts, x0.values(), strict=True)]
     else:
-        flat = np.asarray(value)
-        sizes = [a.size for a in x0.values()]
-        if flat.ndim == 1 and flat.size == sum(sizes):
-            ends = np.cumsum(sizes)
-            parts = [flat[end - size : end] for size, end in zip(sizes, ends, strict=True)]
-            arrays = [part.reshape(a.shape) for part, a in zip(parts, x0.values(), strict=True)]
-        elif isinstance(value, list | tuple) and len(value) == 1 == len(x0):
-            arrays = value
-        else:
-            arrays = [flat] if len(x0) == 1 else []
-    out = {b: np.asarray(a) for b, a in zip(x0, arrays, strict=False)}
-    for b, want in x0.items():
-        if b not in out or out[b].shape != want.shape:
-            got = out[b].shape if b in out else np.shape(np.asarray(value))
+        arrays = ()
+    for b, want, got in zip_longest(x0, [a.shape for a in x0.values()], map(_shape, arrays)):
+        if got != want:
             raise ContractError(
-                f"{name}: block {b!r} has shape {got}, expected {want.shape}; "
+                f"{name}: block {b!r} has shape {shape if got is None else got}, expected {want}; "
                 f"return blocks by name, a list of arrays in the order of x0, or one flat vector"
             )
-    return out
+    return {b: np.asarray(a) for b, a in zip(x0, arrays, strict=True)}
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    """The shape of an array or of nested lists; None for a mapping or for ragged lists."""
+    try:
+        return None if isinstance(value, Mapping) else np.shape(value)  # type: ignore[arg-type]
+    except ValueError:
+        return None

@@ -93,8 +93,10 @@ class MethodSession:
         self.case, self.run = case, algorithm.run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the client's own hyper-parameters; any value will do.
-        missing = {n: v for n, v in {"eta_l": 1, "mu": 0}.items() if n in algorithm.numbers and n not in numbers}
-        self.h = algorithm.run.hyper(**missing, **numbers, **case.options)
+        unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
+        missing = {n: v for n, v in unseen.items() if n in algorithm.numbers and n not in numbers}
+        options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
+        self.h = algorithm.run.hyper(**missing, **numbers, **options)
         self.state = algorithm.run.init(self.h, flatten(case.x0))
         self.problem = case.problem and Quadratics(case.problem.H, case.problem.e)
 

@@ -134,14 +134,17 @@ def check_(
     seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     report: Annotated[Path | None, typer.Option(help="Write one JSON object a line, one for each offer.")] = None,
     details: Annotated[bool, typer.Option("--details", help="Print every obligation.")] = False,
     as_json: Json = False,
 ) -> None:
     """Judge implementations."""
-    request = Request(implementations, only or (), law, profile, seed, limit, device)
+    request = Request(implementations, only or (), law, profile, seed, limit, device, jobs)
     results: list[Result] = []
     begun = time.monotonic()
+    if report:
+        report.parent.mkdir(parents=True, exist_ok=True)
     stream = report.open("w", encoding="utf-8") if report else None
     try:
         with spinner(True) as progress:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fedspec.arith import least
-from fedspec.client.momentum import dampened, momentum
+from fedspec.client.momentum import momentum, nesterov
 from fedspec.client.sm3 import accumulate_ii
 from fedspec_proofs import COUNTER_CHECKS, PROOFS, Verdict, sm3_inductions
 from fedspec_proofs.__main__ import main
@@ -46,7 +46,7 @@ def test_false_statement_is_refuted(id: str) -> None:
 @pytest.mark.parametrize(
     ("place", "name", "other", "ids"),
     [
-        ("fedspec.algorithms.local", "momentum", dampened, ["fednova.accumulation", "fednova.limit-instances"]),
+        ("fedspec.algorithms.local", "momentum", nesterov, ["fednova.accumulation", "fednova.limit-instances"]),
         ("fedspec_proofs.accumulation", "nesterov", momentum, ["fednova.accumulation-every-tau"]),
         ("fedspec_proofs.nova", "effective_steps", lambda p, a, *_: sum(a), ["fednova.general-rule"]),
         ("fedspec_proofs.settings", "local_matrix", lambda H, **_: H, ["fednova.limit-instances"]),

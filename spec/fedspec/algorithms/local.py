@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.momentum import (
@@ -21,6 +21,7 @@ from fedspec.plan import Oracle
 from fedspec.readings import Solver
 
 
+@runtime_checkable
 class HasRate(Protocol):
     """Hyper-parameters with a client learning rate."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import multiprocessing
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,6 +17,7 @@ from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
 from fedspec_suite.judge.runner import PROFILES, judge_offer, result_of, setting_of
 from fedspec_suite.judge.verdict import Conformity, Result
+from fedspec_suite.laws import LAWS
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Request:
         seed: of the drawn cases.
         limit: seconds that one answer may take.
         device: where the mirror runs.
+        jobs: processes that share the work.
     """
 
     implementations: Sequence[str]
@@ -38,6 +42,7 @@ class Request:
     seed: int = 0
     limit: float = 20.0
     device: str = "cpu"
+    jobs: int = 1
 
 
 def claim(offer: Offer) -> str:
@@ -55,41 +60,60 @@ def chosen(offer: Offer, only: Sequence[str]) -> bool:
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
-    """Judge, one offer at a time.
+    """Judge; results come in the order of the subjects and their offers, however many processes share the work.
 
     Raises:
         FedspecError: a name is unknown, or a subject cannot be started.
     """
     if request.profile not in PROFILES:
         raise UnknownNameError(f"profile: unknown {request.profile!r}; known: {', '.join(PROFILES)}")
-    names = [name for given in request.implementations for name in locate.expand(given)]
-    judged = 0
-    for name in names:
+    if not any(fnmatch.fnmatchcase(law, request.law) for law in LAWS):
+        raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
+    tasks: list[tuple[str, tuple[int, ...]]] = []
+    for name in [name for given in request.implementations for name in locate.expand(given)]:
         with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
             for offer in subject.info.offers:
                 setting_of(offer, offer.dtypes[0])
-            for offer in subject.info.offers:
-                if not chosen(offer, request.only):
-                    continue
-                judged += 1
-                where = f"{name} {offer.algorithm}/{offer.level}"
-                progress(where)
-                obligations = judge_offer(
-                    subject,
-                    offer,
-                    profile=request.profile,
-                    seed=request.seed,
-                    law=request.law,
-                    progress=partial(_below, progress, where),
-                )
-                again = command(request, name, offer, subject.info.offers)
-                result = result_of(subject, offer, obligations, command=again)
-                yield _diagnosed(result, subject, offer)
-    if not judged:
+            wanted = [i for i, offer in enumerate(subject.info.offers) if chosen(offer, request.only)]
+        size = max(1, -(-len(wanted) // request.jobs))
+        tasks += [(name, tuple(wanted[i : i + size])) for i in range(0, len(wanted), size)]
+    if not tasks:
         raise UnknownNameError(
             f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
             f"patterns are ALGORITHM/LEVEL/CLAIM, see `fedspec smoke {request.implementations[0]}`"
         )
+    if request.jobs == 1 or len(tasks) == 1:
+        for name, offers in tasks:
+            yield from judge(request, name, offers, progress)
+        return
+    total, done = sum(len(offers) for _, offers in tasks), 0
+    # Not forked: the progress display has a thread of its own.
+    with ProcessPoolExecutor(request.jobs, multiprocessing.get_context("spawn")) as pool:
+        for results in pool.map(_judge_all, *zip(*((request, *task) for task in tasks), strict=True)):
+            done += len(results)
+            progress(f"judged {done} of {total} offers")
+            yield from results
+
+
+def _judge_all(request: Request, name: str, offers: tuple[int, ...]) -> list[Result]:
+    return list(judge(request, name, offers, lambda text: None))
+
+
+def judge(request: Request, name: str, offers: Sequence[int], progress: Callable[[str], None]) -> Iterator[Result]:
+    """Judge some offers of one subject, by their numbers."""
+    with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
+        for offer in (subject.info.offers[i] for i in offers):
+            where = f"{name} {offer.algorithm}/{offer.level}"
+            obligations = judge_offer(
+                subject,
+                offer,
+                profile=request.profile,
+                seed=request.seed,
+                law=request.law,
+                progress=partial(_below, progress, where),
+            )
+            again = command(request, name, offer, subject.info.offers)
+            yield _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
 
 
 def _diagnosed(result: Result, subject: locate.Running, offer: Offer) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +44,7 @@ class _Tally:
     after_failure: int = 0
     deviation: Deviation | None = None
     error: SubjectError | None = None
+    crash: Exception | None = None
 
 
 def setting_of(offer: Offer, dtype: str) -> Setting:
@@ -120,9 +120,23 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
         except Deviates as broken:
             tally.deviation = broken.deviation
             raise
+        except hypothesis.errors.HypothesisException:
+            raise
+        except Exception as crash:
+            # A bug of the judge must not hide as a case that could not be decided.
+            tally.crash = crash
+            raise
 
-    with suppress(Deviates, SubjectError, hypothesis.errors.Flaky, hypothesis.errors.Unsatisfiable):
+    try:
         holds()
+    except (Deviates, SubjectError):
+        pass
+    except hypothesis.errors.HypothesisException:
+        # Shrinking stops before it is done, which Hypothesis calls flaky; undecided cases can use up its patience.
+        if tally.crash is not None:
+            raise tally.crash from None
+        if tally.deviation is None and tally.error is None and not tally.undecided:
+            raise
     status, reason = Status.PASS, ""
     if tally.error is not None:
         status, reason = Status.ERROR, str(tally.error)

@@ -102,7 +102,7 @@ def _nova(e: Messages, h: Mapping[str, Any], o: Options) -> Array:
     """tau_eff sum_i w_i Delta_i / ||a_i||_1."""
     counts = [Running(1) if o["weights"] == "uniform" else m.weight for m in e.messages]
     p = [c / _total(counts) for c in counts]
-    a = [m.a_norm if isinstance(m.a_norm, Running) else Running(m.a_norm) for m in e.messages]
+    a: list[Any] = [m.a_norm for m in e.messages]
     A = _total((p_i * a_i for p_i, a_i in zip(p, a, strict=True)))
     tau = _total((p_i * m.steps for p_i, m in zip(p, e.messages, strict=True)))
     tau_eff: Any = {"weighted-norm": A, "weighted-steps": tau, "fixed": h.get("tau_eff")}[o["tau_eff_choice"]]

@@ -1,0 +1,61 @@
+"""Level client: heavy-ball momentum behind an adapter. ``fedspec check py:examples/momentum_client.py:SUBJECT``."""
+
+import numpy as np
+
+from fedspec.contract import Begin, Gradient, Offer, SubjectInfo
+
+
+class HeavyBall:
+    """The implementation under test: what your library would have."""
+
+    def __init__(self, parameters, lr, momentum):
+        self.parameters, self.lr, self.momentum = parameters, lr, momentum
+        self.buffers = [np.zeros_like(p) for p in parameters]
+
+    def update(self, gradients):
+        """Change the parameters in place."""
+        for p, u, g in zip(self.parameters, self.buffers, gradients, strict=True):
+            u *= self.momentum
+            u += g
+            p -= self.lr * u
+
+
+class Session:
+    """One case: builds the optimiser, feeds it, reads it."""
+
+    def __init__(self, case):
+        self.case = case
+        self.begin(case.x0)
+
+    def begin(self, x):
+        """Start a round: fresh parameters, fresh optimiser. The copies keep the judge's arrays untouched."""
+        self.x = {name: a.copy() for name, a in x.items()}
+        h = self.case.hyper
+        self.optimiser = HeavyBall(list(self.x.values()), lr=h["eta_l"], momentum=h["rho"])
+
+    def step(self, event):
+        """Take one event; answer with the model after it."""
+        match event:
+            case Begin(x=x):
+                self.begin(x)
+            case Gradient(g=g):
+                self.optimiser.update([g[name] for name in self.x])
+        u = dict(zip(self.x, self.optimiser.buffers, strict=True))
+        return {"x": self.x, "u": u}
+
+
+class Subject:
+    """The package, and what it offers."""
+
+    info = SubjectInfo(
+        name="heavy_ball",
+        version="1.0",
+        offers=(Offer(algorithm="momentum", level="client", reading="fednova", intermediates=("u",)),),
+    )
+
+    def start(self, case):
+        """Begin a case with fresh state."""
+        return Session(case)
+
+
+SUBJECT = Subject()

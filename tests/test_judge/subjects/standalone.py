@@ -1,0 +1,91 @@
+"""A subject that knows nothing of fedspec: FedAvg's server and local momentum, in JSON lines and plain Python.
+
+``standalone.py noisy`` prints before the handshake; ``standalone.py FAULT`` misbehaves in another way.
+"""
+
+import json
+import sys
+
+INFO = {
+    "name": "standalone",
+    "version": "0.1",
+    "offers": [
+        {"algorithm": "fedavg", "level": "server", "reading": "mcmahan-2017", "intermediates": ["delta"]},
+        {"algorithm": "momentum", "level": "client", "reading": "fednova", "dtypes": ["float64"]},
+    ],
+}
+
+
+def walk(f, *trees):
+    """Apply f to numbers at the same place of nested lists or named blocks."""
+    if isinstance(trees[0], dict):
+        return {name: walk(f, *(t[name] for t in trees)) for name in trees[0]}
+    if isinstance(trees[0], list):
+        return [walk(f, *branches) for branches in zip(*trees)]  # noqa: B905
+    return f(*trees)
+
+
+class Session:
+    def __init__(self, case):
+        self.h, self.x = case["hyper"], case["x0"]
+        self.u = walk(lambda a: 0.0, self.x)
+
+    def step(self, event):
+        if event["type"] == "begin":
+            self.x, self.u = event["x"], walk(lambda a: 0.0, event["x"])
+            return {"x": self.x}
+        if event["type"] == "gradient":
+            self.u = walk(lambda u, g: self.h["rho"] * u + g, self.u, event["g"])
+            self.x = walk(lambda x, u: x - self.h["eta_l"] * u, self.x, self.u)
+            return {"x": self.x}
+        messages = event["messages"]
+        total = sum(m["weight"] for m in messages)
+        delta = walk(lambda *d: sum(m["weight"] / total * d_i for m, d_i in zip(messages, d)),  # noqa: B905
+                     *(m["delta"] for m in messages))  # fmt: skip
+        self.x = walk(lambda x, d: x + self.h["eta"] * d, self.x, delta)
+        return {"x": self.x, "delta": delta}
+
+
+def reply(request, sessions):
+    if request["cmd"] == "hello":
+        return {"info": INFO}
+    if request["cmd"] == "start":
+        sessions[request["session"]] = Session(request["case"])
+        return {}
+    if request["cmd"] == "stop":
+        del sessions[request["session"]]
+        return {}
+    return {"answer": sessions[request["session"]].step(request["event"])}
+
+
+FAULTS = {
+    "words": lambda answer: "I am not JSON",
+    "list": lambda answer: "[1, 2, 3]",
+    "no-ok": lambda answer: json.dumps({"answer": answer}),
+    "no-answer": lambda answer: json.dumps({"ok": True}),
+    "no-x": lambda answer: json.dumps({"ok": True, "answer": {"y": 1}}),
+    "text-x": lambda answer: json.dumps({"ok": True, "answer": {"x": "one"}}),
+    "text-in-x": lambda answer: json.dumps({"ok": True, "answer": {"x": walk(lambda a: "one", answer["x"])}}),
+    "null-x": lambda answer: json.dumps({"ok": True, "answer": {"x": walk(lambda a: None, answer["x"])}}),
+    "bare-nan": lambda answer: json.dumps({"ok": True, "answer": {"x": walk(lambda a: float("nan"), answer["x"])}}),
+    "twice": lambda answer: json.dumps({"ok": True, "answer": answer}) + "\n" + json.dumps({"ok": True}),
+    "refuses": lambda answer: json.dumps({"ok": False, "error": "out of order today"}),
+}
+
+
+def main(fault=""):
+    sessions = {}
+    if fault == "noisy":
+        print("warming up", flush=True)
+    if fault == "mute":
+        sys.exit("no licence found")
+    for line in sys.stdin:
+        request = json.loads(line)
+        body = reply(request, sessions)
+        said = json.dumps({"ok": True, **body})
+        if request["cmd"] == "step" and fault in FAULTS:
+            said = FAULTS[fault](body["answer"])
+        print(said, flush=True)
+
+
+main(*sys.argv[1:])

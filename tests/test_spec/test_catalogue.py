@@ -1,0 +1,63 @@
+"""The catalogue is consistent: ids, equations, readings, options, hyper-parameters."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.domains import DOMAINS
+from fedspec.errors import FedspecError, ParameterError, UnknownNameError
+from fedspec.rules import RULES, equations
+
+ROWS = list(CATALOGUE.values())
+
+
+@pytest.mark.parametrize("a", ROWS, ids=lambda a: a.id)
+def test_row_is_complete(a: Algorithm) -> None:
+    assert a.title and a.source and a.levels and a.readings
+    ids = [e.id for e in a.equations]
+    assert any(i.endswith(".step") for i in ids)
+    own = {i.split(".")[1] for i in ids}
+    assert set(a.shows) <= own, "what is shown is an equation"
+    for number in a.numbers:
+        assert number in DOMAINS
+    for reading in a.readings:
+        resolved = a.resolve(reading.name, {})
+        assert set(resolved) == set(a.options)
+        for name, value in resolved.items():
+            a.options[name](value)
+
+
+def test_readings_differ() -> None:
+    for a in ROWS:
+        seen = [tuple(sorted(r.fixes.items())) for r in a.readings]
+        assert len(set(seen)) == len(seen), a.id
+
+
+def test_equation_ids_are_unique() -> None:
+    printed = [(e.id, name) for name, function in RULES.items() for e in equations(function)]
+    owners: dict[str, set[str]] = {}
+    for equation, rule in printed:
+        owners.setdefault(equation, set()).add(rule)
+    assert {i for i, rules in owners.items() if len(rules) > 1} == set()
+
+
+def test_every_rule_prints_an_equation_and_a_source() -> None:
+    for name, function in RULES.items():
+        assert equations(function), name
+        text = function.__doc__ or ""
+        assert "Source:" in text or "External:" in text or "external:" in text, name
+
+
+def test_unknown_names_are_refused_with_what_is_known() -> None:
+    with pytest.raises(UnknownNameError, match="fedavg"):
+        find("fedavgg")
+    with pytest.raises(UnknownNameError, match="reddi-2021"):
+        find("fedadam").resolve("reddi", {})
+    with pytest.raises(UnknownNameError, match="weights"):
+        find("fedadam").resolve("reddi-2021", {"wieghts": "uniform"})
+    with pytest.raises(UnknownNameError, match="uniform"):
+        find("fedadam").resolve("reddi-2021", {"weights": "equal"})
+    with pytest.raises(ParameterError, match="claim another reading"):
+        find("fedadam").resolve("reddi-2021", {"bias_correction": "moments"})
+    assert issubclass(UnknownNameError, FedspecError)
