@@ -37,7 +37,8 @@ class Session:
         updates = [([m.delta[name] for name in self.x], m.weight) for m in event.messages]
         x = self.server.aggregate(list(self.x.values()), updates)
         self.x = dict(zip(self.x, x, strict=True))
-        return {"x": self.x, "m": self.server.m, "v": self.server.v}
+        m, v = (dict(zip(self.x, moment, strict=True)) for moment in (self.server.m, self.server.v))
+        return {"x": self.x, "m": m, "v": v}
 
 
 class Subject:

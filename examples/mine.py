@@ -1,16 +1,12 @@
-"""The smallest subject: FedAvg at level server. Judge it with ``fedspec check py:examples/mine.py:Subject``."""
-
+# FedAvg's server, the smallest subject: fedspec check py:examples/mine.py:Subject
 from fedspec.contract import Offer, SubjectInfo
 
 
 class Session:
-    """One case: the model and the hyper-parameters."""
-
     def __init__(self, case):
         self.x, self.h = dict(case.x0), case.hyper
 
     def step(self, event):
-        """Average the changes of the round by examples and add them."""
         n = sum(m.weight for m in event.messages)
         for name in self.x:
             mean = sum(m.weight / n * m.delta[name] for m in event.messages)
@@ -19,10 +15,10 @@ class Session:
 
 
 class Subject:
-    """What the judge talks to."""
-
     info = SubjectInfo("mine", "0.1", (Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"}),))
 
     def start(self, case):
-        """Begin a case."""
         return Session(case)
+
+
+# ruff: noqa: D100, D101, D102

@@ -237,9 +237,9 @@ def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
     return {b: np.asarray(a) for b, a in zip(x0, arrays, strict=True)}
 
 
-def _shape(value: object) -> tuple[int, ...] | None:
+def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape of an array or of nested lists; None for a mapping or for ragged lists."""
     try:
-        return None if isinstance(value, Mapping) else np.shape(value)  # type: ignore[arg-type]
+        return None if isinstance(value, Mapping) else np.shape(value)
     except ValueError:
         return None

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 import torch
 from torch import Tensor
 
@@ -20,10 +19,7 @@ from fedspec.catalogue import Algorithm
 Array = npt.NDArray[Any]
 
 DTYPES = (torch.float64, torch.float32)
-DEVICES = (
-    "cpu",
-    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")),
-)
+DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 HYPER = {
     "eta": 0.75,

@@ -37,6 +37,10 @@ POOLS: dict[str, Sequence[float]] = {
 }
 """What each hyper-parameter is drawn from."""
 
+_V0 = st.sampled_from((0.0, 0.0625, 1.0))
+_V0_OVER_TAU = st.sampled_from((1, 4, 16))
+_POOLED = {name: st.sampled_from(pool) for name, pool in POOLS.items()}
+
 SOLVER_NUMBERS: dict[Solver, tuple[str, ...]] = {
     Solver.SGD: (),
     Solver.PROXIMAL: ("mu",),
@@ -80,10 +84,9 @@ class Setting:
         return names
 
 
-@st.composite
-def hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
+def draw_hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
     """Hyper-parameters: drawn from the pools, pinned where the subject pins them."""
-    h = {n: draw(st.sampled_from(POOLS[n])) for n in setting.numbers if n in POOLS and n not in setting.fixed}
+    h = {n: draw(_POOLED[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
     h = {n: float(setting.fixed[n]) if n in setting.fixed else h[n] for n in setting.numbers if n in POOLS}
     if "v0" in setting.numbers:
         if "v0" in setting.fixed:
@@ -91,15 +94,10 @@ def hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
         elif setting.v0_is_tau_squared:
             h["v0"] = h["tau"] ** 2
         elif "tau" in h:
-            h["v0"] = draw(st.sampled_from((1, 4, 16))) * h["tau"] ** 2
+            h["v0"] = draw(_V0_OVER_TAU) * h["tau"] ** 2
         else:
-            h["v0"] = draw(st.sampled_from((0.0, 0.0625, 1.0)))
+            h["v0"] = draw(_V0)
     return h
-
-
-@cache
-def _integers(size: int, largest: int) -> st.SearchStrategy[list[int]]:
-    return st.lists(st.integers(-largest, largest), min_size=size, max_size=size)
 
 
 @cache
@@ -109,32 +107,36 @@ def _between(low: int, high: int) -> st.SearchStrategy[int]:
 
 @cache
 def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: int = 24) -> st.SearchStrategy[Array]:
-    """Arrays of integers over a power of two."""
-    entries = _integers(prod(shape), largest)
-    return entries.map(lambda xs: (np.array(xs, dtype=dtype) / denominator).astype(dtype).reshape(shape))
+    """Arrays of integers over a power of two, drawn a byte each: 0, 1, -1, 2, -2, ... so that they shrink to zero."""
+
+    def decode(drawn: bytes) -> Array:
+        n = np.frombuffer(drawn, dtype=np.uint8).astype(np.int64) % (2 * largest + 1)
+        whole = np.where(n % 2 == 1, (n + 1) // 2, -(n // 2))
+        return (whole / denominator).astype(dtype).reshape(shape)
+
+    return st.binary(min_size=prod(shape), max_size=prod(shape)).map(decode)
 
 
-@st.composite
-def shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
+_TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
+_ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
+
+
+def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
     """One to three blocks with names; tensors where the cover looks at axes."""
     tensors = "cover" in setting.options
-    one: st.SearchStrategy[tuple[int, ...]] = (
-        st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)]) if tensors else st.sampled_from([(1,), (2,), (3,), (2, 2)])
-    )
+    one: st.SearchStrategy[Any] = _TENSORS if tensors else _ARRAYS
     count = 1 if setting.one_block else draw(_between(1, 2 if tensors else 3))
     return {name: draw(one) for name in ("w", "b", "c")[:count]}
 
 
-@st.composite
-def blocks(
-    draw: st.DrawFn, /, shape: Mapping[str, tuple[int, ...]], dtype: str, denominator: int = 8, largest: int = 24
+def draw_blocks(
+    draw: st.DrawFn, shape: Mapping[str, tuple[int, ...]], dtype: str, denominator: int = 8, largest: int = 24
 ) -> dict[str, Array]:
     """A model's worth of arrays, in the order of the shapes."""
     return {n: draw(vectors(s, dtype, denominator, largest)) for n, s in shape.items()}
 
 
-@st.composite
-def message_lists(
+def draw_message_lists(
     draw: st.DrawFn,
     setting: Setting,
     shape: Mapping[str, tuple[int, ...]],
@@ -147,7 +149,7 @@ def message_lists(
     for i in range(n):
         steps = draw(_between(1, 6))
         a = steps if setting.steps_only else draw(_between(1, 24)) / 4
-        delta = draw(blocks(shape, setting.dtype, largest=largest))
+        delta = draw_blocks(draw, shape, setting.dtype, largest=largest)
         out.append(ClientMessage(i, delta, draw(_between(1, 9)), steps, a))
     return Messages(tuple(out))
 
@@ -157,11 +159,11 @@ def server_scenarios(
     draw: st.DrawFn, setting: Setting, rounds: tuple[int, int] = (1, 5), clients: tuple[int, int] = (1, 4)
 ) -> Scenario:
     """Several rounds of messages."""
-    shape = draw(shapes(setting))
-    x0 = draw(blocks(shape, setting.dtype))
-    h = draw(hypers(setting))
+    shape = draw_shapes(draw, setting)
+    x0 = draw_blocks(draw, shape, setting.dtype)
+    h = draw_hypers(draw, setting)
     count = draw(_between(*rounds))
-    events = tuple(draw(message_lists(setting, shape, clients)) for _ in range(count))
+    events = tuple(draw_message_lists(draw, setting, shape, clients) for _ in range(count))
     return Scenario(case(setting, x0, h), events)
 
 
@@ -170,15 +172,15 @@ def client_scenarios(
     draw: st.DrawFn, setting: Setting, steps: tuple[int, int] = (1, 6), rounds: tuple[int, int] = (1, 2)
 ) -> Scenario:
     """One or two rounds of gradients; a new round begins at another model."""
-    shape = draw(shapes(setting))
-    x0 = draw(blocks(shape, setting.dtype))
-    h = draw(hypers(setting))
+    shape = draw_shapes(draw, setting)
+    x0 = draw_blocks(draw, shape, setting.dtype)
+    h = draw_hypers(draw, setting)
     events: list[Event] = []
     for r in range(draw(_between(*rounds))):
         if r:
-            events.append(Begin(draw(blocks(shape, setting.dtype))))
+            events.append(Begin(draw_blocks(draw, shape, setting.dtype)))
         count = draw(_between(*steps))
-        events.extend(Gradient(draw(blocks(shape, setting.dtype))) for _ in range(count))
+        events.extend(Gradient(draw_blocks(draw, shape, setting.dtype)) for _ in range(count))
     return Scenario(case(setting, x0, h), tuple(events))
 
 
@@ -193,10 +195,10 @@ def round_scenarios(
     """Quadratic clients, uneven examples, uneven steps, partial participation unless ``everyone``."""
     n, d = draw(_between(*clients)), draw(_between(1, 3))
     x0 = {"w": draw(vectors((d,), setting.dtype))}
-    h = draw(hypers(setting))
+    h = draw_hypers(draw, setting)
     if "eta_l" not in setting.fixed:
         h["eta_l"] = draw(st.sampled_from((0.03125, 0.0625, 0.125)))
-    problem = draw(quadratics(n, d, setting.dtype))
+    problem = draw_quadratics(draw, n, d, setting.dtype)
     events = []
     steps = tuple(draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
     for _ in range(draw(_between(*rounds))):
@@ -205,8 +207,7 @@ def round_scenarios(
     return Scenario(case(setting, x0, h, problem), tuple(events))
 
 
-@st.composite
-def quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
+def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
     """H_i = A A' / 4 + I / 4 with small integer A: symmetric positive definite, exact."""
     H = []
     for _ in range(n):
@@ -242,3 +243,9 @@ def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
     """||a||_1 of the setting's local solver."""
     solver = Solver(setting.options.get("solver", "proximal" if setting.algorithm.id == "fedprox" else "sgd"))
     return a_norm(solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
+
+
+blocks = st.composite(draw_blocks)
+hypers = st.composite(draw_hypers)
+message_lists = st.composite(draw_message_lists)
+quadratics = st.composite(draw_quadratics)

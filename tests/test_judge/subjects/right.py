@@ -9,7 +9,7 @@ import numpy as np
 
 from fedspec.contract import Begin, ClientMessage, Offer, Round, SubjectInfo
 
-DOUBLE = ("float64",)
+DOUBLE, SINGLE = ("float64",), ("float32",)
 
 
 def flat(blocks):
@@ -177,10 +177,13 @@ class Solver:
     def step(self, event):
         if isinstance(event, Begin):
             self.begin(flat(event.x))
-            return {"x": parts(self.x, self.like)}
+            return self.answer({"x": self.x})
         self.t += 1
         shown = self.move(flat(event.g))
-        return {"x": parts(self.x, self.like), **{n: parts(a, self.like) for n, a in shown.items()}}
+        return self.answer({"x": self.x, **shown})
+
+    def answer(self, vectors):
+        return {n: named(a, self.like) for n, a in vectors.items()}
 
 
 class ProximalSGD(Solver):
@@ -240,22 +243,27 @@ class SM3(Solver):
 class FlatMomentum(Momentum):
     """The same numbers, every answer as one flat vector."""
 
-    def step(self, event):
-        answer = super().step(event)
-        return {n: np.concatenate([np.ravel(a) for a in arrays]) for n, arrays in answer.items()}
+    def answer(self, vectors):
+        return vectors
+
+
+class ListMomentum(Momentum):
+    """The same numbers, every answer as a list of arrays in the order of x0."""
+
+    def answer(self, vectors):
+        return {n: parts(a, self.like) for n, a in vectors.items()}
 
 
 REDDI, MCMAHAN, NOVA = "reddi-2021", "mcmahan-2017", "fednova"
 
 fedavg = Subject(
     FedAvg,
-    Offer("fedavg", "server", MCMAHAN, intermediates=("delta",)),
-    Offer("fedavg", "server", MCMAHAN, {"weights": "uniform"}, dtypes=DOUBLE),
+    Offer("fedavg", "server", MCMAHAN, intermediates=("delta",), dtypes=DOUBLE),
+    Offer("fedavg", "server", MCMAHAN, {"weights": "uniform"}, dtypes=SINGLE),
     Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE),
 )
 fedprox = Subject(
     FedProx,
-    Offer("fedprox", "server", NOVA, dtypes=DOUBLE),
     Offer("fedprox", "round", NOVA, intermediates=("delta",), dtypes=DOUBLE),
 )
 fednova = Subject(
@@ -265,13 +273,16 @@ fednova = Subject(
 )
 fedadam = Subject(
     FedAdam,
-    Offer("fedadam", "server", REDDI, intermediates=("delta", "m", "v")),
+    Offer("fedadam", "server", REDDI, intermediates=("delta", "m", "v"), dtypes=DOUBLE),
     Offer("fedadam", "round", REDDI, dtypes=DOUBLE),
 )
 fedyogi = Subject(FedYogi, Offer("fedyogi", "server", REDDI, intermediates=("m", "v"), dtypes=DOUBLE))
 fedamsgrad = Subject(FedAMSGrad, Offer("fedamsgrad", "server", "afga", intermediates=("v_hat",), dtypes=DOUBLE))
 proximal = Subject(ProximalSGD, Offer("proximal-sgd", "client", NOVA, dtypes=DOUBLE))
 momentum = Subject(Momentum, Offer("momentum", "client", NOVA, intermediates=("u",)))
-flat_momentum = Subject(FlatMomentum, Offer("momentum", "client", NOVA, intermediates=("u",), dtypes=DOUBLE))
+flat_momentum, list_momentum = (
+    Subject(kind, Offer("momentum", "client", NOVA, intermediates=("u",), dtypes=DOUBLE))
+    for kind in (FlatMomentum, ListMomentum)
+)
 adam = Subject(Adam, Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=DOUBLE))
 sm3 = Subject(SM3, Offer("sm3-ii", "client", "fedada2", intermediates=("nu",), dtypes=DOUBLE))

@@ -10,7 +10,13 @@ INFO = {
     "name": "standalone",
     "version": "0.1",
     "offers": [
-        {"algorithm": "fedavg", "level": "server", "reading": "mcmahan-2017", "intermediates": ["delta"]},
+        {
+            "algorithm": "fedavg",
+            "level": "server",
+            "reading": "mcmahan-2017",
+            "intermediates": ["delta"],
+            "dtypes": ["float32"],
+        },
         {"algorithm": "momentum", "level": "client", "reading": "fednova", "dtypes": ["float64"]},
     ],
 }

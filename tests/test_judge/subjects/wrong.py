@@ -11,6 +11,7 @@ from right import (
     MCMAHAN,
     NOVA,
     REDDI,
+    SINGLE,
     Adam,
     FedAdam,
     FedAMSGrad,
@@ -20,7 +21,6 @@ from right import (
     FedYogi,
     Momentum,
     ProximalSGD,
-    Solver,
     Subject,
     flat,
     named,
@@ -30,7 +30,7 @@ from right import (
 from fedspec.contract import Begin, Offer
 
 AVERAGE = Offer("fedavg", "server", MCMAHAN, dtypes=DOUBLE)
-SINGLE = Offer("fedavg", "server", MCMAHAN, dtypes=("float32",))
+AVERAGE_32 = Offer("fedavg", "server", MCMAHAN, dtypes=SINGLE)
 
 
 def average(session, offer=AVERAGE, **more):
@@ -153,6 +153,14 @@ class MovingAnchorRounds(FedProx):
     local = FedAvg.local
 
 
+class ServerCorrectionLate(FedAdam):
+    """Claims Kingma and Ba's correction; the exponent is one too large."""
+
+    def direction(self):
+        b1, b2, t = self.h["beta1"], self.h["beta2"], self.t + 1
+        return self.m / (1 - b1**t) / (np.sqrt(self.v / (1 - b2**t)) + self.h["tau"])
+
+
 class CorrectionLate(Adam):
     def exponent(self):
         return self.t + 1
@@ -246,12 +254,12 @@ class Double(FedAvg):
 
 
 class HalfDouble(FedAvg):
-    """The first block comes back in float64."""
+    """Every block but the first comes back in float64."""
 
     def step(self, event):
         answer = super().step(event)
         first = next(iter(self.like))
-        return {"x": {n: a.astype("float64") if n == first else a for n, a in answer["x"].items()}}
+        return {"x": {n: a if n == first else a.astype("float64") for n, a in answer["x"].items()}}
 
 
 class Single(FedAvg):
@@ -333,7 +341,7 @@ nothing, no_x, chatters, awkward = map(average, (Nothing, NoX, Chatters, Awkward
 transposed, short, renamed, nan, inf = map(average, (Transposed, Short, Renamed, Poisoned, Infinite))
 in_place, in_place_start, random = map(average, (InPlace, InPlaceStart, Random))
 single = average(Single)
-double, half_double = average(Double, SINGLE), average(HalfDouble, SINGLE)
+double, half_double = average(Double, AVERAGE_32), average(HalfDouble, AVERAGE_32)
 one_at_a_time = average(OneAtATime)
 honest_one_at_a_time = average(OneAtATime, concurrent=False)
 population = average(Population, Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE))
@@ -342,6 +350,7 @@ ADAM = Offer("fedadam", "server", REDDI, intermediates=("delta", "m", "v"), dtyp
 twice, forgetful, from_momentum, leaks, hides = (
     Subject(kind, ADAM) for kind in (Twice, Forgetful, FromMomentum, Leaks, Hides)
 )
+server_correction_late = Subject(ServerCorrectionLate, Offer("fedadam", "server", "kingma-ba", dtypes=DOUBLE))
 yogi_sign = Subject(YogiSign, Offer("fedyogi", "server", REDDI, intermediates=("m", "v"), dtypes=DOUBLE))
 no_maximum = Subject(NoMaximum, Offer("fedamsgrad", "server", "afga", intermediates=("v_hat",), dtypes=DOUBLE))
 
@@ -357,5 +366,3 @@ moving_anchor = Subject(MovingAnchor, Offer("proximal-sgd", "client", NOVA, dtyp
 moving_anchor_rounds = Subject(MovingAnchorRounds, Offer("fedprox", "round", NOVA, dtypes=DOUBLE))
 ADAM_L = Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=DOUBLE)
 correction_late, epsilon_inside = Subject(CorrectionLate, ADAM_L), Subject(EpsilonInside, ADAM_L)
-
-assert Solver

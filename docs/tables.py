@@ -1,0 +1,113 @@
+"""Write the generated tables of these pages: ``python docs/tables.py``; with ``--check``, only say if they are current.
+
+A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from fedspec.catalogue import CATALOGUE, Algorithm
+from fedspec.domains import DOMAINS
+from fedspec.readings import CoverName, Solver
+from fedspec_suite.laws import LAWS
+from fedspec_suite.mutants import MUTANTS
+
+HERE = Path(__file__).resolve().parent
+PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def code(words: Iterable[object]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def decided(a: Algorithm, option: str) -> bool:
+    return any(option in reading.fixes for reading in a.readings)
+
+
+def parameters() -> str:
+    rows = ([f"`{name}`", domain.words, meaning] for name, (domain, meaning) in DOMAINS.items())
+    return table(["name", "value", "meaning"], rows)
+
+
+def offers() -> str:
+    rows = []
+    for a in CATALOGUE.values():
+        free = [f"{n}: {' / '.join(kind)}" for n, kind in a.options.items() if not decided(a, n) and n != "solver"]
+        if "solver" in a.options:
+            free.append("solver: see below")
+        here = a.numbers_at(a.levels[0])
+        more = [n for n in a.numbers_at(a.levels[-1]) if n not in here]
+        rows.append([f"`{a.id}`", ", ".join(a.levels), code(here), code(more), "; ".join(free), code(a.shows)])
+    return table(
+        ["algorithm", "levels", "hyper-parameters", "also at `round`", "options you declare", "intermediates"], rows
+    )
+
+
+def options() -> str:
+    kinds = {"solver": Solver, "cover": CoverName}
+    return "".join(f"* `{name}`: {code(kind)}\n" for name, kind in kinds.items())
+
+
+def catalogue() -> str:
+    rows = []
+    for a in CATALOGUE.values():
+        rows.append([f"`{a.id}`", a.title, ", ".join(a.levels), a.source])
+    return table(["id", "what", "levels", "source"], rows)
+
+
+def readings() -> str:
+    rows = []
+    for a in CATALOGUE.values():
+        for reading in a.readings:
+            asks = "".join(f"; asks {r.words}" for r in reading.requires)
+            rows.append([f"`{a.id}`", f"`{reading.name}`", reading.words + asks])
+    return table(["algorithm", "reading", "what it says"], rows)
+
+
+def equations() -> str:
+    seen: dict[str, list[str]] = {}
+    for a in CATALOGUE.values():
+        for e in a.equations:
+            seen.setdefault(e.id, [f"`{e.id}`", f"`{e.text}`", f"`{e.rule.removeprefix('fedspec.')}`"])
+    return table(["equation", "as printed", "rule, in `fedspec.`"], seen.values())
+
+
+def laws() -> str:
+    rows = ([f"`{w.id}`", ", ".join(w.levels), w.words, "yes" if w.reads_rule else ""] for w in LAWS.values())
+    return table(["law", "levels", "what it says", "runs the rule"], rows)
+
+
+def mutants() -> str:
+    rows = ([f"`{m.id}`", m.words, m.seen] for m in MUTANTS.values())
+    return table(["id", "what is wrong", "public discussion"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    f.__name__: f for f in (parameters, offers, options, catalogue, readings, equations, laws, mutants)
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    stale = []
+    for page in sorted(HERE.glob("*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = PLACE.sub(lambda m: f"{m[1]}\n{TABLES[m['name']]()}\n{m[3]}", old)
+        if new != old:
+            stale.append(page.name)
+            if "--check" not in arguments:
+                page.write_text(new, encoding="utf-8")
+    print(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

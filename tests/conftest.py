@@ -1,0 +1,15 @@
+"""For all tests: the shapes that the rules are annotated with are checked at run time."""
+
+from __future__ import annotations
+
+from jaxtyping import install_import_hook
+
+# Before anything imports the package.
+install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "beartype.beartype").__enter__()
+
+
+def pytest_report_header() -> str:
+    """Say on which devices the mirror is tested: without CUDA, its CUDA cases are not even collected."""
+    import torch
+
+    return f"mirror: cpu{' and cuda' if torch.cuda.is_available() else '; no CUDA device here'}"

@@ -1,0 +1,70 @@
+"""What the tests of the judge share: the command, run as a user runs it, and the subjects of this folder."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SUBJECTS = Path(__file__).parent / "subjects"
+_MAIN = "from fedspec_suite.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its standard output as the list that ``--json`` prints."""
+        rows = json.loads(self.out)
+        assert isinstance(rows, list)
+        return rows
+
+    def refused(self, *words: str) -> None:
+        """It ended with 2 and one line that says why, with all the words in it."""
+        assert self.code == 2, self
+        assert self.err.startswith("fedspec: ") and self.err.count("\n") == 1, self.err
+        assert "Traceback" not in self.err and not self.out
+        missing = [w for w in words if w not in self.err]
+        assert not missing, f"{missing} not in {self.err}"
+
+
+def fedspec(*arguments: str, cwd: Path | None = None) -> Ran:
+    """Run the command in a process of its own: no import hook of the tests, no warnings filter."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MAIN, *arguments], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def check(implementation: str, *arguments: str, cwd: Path | None = None) -> Ran:
+    """``fedspec check``, quick, in one process, as JSON."""
+    return fedspec("check", implementation, "--profile", "quick", "--jobs", "1", "--json", *arguments, cwd=cwd)
+
+
+def py(reference: str) -> str:
+    """``right:fedavg`` as the judge takes it."""
+    module, _, name = reference.partition(":")
+    return f"py:{SUBJECTS / module}.py:{name}"
+
+
+def standalone(fault: str = "") -> str:
+    """The program that does not import fedspec."""
+    return f"cmd:{shlex.join([sys.executable, str(SUBJECTS / 'standalone.py'), *([fault] if fault else [])])}"
+
+
+def statuses(row: dict[str, Any]) -> dict[str, set[str]]:
+    """The laws of a line by outcome."""
+    out: dict[str, set[str]] = {}
+    for o in row["obligations"]:
+        out.setdefault(o["status"], set()).add(o["law"])
+    return out

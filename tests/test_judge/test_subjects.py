@@ -1,0 +1,197 @@
+"""Right implementations conform; wrong ones do not, at the right equation, under the right name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from test_judge.support import check, py, standalone, statuses
+
+LIST_ANSWERS = "bench._vector: np.ndim fails on a list of arrays of different shapes, which the contract allows"
+STARTS = "serve: only the arrays of events are watched, not those of the case"
+MIXED = "serve._described: blocks of two types count as none"
+TEXT = "bench._plain: KeyError for a word that is not nan, inf or -inf"
+ONE_CODE = "py: subjects without x are errors, cmd: subjects without x do not conform"
+EXPONENT = "mutants *-correction-late keep t + 1 in the state: their exponent is 2t, not t + 1"
+DIAGNOSIS_NAN = "diagnose: gives up when one answer is not finite"
+DIAGNOSIS_ROUND = "diagnose: at level round nearly all samples have one participant with one step"
+
+
+def broken(*row: Any, why: str) -> Any:
+    """A row that the judge does not get right yet."""
+    return pytest.param(*row, marks=pytest.mark.xfail(reason=why), id=f"{row[0]}")
+
+
+RIGHT = [
+    (py("right:fedavg"), "*"),
+    (py("right:fedprox"), "*"),
+    (py("right:fednova"), "*"),
+    (py("right:fedadam"), "*"),
+    (py("right:fedyogi"), "*"),
+    (py("right:fedamsgrad"), "*"),
+    (py("right:proximal"), "*"),
+    (py("right:momentum"), "*"),
+    (py("right:flat_momentum"), "*"),
+    (py("right:list_momentum"), "*"),
+    (py("right:adam"), "*"),
+    (py("right:sm3"), "*"),
+    (standalone(), "*"),
+    (py("wrong:chatters"), "*"),
+    (py("wrong:honest_one_at_a_time"), "*"),
+]
+LISTS = {"list_momentum"}
+
+
+@pytest.mark.parametrize(
+    ("implementation", "only"),
+    [
+        pytest.param(
+            *row,
+            marks=[pytest.mark.xfail(reason=LIST_ANSWERS)] if row[0].rpartition(":")[2] in LISTS else [],
+            id=f"{row[0].rpartition('/')[2]}-{row[1]}",
+        )
+        for row in RIGHT
+    ],
+)
+def test_right_ones_conform(implementation: str, only: str) -> None:
+    ran = check(implementation, "--only", only)
+    for row in ran.rows:
+        assert row["verdict"] == "conforms", row["first_deviation"]
+        assert row["passed"] == row["exercised"] == row["required"] > 0
+        assert not row["first_deviation"] and not row["nearest"]
+    assert ran.code == 0
+
+
+class Wrong(NamedTuple):
+    """A wrong subject and what the judge must say of it."""
+
+    subject: str
+    law: str
+    equation: str
+    says: str = ""
+    nearest: str = ""
+
+
+FOLLOWS = "follows-*"
+UNKNOWN = "no known variant"
+SAME = "x follows the claimed reading"
+
+NUMBERS = [
+    Wrong("zero", FOLLOWS, "fedavg.step", "got", UNKNOWN),
+    Wrong("late", FOLLOWS, "fedavg.step", "got", UNKNOWN),
+    Wrong("uniform", "zero-weight", "fedavg.step", "law zero-weight", "weights = uniform"),
+    Wrong("population", "bystander", "fedavg.step", "law bystander", UNKNOWN),
+    Wrong("last_only", "client-order", "fedavg.step", "law client-order", UNKNOWN),
+    Wrong("sorted_blocks", "follows-x", "fedavg.step", "", UNKNOWN),
+    Wrong("twice", "*", "fedadam.step", "got", "the server rate is applied twice"),
+    Wrong("twice", "rate", "fedadam.step", "law rate", "the server rate is applied twice"),
+    Wrong("forgetful", FOLLOWS, "fedadam.m", "round 2", UNKNOWN),
+    Wrong("from_momentum", FOLLOWS, "fedadam.v", "round 1", "momentum-in-v"),
+    Wrong("no_maximum", FOLLOWS, "fedamsgrad.v_hat", "round 2", "the maximum is never taken"),
+    Wrong("steps_normaliser", "unrolled", "fednova.step", "law unrolled", "tau_i instead of ||a_i||_1"),
+    Wrong("uniform_tau_eff", "client-split", "fednova.step", "law client-split", UNKNOWN),
+    Wrong("steps_tau_eff", "nova-is-fedavg", "fednova.step", "law nova-is-fedavg", "reading weighted-steps"),
+    Wrong("shown_tau_eff", FOLLOWS, "fednova.tau_eff", "got", "reading weighted-steps"),
+    broken(*Wrong("yogi_sign", FOLLOWS, "fedyogi.v", "round 1", "sign of Yogi"), why=DIAGNOSIS_NAN),
+    broken(*Wrong("plain_normaliser", "path", "fednova.step", "law path", UNKNOWN), why=DIAGNOSIS_ROUND),
+    Wrong("moving_anchor_rounds", "path", "fedavg.step", "law path", "anchor is the moving model"),
+    Wrong("never_reset", "round-afresh", "momentum.", "law round-afresh", UNKNOWN),
+    Wrong("moving_anchor", "unrolled", "proximal-sgd.step", "law unrolled", "anchor is the moving model"),
+    broken(*Wrong("correction_late", FOLLOWS, "adam.step", "got", "exponent t+1"), why=EXPONENT),
+    broken(*Wrong("server_correction_late", "follows-x", "fedadam.step", "got", "exponent t+1"), why=EXPONENT),
+    Wrong("epsilon_inside", FOLLOWS, "adam.step", "got", "reading epsilon-inside"),
+    Wrong("single", FOLLOWS, "fedavg.step", "ratio", UNKNOWN),
+]
+
+MANNERS = [
+    Wrong("transposed", FOLLOWS, "fedavg.step", "block 'w' has shape (1, "),
+    Wrong("short", FOLLOWS, "fedavg.step", "has shape"),
+    Wrong("renamed", FOLLOWS, "fedavg.step", "'w.weight'"),
+    Wrong("nan", FOLLOWS, "fedavg.step", "x[0] is nan"),
+    Wrong("inf", FOLLOWS, "fedavg.step", "x[0] is inf"),
+    Wrong("double", "dtype", "fedavg.step", "float64 from float32", SAME),
+    broken(*Wrong("half_double", "dtype", "fedavg.step", "float64", SAME), why=MIXED),
+    Wrong("in_place", "inputs", "fedavg.step", "in place", SAME),
+    broken(*Wrong("in_place_start", "inputs", "fedavg.step", "in place", SAME), why=STARTS),
+    Wrong("leaks", "repeats", "fedadam.", "a second run", ""),
+    Wrong("leaks", "isolated", "fedadam.", "a second session", ""),
+    Wrong("random", "repeats", "fedavg.step", "a second run", ""),
+    Wrong("hides", FOLLOWS, "fedavg.delta", "delta is offered, but the answer does not hold it", SAME),
+]
+
+
+@pytest.mark.parametrize(Wrong._fields, [*NUMBERS, *MANNERS])
+def test_wrong_ones_do_not(subject: str, law: str, equation: str, says: str, nearest: str) -> None:
+    ran = check(py(f"wrong:{subject}"), "--law", law)
+    (row,) = ran.rows
+    assert (ran.code, row["verdict"]) == (1, "does not conform")
+    assert row["passed"] < row["required"]
+    assert row["first_deviation"].startswith(equation)
+    assert says in row["first_deviation"]
+    assert nearest in row["nearest"]
+    if law in {FOLLOWS, "*"} and subject != "hides":
+        assert "follows-x" in statuses(row)["fail"]
+
+
+def test_two_sessions_at_once_must_not_disturb_each_other() -> None:
+    ran = check(py("wrong:one_at_a_time"), "--law", "isolated")
+    # The other case may have another shape, so the second session may as well raise.
+    assert ran.code in {1, 2} and ran.rows[0]["passed"] == 0
+
+
+ERRORS = [
+    (py("wrong:raises"), "RuntimeError: no kernel for this device"),
+    (py("wrong:hangs"), "no answer to 'step' within 1 s"),
+    (py("wrong:hangs_at_start"), "no answer to 'start' within 1 s"),
+    (py("wrong:dies"), "exit code 7"),
+    (py("wrong:quits"), "exit code 0"),
+    (py("wrong:nothing"), "returned NoneType"),
+    (py("wrong:no_x"), "the key 'x'"),
+    (py("wrong:awkward"), "complex is not JSON"),
+    (standalone("words"), "'I am not JSON'"),
+    (standalone("list"), "'[1, 2, 3]'"),
+    (standalone("no-ok"), "not a JSON object with 'ok'"),
+    (standalone("no-answer"), "no 'answer' object"),
+    (standalone("refuses"), "out of order today"),
+    broken(standalone("no-x"), "'x'", why=ONE_CODE),
+]
+
+
+@pytest.mark.parametrize(("implementation", "says"), ERRORS)
+def test_silence_and_nonsense_are_errors(implementation: str, says: str) -> None:
+    ran = check(implementation, "--only", "fedavg/server", "--limit", "1")
+    (row,) = ran.rows
+    assert (ran.code, row["verdict"]) == (2, "error")
+    assert row["passed"] == row["exercised"] == 0 < row["required"]
+    assert says in row["first_deviation"]
+    assert "Traceback" not in ran.err
+    patience = [o for o in row["obligations"] if o["reason"].startswith("not asked")]
+    assert len(patience) == row["required"] - 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("null-x", "is nan"),
+        ("bare-nan", "is nan"),
+        pytest.param("text-x", "not an array of numbers", marks=pytest.mark.xfail(reason=TEXT)),
+        pytest.param("text-in-x", "not an array of numbers", marks=pytest.mark.xfail(reason=TEXT)),
+    ],
+)
+def test_a_model_that_is_no_model_does_not_conform(fault: str, says: str) -> None:
+    ran = check(standalone(fault), "--only", "fedavg/server", "--law", "follows-x")
+    assert (ran.code, ran.rows[0]["verdict"]) == (1, "does not conform")
+    assert says in ran.rows[0]["first_deviation"]
+
+
+def test_a_line_too_many_is_an_error() -> None:
+    ran = check(standalone("twice"), "--only", "fedavg/server", "--law", "follows-x")
+    assert (ran.code, ran.rows[0]["verdict"]) == (2, "error")
+
+
+def test_words_before_the_handshake_are_an_error() -> None:
+    check(standalone("noisy")).refused("warming up", "print")
+
+
+def test_a_program_that_ends_at_once_is_quoted() -> None:
+    check(standalone("mute")).refused("exit code 1", "no licence found")
