@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,21 +99,20 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
         emit([{**_row(a), "equations": [{"id": e.id, "text": e.text, "rule": e.rule} for e in a.equations]}])
         return
     out = console()
-    out.print(f"{a.id}: {a.title}\nsource: {a.source}\nlevels: {', '.join(a.levels)}\n")
+    out.print(f"{a.id}: {a.title}\nsource: {a.source}\nlevels: {', '.join(a.levels)}")
     t = table.plain("equation", "", "rule")
     for e in a.equations:
         t.add_row(e.id, e.text, e.rule)
-    out.print(t)
+    out.print("", t)
     t = table.plain("hyper-parameter", "domain", "meaning", "levels")
     for n in a.numbers:
         domain, meaning = DOMAINS[n]
         t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
-    out.print(t)
-    t = table.plain("reading", "what it says")
+    out.print("", t)
+    t = table.plain("reading", "what it says", "asks")
     for r in a.readings:
-        asks = "".join(f"; asks {q.words}" for q in r.requires)
-        t.add_row(r.name, r.words + asks)
-    out.print(t)
+        t.add_row(r.name, r.words, ", ".join(q.words for q in r.requires))
+    out.print("", t)
     if a.options:
         t = table.plain("option", "values (default first)", "decided by")
         for n, kind in a.options.items():
@@ -121,8 +120,8 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
             values = [default, *(str(v) for v in kind if str(v) != default)]
             fixed = any(n in r.fixes for r in a.readings)
             t.add_row(n, ", ".join(values), "the reading" if fixed else "the subject, in Offer.options")
-        out.print(t)
-    out.print(f"intermediates a subject may show beside x: {', '.join(a.shows) or 'none'}")
+        out.print("", t)
+    out.print(f"\nintermediates that a subject may show beside x: {', '.join(a.shows) or 'none'}")
 
 
 @app.command("check", epilog=EXIT_CODES)
@@ -171,6 +170,11 @@ def check_(
     raise typer.Exit(exit_code(results))
 
 
+def _said(shown: Mapping[str, Any]) -> str:
+    """An answer on one line, rounded for the eye."""
+    return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n != "dtype")
+
+
 @app.command(epilog=EXIT_CODES)
 def smoke(
     implementation: Annotated[str, typer.Argument(metavar="IMPL")],
@@ -186,9 +190,12 @@ def smoke(
                     setting = setting_of(offer, offer.dtypes[0])
                     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
                     s = plain_scenario(setting)
+                    expected = bench.expect(s)[-1]
+                    want = _said(expected)
                     try:
-                        said = ", ".join(f"{n} {v.tolist()}" for n, v in bench.play(s)[-1].items() if n != "dtype")
-                        works = True
+                        answer = bench.play(s)[-1]
+                        want = _said({n: v for n, v in expected.items() if n in answer})
+                        said, works = _said(answer), True
                     except (FedspecError, AssertionError) as error:
                         said, works = str(error), False
                     rows.append(
@@ -204,16 +211,17 @@ def smoke(
                             "notes": offer.notes,
                             "works": works,
                             "answer": said,
+                            "reading_gives": want,
                         }
                     )
     if as_json:
         emit(rows)
     else:
-        t = table.plain("offer", "reading", "fixed", "after one small case")
+        t = table.plain("offer", "reading", "fixed", "after one small case", "what the reading gives")
         for row in rows:
             options = " ".join(f"{n}={v}" for n, v in row["options"].items())
             pinned = ", ".join(f"{n}={v:g}" for n, v in row["fixed"].items())
-            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"])
+            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"], row["reading_gives"])
         console().print(t)
     raise typer.Exit(0 if rows and all(r["works"] for r in rows) else 2)
 

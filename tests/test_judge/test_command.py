@@ -64,10 +64,7 @@ def name_of(arguments: tuple[str, ...]) -> str:
     ("arguments", "words"),
     [
         *(pytest.param(*row, id=name_of(row[0])) for row in REFUSED),
-        *(
-            pytest.param(*row, marks=pytest.mark.xfail(reason=why), id=name_of(row[0]))
-            for *row, why in NOT_REFUSED_YET
-        ),
+        *(pytest.param(*row, marks=pytest.mark.xfail(reason=why), id=name_of(row[0])) for *row, why in NOT_REFUSED_YET),
     ],
 )
 def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,9 @@ def _canonical(offer: Offer) -> bool:
 )
 def test_every_offer_obeys_every_law(offer: Offer) -> None:
     profile = "full" if _canonical(offer) and not QUICK else "quick"
+    if QUICK and not _canonical(offer):
+        offer = replace(offer, dtypes=("float64",))
     obligations = judge_offer(SUBJECT, offer, profile=profile)
     broken = [(o.id, str(o.deviation or o.reason)) for o in obligations if o.status is not Status.PASS]
     assert not broken
-    assert len(obligations) >= 20
+    assert len(obligations) >= 10 * len(offer.dtypes)

@@ -52,18 +52,14 @@ def accumulation(
 ) -> Float[Tensor, "tau"]:
     """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu, in float64 on the CPU.
 
-    ==========================  ===========================================  ==============================
-    solver                      a_k                                           equation
-    ==========================  ===========================================  ==============================
-        sgd                         1                                             fednova.a_sgd
-        proximal                    (1-alpha)^(tau-1-k)                           fednova.a_proximal
-        decayed                     gamma^k                                       fednova.a_decayed
-        momentum                    (1-rho^(tau-k)) / (1-rho)                     fednova.a_momentum
-        nesterov                    (1-rho^(tau-k+1)) / (1-rho)                   fednova.a_nesterov
-        dampened                    1-rho^(tau-k)                                 fednova.a_dampened
-        momentum-proximal-outside   ((1-alpha)^n-rho^n) / (1-alpha-rho), n=tau-k  fednova.a_outside
-        momentum-proximal-inside    y_(tau-k), see the solver                     fednova.a_inside
-    ==========================  ===========================================  ==============================
+        sgd                        a_k = 1                                                  fednova.a_sgd
+        proximal                   a_k = (1-alpha)^(tau-1-k)                                fednova.a_proximal
+        decayed                    a_k = gamma^k                                            fednova.a_decayed
+        momentum                   a_k = (1-rho^(tau-k)) / (1-rho)                          fednova.a_momentum
+        nesterov                   a_k = (1-rho^(tau-k+1)) / (1-rho)                        fednova.a_nesterov
+        dampened                   a_k = 1-rho^(tau-k)                                      fednova.a_dampened
+        momentum-proximal-outside  a_k = ((1-alpha)^n-rho^n) / (1-alpha-rho), n = tau-k     fednova.a_outside
+        momentum-proximal-inside   a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1)  fednova.a_inside
 
     Raises:
         PlanError: tau is not a whole number >= 1.

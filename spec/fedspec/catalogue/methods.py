@@ -6,7 +6,7 @@ import fedspec.client.proximal as client_proximal
 import fedspec.client.sgd as client_sgd
 from fedspec.algorithms import fedamsgrad, fedavg, fedavgm, fednova, fedopt, fedprox
 from fedspec.catalogue.entry import Algorithm, Method, Reading, Requirement
-from fedspec.mixing import nova, weighted
+from fedspec.mixing import accumulation, nova, weighted
 from fedspec.server import adagrad, adam, amsgrad, average, momentum, yogi
 
 
@@ -91,6 +91,7 @@ METHODS = (
         "FedNova, eqs. (4), (12) (L198)",
         ("server", "round"),
         (
+            accumulation.accumulation,
             nova.normalised_gradient,
             nova.general_weights,
             nova.effective_steps,
