@@ -51,7 +51,8 @@ class Offer:
         reading: the published definition it claims to follow (``fedspec show ALGORITHM``).
         options: declared choices where the reading leaves one, such as ``{"weights": "uniform"}``.
         fixed: hyper-parameters that the implementation does not let its user set, with the value it uses.
-        nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it.
+        nonzero: hyper-parameters that it refuses to take as zero although the algorithm allows it; ``weight`` among
+            them says that it refuses a client without examples.
         intermediates: names it can show beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
         blocks: ``"any"``, or ``"one"`` when its model is a single array.

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from fedspec.contract import Session, Subject
+from fedspec.contract import Event, Session, Subject
 from fedspec.errors import ContractError
 from fedspec.wire import PROTOCOL, decode_case, decode_event, encode
 
@@ -77,26 +77,31 @@ class _Server:
                 return {}
             case "step":
                 session, dtype = self.sessions[key]
-                event = decode_event(request["event"], dtype)
-                before = encode(event)
-                answer = _described(session.step(event))
-                if encode(event) != before:
-                    answer["touched"] = "the subject changed the arrays of its event in place"
-                return {"answer": encode(answer)}
+                return {"answer": encode(observed(session, decode_event(request["event"], dtype)))}
             case "stop":
                 self.sessions.pop(key, None)
                 return {}
         raise ContractError(f"request: unknown command {request.get('cmd')!r}")
 
 
-def _described(answer: object) -> dict[str, Any]:
-    """Add the dtype of ``x``, which JSON does not carry."""
+def observed(session: Session, event: Event) -> dict[str, Any]:
+    """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and whether the event was changed.
+
+    Raises:
+        ContractError: the answer is not a mapping with the key ``x``.
+    """
+    before = encode(event)
+    answer: object = session.step(event)
     if not isinstance(answer, Mapping) or "x" not in answer:
         raise ContractError(f"step: returned {type(answer).__name__}; return a mapping with at least the key 'x'")
     x = answer["x"]
     arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
     dtypes = {str(a.dtype) for a in arrays if hasattr(a, "dtype")}
-    return {**answer, "dtype": next(iter(dtypes)) if len(dtypes) == 1 else None}
+    return {
+        **answer,
+        "dtype": next(iter(dtypes)) if len(dtypes) == 1 else None,
+        "touched": "" if encode(event) == before else "the arrays of the event were changed in place",
+    }
 
 
 def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:

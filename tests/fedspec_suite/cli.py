@@ -19,7 +19,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.bench import Bench
+from fedspec_suite.judge.bench import WORDS, Bench
 from fedspec_suite.judge.check import Request, check
 from fedspec_suite.judge.runner import PROFILES, setting_of
 from fedspec_suite.judge.smoke import plain_scenario
@@ -172,7 +172,7 @@ def check_(
 
 def _said(shown: Mapping[str, Any]) -> str:
     """An answer on one line, rounded for the eye."""
-    return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n != "dtype")
+    return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n not in WORDS)
 
 
 @app.command(epilog=EXIT_CODES)

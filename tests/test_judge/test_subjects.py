@@ -83,7 +83,6 @@ NUMBERS = [
     Wrong("population", "bystander", "fedavg.step", "law bystander", UNKNOWN),
     Wrong("last_only", "client-order", "fedavg.step", "law client-order", UNKNOWN),
     Wrong("sorted_blocks", "follows-x", "fedavg.step", "", UNKNOWN),
-    Wrong("twice", "*", "fedadam.step", "got", "the server rate is applied twice"),
     Wrong("twice", "rate", "fedadam.step", "law rate", "the server rate is applied twice"),
     Wrong("forgetful", FOLLOWS, "fedadam.m", "round 2", UNKNOWN),
     Wrong("from_momentum", FOLLOWS, "fedadam.v", "round 1", "momentum-in-v"),

@@ -10,6 +10,7 @@ import pytest
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
+from fedspec_suite.judge.inside import Inside
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.verdict import Status
 
@@ -29,7 +30,7 @@ def test_every_offer_obeys_every_law(offer: Offer) -> None:
     profile = "full" if _canonical(offer) and not QUICK else "quick"
     if QUICK and not _canonical(offer):
         offer = replace(offer, dtypes=("float64",))
-    obligations = judge_offer(SUBJECT, offer, profile=profile)
+    obligations = judge_offer(Inside(SUBJECT), offer, profile=profile)
     broken = [(o.id, str(o.deviation or o.reason)) for o in obligations if o.status is not Status.PASS]
     assert not broken
     assert len(obligations) >= 10 * len(offer.dtypes)

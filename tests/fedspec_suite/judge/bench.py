@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ THRESHOLD = 30.0
 HOPELESS = 2.0**-10
 """A scale times epsilon times threshold above this share of the largest wanted number decides nothing."""
 
+WORDS = {"dtype", "touched"}
+"""What an answer says beside its vectors."""
+
 Shown = dict[str, Array]
 """One answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
 
@@ -39,7 +42,6 @@ class Bench:
     options: Mapping[str, str]
     dtype: str
     worst: float = 0.0
-    touched: list[str] = field(default_factory=list)
 
     def play(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the subject; one answer for each event.
@@ -61,8 +63,6 @@ class Bench:
             Deviates: ``x`` is missing, has the wrong shape, or is not finite.
         """
         where = f"{kind} {k + 1}"
-        if answer.get("touched"):
-            self.touched.append(f"{where}: {answer['touched']}")
         if "x" not in answer:
             raise Deviates(Deviation(self.step_equation, where, note="the answer has no 'x'"))
         shown: Shown = {}
@@ -76,8 +76,9 @@ class Bench:
                 j = int(np.argmin(np.isfinite(shown[name])))
                 got = float(shown[name][j])
                 raise Deviates(Deviation(self.equation_of(name), where, j, got, None, None, f"{name}[{j}] is {got}"))
-        if answer.get("dtype"):
-            shown["dtype"] = np.array([str(answer["dtype"])])
+        for name in WORDS:
+            if answer.get(name) is not None:
+                shown[name] = np.array([str(answer[name])])
         return shown
 
     def expect(self, s: Scenario) -> list[Shown]:

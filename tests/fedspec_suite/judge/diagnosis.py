@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
+from fedspec.params import flatten
 from fedspec_suite import mutants
 from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.judge.process import SubjectError
+from fedspec_suite.judge.running import Running as Number
 from fedspec_suite.judge.scenario import Scenario
 from fedspec_suite.judge.verdict import Deviates
 from fedspec_suite.laws.cases import Setting, scenarios
@@ -22,11 +24,26 @@ from fedspec_suite.laws.cases import Setting, scenarios
 SAMPLES = 6
 
 
+BROKEN = {
+    "weights": "delta",
+    "second_moment": "v",
+    "maximum_of": "v_hat",
+    "option": "v_hat",
+    "nova_weights": "w",
+    "tau_eff_choice": "tau_eff",
+    "solver": "d",
+    "cover": "nu",
+    "start": "u",
+}
+"""The equation that an option decides, by its tail; the step where none is named."""
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A known variant and how far the subject is from it."""
+    """A known variant, the equation in which it differs, and how far the subject is from it."""
 
     words: str
+    equation: str
     ratio: float
 
     @property
@@ -35,7 +52,8 @@ class Candidate:
         return self.ratio <= THRESHOLD
 
     def __str__(self) -> str:
-        return f"{self.words} (ratio {self.ratio:.2g})"
+        at = f" at {self.equation}" if self.equation else ""
+        return f"{self.words}{at} (ratio {self.ratio:.2g})"
 
 
 def diagnose(bench: Bench, setting: Setting) -> str:
@@ -45,9 +63,10 @@ def diagnose(bench: Bench, setting: Setting) -> str:
         answers = [bench.play(s) for s in samples]
     except (SubjectError, Deviates, FedspecError):
         return ""
-    if _distance(samples, answers) <= THRESHOLD:
+    claimed = [reference(s) for s in samples]
+    if _distance(samples, claimed, answers) <= THRESHOLD:
         return "x follows the claimed reading"
-    found = sorted(_candidates(setting, samples, answers), key=lambda c: c.ratio)
+    found = sorted(_candidates(setting, samples, claimed, answers), key=lambda c: c.ratio)
     matching = [c for c in found if c.matches]
     if matching:
         return "; or ".join(str(c) for c in matching[:2])
@@ -76,28 +95,50 @@ def _samples(setting: Setting) -> Iterator[Scenario]:
     return islice(distinct.values(), SAMPLES)
 
 
-def _candidates(setting: Setting, samples: list[Scenario], answers: list[list[Shown]]) -> Iterator[Candidate]:
+def _candidates(
+    setting: Setting, samples: list[Scenario], claimed: list[list[Shown]], answers: list[list[Shown]]
+) -> Iterator[Candidate]:
+    def distance(algorithm: str, options: dict[str, str]) -> float:
+        moved = [replace(s, case=replace(s.case, algorithm=algorithm, options=options)) for s in samples]
+        try:
+            return _distance(moved, [reference(s) for s in moved], answers)
+        except (FedspecError, ArithmeticError, KeyError):
+            return float("inf")
+
+    own = setting.algorithm.id
     for words, options in _readings(setting):
-        yield Candidate(words, _distance([replace(s, case=replace(s.case, options=options)) for s in samples], answers))
-    for words, other, options in _relatives(setting):
-        moved = [replace(s, case=replace(s.case, algorithm=other, options=options)) for s in samples]
-        yield Candidate(words, _distance(moved, answers))
+        turned = next(n for n in options if options[n] != setting.options[n])
+        yield Candidate(words, _equation(setting, BROKEN.get(turned, "step")), distance(own, options))
+    for other, options in _relatives(setting):
+        yield Candidate(f"the rule of {other}", "", distance(other, options))
     for m in mutants.MUTANTS.values():
-        if setting.algorithm.id in m.algorithms:
-            options = {**setting.options, **m.options}
+        if own in m.algorithms:
+            blamed = mutants.blamed(m)
             with mutants.applied(m):
-                moved = [replace(s, case=replace(s.case, options=options)) for s in samples]
-                yield Candidate(m.words, _distance(moved, answers))
+                yield Candidate(m.words, blamed, distance(own, {**setting.options, **m.options}))
+    starts = [_numbers_of(flatten(s.case.x0)) for s in samples]
+    late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
+    yield Candidate("every answer is one event late", _equation(setting, "step"), _distance(samples, late, answers))
+    still = [[{"x": x0} for _ in run] for x0, run in zip(starts, claimed, strict=True)]
+    yield Candidate("the model never moves", _equation(setting, "step"), _distance(samples, still, answers))
 
 
-def _relatives(setting: Setting) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _equation(setting: Setting, tail: str) -> str:
+    return next((e.id for e in reversed(setting.algorithm.equations) if e.id.endswith(f".{tail}")), "")
+
+
+def _numbers_of(x: Array) -> Array:
+    return np.array([Number(float(v), abs(float(v))) for v in x], dtype=object)
+
+
+def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
     """Other algorithms of the level that have no more hyper-parameters than this one."""
     mine = set(setting.numbers)
     for other in CATALOGUE.values():
         level = setting.level in other.levels and other.id != setting.algorithm.id
         options = {**other.defaults(), **{n: v for n, v in setting.options.items() if n in other.options}}
         if level and set(other.numbers_at(setting.level)) <= mine and set(setting.options) <= set(options) | {"solver"}:
-            yield f"the rule of {other.id}", other.id, options
+            yield other.id, options
 
 
 def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
@@ -116,13 +157,9 @@ def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
                 yield f"{name} = {value}", options
 
 
-def _distance(samples: list[Scenario], answers: list[list[Shown]]) -> float:
+def _distance(samples: list[Scenario], wanted: list[list[Shown]], answers: list[list[Shown]]) -> float:
     worst = 0.0
-    for s, got in zip(samples, answers, strict=True):
-        try:
-            want = reference(s)
-        except (FedspecError, ArithmeticError, KeyError):
-            return float("inf")
+    for s, want, got in zip(samples, wanted, answers, strict=True):
         info = np.finfo(s.case.dtype)
         for g, w in zip(got, want, strict=True):
             values: Array = np.array([float(x) for x in w["x"]])

@@ -12,6 +12,7 @@ from fedspec.contract import Case, Session, SubjectInfo
 from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
+from fedspec_suite.judge.inside import Inside
 from fedspec_suite.judge.process import Process
 from fedspec_suite.subjects import environments
 
@@ -66,10 +67,10 @@ def opened(
     kind, _, rest = implementation.partition(":")
     environment: Mapping[str, str] = {}
     if implementation == "spec":
-        yield REFERENCE
+        yield Inside(REFERENCE)
         return
     if kind == "mutant" and rest:
-        yield mutants.Mutated(mutants.find(rest))
+        yield Inside(mutants.Mutated(mutants.find(rest)))
         return
     if implementation == "torch":
         command = _serve("fedspec_torch.subject:SUBJECT")

@@ -19,6 +19,7 @@ from fedspec_suite.judge.verdict import (
     Conformity,
     Deviates,
     Deviation,
+    NotOffered,
     Obligation,
     Result,
     Status,
@@ -45,6 +46,7 @@ class _Tally:
     deviation: Deviation | None = None
     error: SubjectError | None = None
     crash: Exception | None = None
+    withheld: str = ""
 
 
 def setting_of(offer: Offer, dtype: str) -> Setting:
@@ -111,6 +113,9 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
         try:
             tally.cases += 1
             law.check(bench, case)
+        except NotOffered as reason:
+            tally.withheld = str(reason)
+            raise
         except Undecided:
             tally.undecided += 1
             hypothesis.reject()
@@ -129,7 +134,7 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
 
     try:
         holds()
-    except (Deviates, SubjectError):
+    except (Deviates, SubjectError, NotOffered):
         pass
     except hypothesis.errors.HypothesisException:
         # Shrinking stops before it is done, which Hypothesis calls flaky; undecided cases can use up its patience.
@@ -138,7 +143,9 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
         if tally.deviation is None and tally.error is None and not tally.undecided:
             raise
     status, reason = Status.PASS, ""
-    if tally.error is not None:
+    if tally.withheld:
+        status, reason = Status.SKIP, tally.withheld
+    elif tally.error is not None:
         status, reason = Status.ERROR, str(tally.error)
     elif tally.deviation is not None:
         status = Status.FAIL

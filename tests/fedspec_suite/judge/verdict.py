@@ -68,6 +68,10 @@ class Deviates(AssertionError):
         self.deviation = deviation
 
 
+class NotOffered(Exception):
+    """Raised by a law that needs something which the subject does not show."""
+
+
 class Undecided(Exception):
     """Raised by a law on a case whose rounding errors could hide any deviation."""
 

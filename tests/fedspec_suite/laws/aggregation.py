@@ -158,18 +158,32 @@ def _is_fedavg(bench: Bench, s: Scenario) -> None:
 
 
 LAWS = (
-    Law("client-order", "the order of the messages does not matter", ("server",), "FedNova inv. 18", _shuffled, _same),
+    Law(
+        "client-order",
+        "the order of the messages does not matter",
+        ("server",),
+        "FedNova, eq. (4): a sum over clients",
+        _shuffled,
+        _same,
+    ),
     Law(
         "client-split",
         "a client is the same as two halves of it",
         ("server",),
-        "FedNova inv. 18",
+        "FedNova, eq. (4): a sum over clients",
         _split,
         _same,
         _by_examples,
     ),
     Law(
-        "zero-weight", "a client without examples has no say", ("server",), "p_i = 0", _weightless, _same, _by_examples
+        "zero-weight",
+        "a client without examples has no say",
+        ("server",),
+        "p_i = 0",
+        _weightless,
+        _same,
+        _by_examples,
+        zeroes=("weight",),
     ),
     Law(
         "weights-relative",
@@ -205,7 +219,7 @@ LAWS = (
         "nova-is-fedavg",
         "equal ||a_i||_1 make FedNova FedAvg, exactly",
         ("server",),
-        "FedNova inv. 10",
+        "FedNova, eqs. (5)-(6) with equal ||a_i||_1",
         _level_field,
         _is_fedavg,
         _is_nova,

@@ -15,14 +15,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
-from fedspec.contract import Begin, Gradient, Messages
+from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
 from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.running import Running
 from fedspec_suite.judge.scenario import Scenario, describe, lift
-from fedspec_suite.laws.cases import Setting, scenarios
+from fedspec_suite.laws.cases import Setting, round_scenarios, scenarios
 from fedspec_suite.laws.law import Law
 
 Options = Mapping[str, str]
@@ -112,6 +112,8 @@ def _nova(e: Messages, h: Mapping[str, Any], o: Options) -> Array:
     return step
 
 
+_SGD = {"proximal": "proximal-sgd", "decayed": "decayed-sgd"}
+
 _KIND = {
     "fedadagrad": "adagrad",
     "fedadam": "adam",
@@ -192,6 +194,29 @@ def _companion(b: Any, rho: Any, n: int) -> Any:
     return y
 
 
+def constant_changes(s: Scenario) -> Scenario:
+    """The messages that clients with constant gradients send: Delta_i = -eta_l ||a_i||_1 g, ||a||_1 summed from its
+    closed form, since no gradient depends on the model.
+    """
+    h, problem = s.case.hyper, s.case.problem
+    assert problem is not None
+    solver = s.case.options.get("solver", "proximal" if s.case.algorithm == "fedprox" else "sgd")
+    name = _SGD.get(solver, solver)
+    factor = _factor(name, h, {"start": "zero"})
+    assert factor is not None
+    rounds = []
+    for event in s.events:
+        assert isinstance(event, Round)
+        messages = []
+        for i, tau in zip(event.participants, event.steps, strict=True):
+            a = _total(factor(k, tau) for k in range(tau))
+            # The gradient of -e' x is -e.
+            delta = {"w": h["eta_l"] * a * problem.e[i]}
+            messages.append(ClientMessage(i, delta, problem.examples[i], tau, a))
+        rounds.append(Messages(tuple(messages)))
+    return Scenario(s.case, tuple(rounds))
+
+
 def client_models(s: Scenario) -> list[Array]:
     """The local model after each event, from the whole history of its round."""
     h, o, name = s.case.hyper, s.case.options, s.case.algorithm
@@ -266,12 +291,38 @@ def check(bench: Bench, s: Scenario) -> None:
         bench.compare("x", got["x"], want[k], where, bounds)
 
 
+def _constant(setting: Setting) -> st.SearchStrategy[Scenario]:
+    def flat(s: Scenario) -> Scenario:
+        problem = s.case.problem
+        assert problem is not None
+        return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
+
+    return round_scenarios(setting).map(flat)
+
+
+def _check_constant(bench: Bench, s: Scenario) -> None:
+    scale = bench.expect(s)
+    with digits():
+        want = server_models(constant_changes(lift(s, Running)))
+    for k, got in enumerate(bench.play(s)):
+        bounds = np.array([w.bound for w in scale[k]["x"]])
+        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds)
+
+
 LAWS = (
+    Law(
+        id="constant-gradients",
+        words="clients with constant gradients g_i change by exactly -eta_l ||a_i||_1 g_i",
+        levels=("round",),
+        source="FedNova, eq. (4) and App. B: Delta_i = -eta G_i a_i",
+        cases=_constant,
+        check=_check_constant,
+    ),
     Law(
         id="unrolled",
         words="the model is the sum over its whole history: powers of the decays times the inputs, pauses included",
         levels=("client", "server"),
-        source="FedNova App. B (a_i); FedAda2 eq. (19) and L1136 (moments as sums), restated",
+        source="FedNova, App. B (a_i); FedAda2, eq. (19) and L1136 (moments as sums)",
         cases=_with_pauses,
         check=check,
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fedspec.errors import UnknownNameError
 from fedspec_suite.mutants import client, server
-from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, edited
+from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited
 
-__all__ = ["MUTANTS", "Mutant", "Mutated", "applied", "edited", "find"]
+__all__ = ["MUTANTS", "Mutant", "Mutated", "applied", "blamed", "edited", "find"]
 
 MUTANTS: dict[str, Mutant] = {m.id: m for m in (*server.MUTANTS, *client.MUTANTS)}
 

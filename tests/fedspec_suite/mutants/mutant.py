@@ -22,6 +22,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
 from fedspec.errors import UnknownNameError
 from fedspec.reference import Reference
+from fedspec.rules import equations
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,17 @@ def edited(mutant: Mutant) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # Annotations stay strings, as in the module the text comes from.
     exec(compile(f"from __future__ import annotations\n{source}", f"<mutant {mutant.id}>", "exec"), space)
     return before, cast(Callable[..., Any], space[name])
+
+
+def blamed(mutant: Mutant) -> str:
+    """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns."""
+    before, _ = edited(mutant)
+    ids = [e.id for e in equations(before)]
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(before)))
+    line = next(line for line in source.splitlines() if mutant.old.splitlines()[0].strip() in line)
+    assigned = line.partition("=")[0].strip()
+    tail = "step" if assigned == "x" else assigned
+    return next((i for i in ids if i.endswith(f".{tail}")), ids[-1] if ids else "")
 
 
 @contextmanager

@@ -1,0 +1,100 @@
+"""Who may import whom: the specification knows nobody, its rules know only the ground they stand on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "tests/fedspec_suite"
+MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
+GROUND = {"arith", "params", "rules", "readings", "preconditioner", "covers", "domains", "errors", "linear"}
+
+
+def files(folder: Path) -> list[Path]:
+    found = sorted(folder.rglob("*.py"))
+    assert found
+    return found
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            yield module
+            # `from fedspec.client import sgd` imports a module too.
+            yield from (f"{module}.{alias.name}" for alias in node.names if module.startswith("fedspec"))
+
+
+def roots(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", files(SPEC), ids=name)
+def test_the_specification_knows_nobody(path: Path) -> None:
+    assert not roots(path) & {"fedspec_torch", "fedspec_suite", "fedspec_proofs"}
+    third = roots(path) - {"fedspec", "numpy", "jaxtyping", "__future__"}
+    import sys
+
+    assert third - set(sys.stdlib_module_names) <= {"sympy", "z3"}
+
+
+@pytest.mark.parametrize("folder", ["client", "mixing", "server"])
+def test_rules_stand_on_the_ground_alone(folder: str) -> None:
+    for path in files(SPEC / folder):
+        for module in imports(path):
+            if module.startswith("fedspec."):
+                part = module.split(".")[1]
+                assert part in GROUND | {folder}, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("part", sorted(GROUND))
+def test_the_ground_knows_no_rules(part: str) -> None:
+    for module in imports(SPEC / f"{part}.py"):
+        if module.startswith("fedspec."):
+            assert module.split(".")[1] in GROUND, f"{part} imports {module}"
+
+
+def test_algorithms_do_not_know_the_catalogue_or_the_contract() -> None:
+    for path in files(SPEC / "algorithms"):
+        known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec.")}
+        assert not known & {"catalogue", "contract", "wire", "serve", "reference"}, name(path)
+
+
+@pytest.mark.parametrize("module", ["contract", "wire", "serve"])
+def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
+    for imported in imports(SPEC / f"{module}.py"):
+        if imported.startswith("fedspec."):
+            assert imported.split(".")[1] in {"arith", "errors", "contract", "wire"}, imported
+
+
+@pytest.mark.parametrize("path", files(SUITE), ids=name)
+def test_the_suite_reaches_mirror_and_ledger_by_name_only(path: Path) -> None:
+    assert not roots(path) & {"fedspec_torch", "fedspec_proofs"}
+
+
+@pytest.mark.parametrize("path", files(LEDGER), ids=name)
+def test_the_ledger_reaches_the_mirror_by_name_only(path: Path) -> None:
+    assert not roots(path) & {"fedspec_torch", "fedspec_suite"}
+
+
+@pytest.mark.parametrize("path", files(MIRROR), ids=name)
+def test_the_mirror_knows_the_specification_alone(path: Path) -> None:
+    assert not roots(path) & {"fedspec_suite", "fedspec_proofs"}
+
+
+def test_laws_and_judge_do_not_share_code_with_the_rules() -> None:
+    """The closed forms are a second route: they may not call the rules that they check."""
+    known = {m for m in imports(SUITE / "laws/unrolled.py") if m.startswith("fedspec.")}
+    assert not [m for m in known if m.split(".")[1] in {"client", "server", "mixing", "algorithms", "reference"}]

@@ -1,0 +1,239 @@
+"""The arithmetic behind the tolerance: its bound covers rounding, and does not cover much more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, seed, settings
+from hypothesis import strategies as st
+
+from fedspec.arith import digits
+from fedspec.catalogue import find
+from fedspec.contract import Offer
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.bench import THRESHOLD, Bench
+from fedspec_suite.judge.running import Running
+from fedspec_suite.judge.verdict import Deviates, Undecided
+
+DTYPES = ("float64", "float32")
+SLACK = 1.5
+"""What the second order, and rounding errors of the leaves' products, may add to bound * eps."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An expression: an operation on nodes, or a leaf."""
+
+    op: str
+    children: tuple[Any, ...]
+
+    def value(self, leaf: Any, sqrt: Any, larger: Any, smaller: Any) -> Any:
+        """Evaluate in the arithmetic whose leaves ``leaf`` makes."""
+        if self.op == "leaf":
+            return leaf(Fraction(*self.children))
+        a, *rest = [c.value(leaf, sqrt, larger, smaller) for c in self.children]
+        b = rest[0] if rest else a
+        match self.op:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+            case "/":
+                return a / b
+            case "neg":
+                return -a
+            case "square":
+                return a**2
+            case "cube":
+                return a**3
+            case "max":
+                return larger(a, b)
+            case "min":
+                return smaller(a, b)
+        return sqrt(a)
+
+
+leaves = st.builds(lambda n: Node("leaf", (n, 8)), st.integers(-64, 64))
+rational = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(lambda op, a, b: Node(op, (a, b)), st.sampled_from(["+", "-", "*", "/", "max", "min"]), inner, inner),
+        st.builds(lambda op, a: Node(op, (a,)), st.sampled_from(["neg", "square", "cube"]), inner),
+    ),
+    max_leaves=10,
+)
+rooted = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(lambda op, a, b: Node(op, (a, b)), st.sampled_from(["+", "-", "*", "/", "max"]), inner, inner),
+        st.builds(lambda a, b: Node("sqrt", (Node("+", (Node("square", (a,)), Node("square", (b,)))),)), inner, inner),
+    ),
+    max_leaves=10,
+)
+
+
+def exact(tree: Node) -> Fraction:
+    try:
+        return tree.value(Fraction, None, max, min)
+    except ZeroDivisionError:
+        assume(False)
+        raise
+
+
+def running(tree: Node) -> Running:
+    with digits():
+        return tree.value(Running, Running.sqrt, Running.maximum, Running.minimum)
+
+
+def rounded(tree: Node, dtype: str) -> float:
+    kind = np.dtype(dtype).type
+    with np.errstate(all="ignore"):
+        return float(tree.value(lambda q: kind(float(q)), np.sqrt, np.maximum, np.minimum))
+
+
+def of_first_order(tree: Node, eps: float) -> bool:
+    """Whether no inner result is so uncertain that squares of errors matter, nor out of range."""
+    if tree.op == "leaf":
+        return True
+    if not all(of_first_order(c, eps) for c in tree.children):
+        return False
+    value = running(tree)
+    size = abs(float(value))
+    return value.bound == 0 or (math.isfinite(value.bound) and value.bound * eps < 1e-3 * size and 1e-9 < size < 1e9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@seed(1)
+@settings(max_examples=150, deadline=None, database=None)
+@given(tree=rational)
+def test_the_value_is_exact_and_the_bound_covers_rounding(dtype: str, tree: Node) -> None:
+    eps = float(np.finfo(dtype).eps)
+    want, got = exact(tree), running(tree)
+    assume(of_first_order(tree, eps))
+    assert abs(Fraction(got.value) - want) <= Fraction(1, 10**40) * max(1, abs(want))
+    error = abs(Fraction(rounded(tree, dtype)) - want)
+    assert error <= Fraction(SLACK * eps * got.bound)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@seed(2)
+@settings(max_examples=150, deadline=None, database=None)
+@given(tree=rooted)
+def test_the_bound_covers_rounding_under_roots(dtype: str, tree: Node) -> None:
+    eps = float(np.finfo(dtype).eps)
+    got = running(tree)
+    assume(of_first_order(tree, eps))
+    error = abs(Decimal(rounded(tree, dtype)) - got.value)
+    assert error <= Decimal(SLACK * eps * got.bound)
+
+
+def test_integers_stay_exact() -> None:
+    three = Running(3)
+    assert three.bound == 0 and (-three).bound == 0 and abs(-three).bound == 0
+    # One operation may be off by one rounding of its own result.
+    assert (three + 4).bound == 7 and (three * 4).bound == 12 and (three / 4).bound == 0.75
+    assert (1 - three) == -2 and (1 / three).bound == pytest.approx(1 / 3)
+
+
+def third() -> Running:
+    with digits():
+        return Running(1) / 3
+
+
+@pytest.mark.parametrize("resolution", [2.0**-52, 2.0**-23])
+def test_the_sign_of_a_tie_is_unsure(resolution: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Running, "resolution", resolution)
+    with digits():
+        for gap, sure in ((0.0, False), (resolution, False), (1000 * resolution, True)):
+            difference = third() - (third() - gap * third())
+            assert math.isinf(difference.sign().bound) is not sure
+    assert Running(0).sign() == 0 and Running(0).sign().bound == 0
+    assert (Running(2) - 1).sign() == 1 and (Running(1) - 2).sign() == -1
+
+
+@pytest.mark.parametrize("choose", [Running.maximum, Running.minimum])
+def test_either_side_of_a_maximum_may_win(choose: Any) -> None:
+    sharp, blurred = Running(1, 0.5), Running(Decimal("1.0000000001"), 40.0)
+    for one, other in ((sharp, blurred), (blurred, sharp)):
+        assert choose(one, other).bound == 40.0
+
+
+def test_what_cannot_be_bounded_is_infinite() -> None:
+    with digits():
+        zero = third() * 3 - 1
+        # Up to 50 digits this is zero, in floating point it need not be.
+        assert math.isinf(Running(0, 1.0).sqrt().bound)
+        assert math.isinf((Running(1) / 0).bound) and math.isinf((Running(1) / 0 * 0).bound)
+        assert math.isinf((Running(0) - 1).sqrt().bound)
+        assert zero.bound >= 1
+
+
+@pytest.mark.xfail(reason="Running: dividing by what is zero up to rounding has a finite first-order bound")
+def test_dividing_by_what_is_zero_up_to_rounding_is_unsure() -> None:
+    with digits():
+        nothing = (third() + Decimal("1e-30")) - third()
+        assert math.isinf((Running(1) / nothing).bound)
+
+
+def bench(dtype: str) -> Bench:
+    algorithm = find("fedadam")
+    return Bench(SUBJECT, algorithm, Offer("fedadam", "server", "reddi-2021"), algorithm.defaults(), dtype)
+
+
+def vector(*numbers: Running) -> Any:
+    out = np.empty(len(numbers), dtype=object)
+    out[:] = numbers
+    return out
+
+
+expressions = st.lists(rooted, min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@seed(3)
+@settings(max_examples=100, deadline=None, database=None)
+@given(trees=expressions)
+def test_rounding_passes_and_a_thousandth_does_not(dtype: str, trees: list[Node]) -> None:
+    eps = float(np.finfo(dtype).eps)
+    assume(all(of_first_order(t, eps) for t in trees))
+    want = vector(*(running(t) for t in trees))
+    got = np.array([rounded(t, dtype) for t in trees])
+    b = bench(dtype)
+    try:
+        b.compare("x", got, want, "round 1")
+    except Undecided:
+        return
+    assert b.worst < 2
+    largest = int(np.argmax(np.abs(got)))
+    assume(abs(got[largest]) > 0)
+    off = got.copy()
+    off[largest] *= 1.001
+    # Well-conditioned components show an error of a thousandth.
+    assume(want[largest].bound * eps * THRESHOLD < 2e-4 * abs(float(want[largest])))
+    with pytest.raises(Deviates) as caught:
+        b.compare("x", off, want, "round 1")
+    deviation = caught.value.deviation
+    assert (deviation.equation, deviation.component, deviation.where) == ("fedadam.step", largest, "round 1")
+    assert deviation.ratio is not None and deviation.ratio > THRESHOLD
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_hopeless_scale_decides_nothing(dtype: str) -> None:
+    want = vector(Running(1, 1 / float(np.finfo(dtype).eps)), Running(1, 1.0))
+    with pytest.raises(Undecided):
+        bench(dtype).compare("x", np.array([1.0, 1.0]), want, "round 1")
+    with pytest.raises(Undecided):
+        bench(dtype).compare("x", np.array([2.0]), vector(Running(1, math.inf)), "round 1")
+
+
+def test_a_wrong_length_deviates() -> None:
+    with pytest.raises(Deviates, match="shape"):
+        bench("float64").compare("m", np.zeros(2), vector(Running(1)), "round 1")
