@@ -154,9 +154,10 @@ def test_several_implementations_one_line_each() -> None:
 
 
 def with_hash_seed(seed: int, *arguments: str) -> str:
-    command = [sys.executable, "-c", "from fedspec_suite.cli import main; main()", "check", *arguments]
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
 
@@ -167,18 +168,33 @@ def with_hash_seed(seed: int, *arguments: str) -> str:
         (py("right:fedadam"), "[fm]*"),
         (py("wrong:from_momentum"), "follows-*"),
         (standalone(), "follows-x"),
-        pytest.param(
-            py("wrong:never_reset"),
-            "round-afresh",
-            marks=pytest.mark.xfail(reason="same_bits: iterates over a set of names"),
-        ),
     ],
 )
 def test_the_same_seed_gives_the_same_bytes(implementation: str, law: str) -> None:
-    arguments = (implementation, "--law", law, "--profile", "quick", "--jobs", "1", "--json", "--seed", "5")
-    # Under these two, {"x", "u"} comes in different orders.
+    main = ("-c", "from fedspec_suite.cli import main; main()", "check", implementation, "--law", law)
+    arguments = (*main, "--profile", "quick", "--jobs", "1", "--json", "--seed", "5")
     first, second = (with_hash_seed(s, *arguments) for s in (1, 2))
     assert first == second and json.loads(first)
+
+
+TWO_DIFFERENCES = """
+from types import SimpleNamespace
+import numpy as np
+from fedspec.contract import Gradient
+from fedspec_suite.judge.verdict import Deviates
+from fedspec_suite.laws.common import same_bits
+bench, s = SimpleNamespace(equation_of=str), SimpleNamespace(events=[Gradient({})])
+run = lambda number: [{n: np.array([number]) for n in ("u", "m", "v", "v_hat", "x")}]
+try:
+    same_bits(bench, s, run(1.0), run(2.0), "differs")
+except Deviates as broken:
+    print(broken.deviation.equation)
+"""
+
+
+@pytest.mark.xfail(reason="same_bits: goes through a set of names, so the first deviation changes from run to run")
+def test_the_first_of_two_differences_is_always_the_same() -> None:
+    assert len({with_hash_seed(s, "-c", TWO_DIFFERENCES) for s in range(4)}) == 1
 
 
 def test_the_number_of_jobs_changes_nothing() -> None:

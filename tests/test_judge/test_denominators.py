@@ -54,7 +54,6 @@ def test_one_session_at_a_time_is_not_asked_for_two() -> None:
     assert row["verdict"] == "conforms"
 
 
-@pytest.mark.xfail(reason="cmd: subjects pass `dtype` (JSON has no types) and `inputs` without any evidence")
 def test_a_law_without_evidence_is_not_passed() -> None:
     (row,) = check(standalone(), "--only", "fedavg", "--law", "[di][tn]*").rows
     assert "pass" not in statuses(row)

@@ -167,7 +167,9 @@ def test_a_domain_has_something_in_it(name: str) -> None:
     require(name, np.float32(0.5))
 
 
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.xfail(reason="slack is 2^-52"))])
+@pytest.mark.parametrize(
+    "dtype", ["float64", pytest.param("float32", marks=pytest.mark.xfail(reason="check_mixing: slack is 2^-52"))]
+)
 def test_rounding_is_no_reason_to_refuse_a_mixing_matrix(dtype: str) -> None:
     gossip(np.ones((10, 2), dtype), np.full((10, 10), 0.1, dtype))
 

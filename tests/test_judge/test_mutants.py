@@ -98,7 +98,7 @@ def test_an_edit_that_is_not_found_is_refused() -> None:
 
 
 def test_an_unknown_mutant_is_refused_by_name() -> None:
-    with pytest.raises(UnknownNameError, match="'nobody'; known: .*fedyogi-sign"):
+    with pytest.raises(UnknownNameError, match=r"'nobody'; known: .*fedyogi-sign"):
         mutants.find("nobody")
 
 

@@ -9,7 +9,7 @@ from test_judge.support import check, py, standalone, statuses
 
 LIST_ANSWERS = "bench._vector: np.ndim fails on a list of arrays of different shapes, which the contract allows"
 STARTS = "serve: only the arrays of events are watched, not those of the case"
-MIXED = "serve._described: blocks of two types count as none"
+MIXED = "serve.observed: blocks of two types count as none, and the law dtype is then skipped"
 TEXT = "bench._plain: KeyError for a word that is not nan, inf or -inf"
 ONE_CODE = "py: subjects without x are errors, cmd: subjects without x do not conform"
 EXPONENT = "mutants *-correction-late keep t + 1 in the state: their exponent is 2t, not t + 1"
@@ -78,7 +78,7 @@ SAME = "x follows the claimed reading"
 
 NUMBERS = [
     Wrong("zero", FOLLOWS, "fedavg.step", "got", UNKNOWN),
-    Wrong("late", FOLLOWS, "fedavg.step", "got", UNKNOWN),
+    Wrong("late", FOLLOWS, "fedavg.step", "got", "one event late"),
     Wrong("uniform", "zero-weight", "fedavg.step", "law zero-weight", "weights = uniform"),
     Wrong("population", "bystander", "fedavg.step", "law bystander", UNKNOWN),
     Wrong("last_only", "client-order", "fedavg.step", "law client-order", UNKNOWN),

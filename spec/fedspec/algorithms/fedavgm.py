@@ -41,4 +41,4 @@ def init(h: FedAvgM, x: Vector) -> ServerMomentum:
 def server(h: FedAvgM, state: ServerMomentum, messages: Sequence[Message]) -> tuple[ServerMomentum, dict[str, Any]]:
     """Average the changes, feed the buffer, step."""
     delta = aggregate(messages, h.weights)
-    return server_momentum(state, delta, eta=h.eta, beta=h.beta, momentum=h.momentum), {"delta": delta}
+    return server_momentum(state, delta, **h.of(server_momentum)), {"delta": delta}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -41,3 +43,13 @@ class Hyper:
                 object.__setattr__(self, f.name, choice(kind, f.name, getattr(self, f.name)))
             elif f.name in DOMAINS:
                 require(f.name, getattr(self, f.name))
+
+    def of(self, rule: Callable[..., typing.Any]) -> dict[str, typing.Any]:
+        """The keyword arguments of a rule that this record holds under the same names."""
+        return {n: getattr(self, n) for n in _keywords(rule) if hasattr(self, n)}
+
+
+@cache
+def _keywords(rule: Callable[..., typing.Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(rule).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
