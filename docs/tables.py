@@ -41,20 +41,23 @@ def parameters() -> str:
 def offers() -> str:
     rows = []
     for a in CATALOGUE.values():
-        free = [f"{n}: {' / '.join(kind)}" for n, kind in a.options.items() if not decided(a, n) and n != "solver"]
-        if "solver" in a.options:
-            free.append("solver: see below")
+        free = []
+        for name, kind in a.options.items():
+            if not decided(a, name):
+                default = a.defaults()[name]
+                values = [default, *(str(v) for v in kind if str(v) != default)]
+                free.append(f"{name}: {' / '.join(values) if len(values) < 4 else 'see below'}")
         here = a.numbers_at(a.levels[0])
         more = [n for n in a.numbers_at(a.levels[-1]) if n not in here]
-        rows.append([f"`{a.id}`", ", ".join(a.levels), code(here), code(more), "; ".join(free), code(a.shows)])
-    return table(
-        ["algorithm", "levels", "hyper-parameters", "also at `round`", "options you declare", "intermediates"], rows
-    )
+        claims = code(r.name for r in a.readings)
+        rows.append([f"`{a.id}`", ", ".join(a.levels), claims, code(here), code(more), "; ".join(free), code(a.shows)])
+    head = ["algorithm", "levels", "readings", "hyper-parameters", "also at `round`", "options", "intermediates"]
+    return table(head, rows)
 
 
 def options() -> str:
-    kinds = {"solver": Solver, "cover": CoverName}
-    return "".join(f"* `{name}`: {code(kind)}\n" for name, kind in kinds.items())
+    kinds: dict[str, Iterable[object]] = {"solver of `fednova`": Solver, "cover of SM3": CoverName}
+    return "".join(f"* {name}: {code(kind)}\n" for name, kind in kinds.items())
 
 
 def catalogue() -> str:

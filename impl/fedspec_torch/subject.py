@@ -16,7 +16,6 @@ from torch import Tensor
 
 import fedspec_torch
 from fedspec import contract
-from fedspec.algorithms.hyper import choice
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE as SPECIFIED
 from fedspec.catalogue import Algorithm, find
@@ -25,7 +24,7 @@ from fedspec.domains import require
 from fedspec.errors import ContractError
 from fedspec.params import flatten, shapes, unflatten
 from fedspec.plan import Plan
-from fedspec.readings import CoverName
+from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
 from fedspec_torch.algorithms.synchronous import run_round
 from fedspec_torch.arith import Vector

@@ -45,6 +45,9 @@ Stack: TypeAlias = Shaped[Array, "n d"]
 Weights: TypeAlias = Shaped[Array, "n"]
 """One number for each of n clients."""
 
+Mixing: TypeAlias = Shaped[Array, "n n"]
+"""Entry [i, j] says how much of client j's model client i takes."""
+
 Sets: TypeAlias = Shaped[Array, "q"]
 """One number for each of the q sets of a cover."""
 
@@ -197,3 +200,10 @@ def zeros(like: Array) -> Array:
 def numbers(xs: Sequence[Any], like: Array) -> Array:
     """Whole numbers (sample sizes, step counts) as a vector in the arithmetic of ``like``."""
     return array([like.flat[0] * 0 + x if like.dtype == object else x for x in xs], like)
+
+
+def slack(like: Array) -> float:
+    """How far a sum of such numbers may be from its exact value: not at all in rationals, some roundings elsewhere."""
+    if all(isinstance(x, Rational) for x in like.flat):
+        return 0.0
+    return 4 * len(like) * float(np.finfo(float if like.dtype == object else like.dtype).eps)

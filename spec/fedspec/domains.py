@@ -7,7 +7,7 @@ Symbols (sympy, z3) have no value to check and pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -63,7 +63,7 @@ def require(name: str, value: Any) -> None:
         ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
     """
     domain, meaning = DOMAINS[name]
-    if isinstance(value, bool | str | bytes) or value is None or isinstance(value, np.ndarray):
+    if isinstance(value, bool | complex | Sized) or not hasattr(value, "__mul__"):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if not is_number(value):
         return

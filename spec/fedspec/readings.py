@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeVar
+
+from fedspec.errors import UnknownNameError
+
+E = TypeVar("E", bound=StrEnum)
 
 
 class BiasCorrection(StrEnum):
@@ -125,3 +130,16 @@ class Sm3Zero(StrEnum):
     """eps is added to the root (FedAda2)."""
     ZERO_OVER_ZERO = "zero-over-zero"
     """0/0 = 0 (Anil et al., 2019)."""
+
+
+def choice(kind: type[E], name: str, value: object) -> E:
+    """The member of an enumeration of readings with that value.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = ", ".join(kind)
+        raise UnknownNameError(f"{name}: unknown reading {str(value)!r}; known: {known}") from None

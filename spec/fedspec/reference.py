@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import choice
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, Solver, find
@@ -35,7 +34,7 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten, shapes
 from fedspec.plan import Message, Plan
 from fedspec.problems.quadratic import Quadratics
-from fedspec.readings import CoverName
+from fedspec.readings import CoverName, choice
 
 
 class SolverSession:

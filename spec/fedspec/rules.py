@@ -12,8 +12,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from fedspec.covers import Cover
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ShapeError
+from fedspec.readings import choice
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +51,7 @@ def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
     return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
 
 
-_AXES = {"Vector": ("d",), "Stack": ("n", "d"), "Weights": ("n",), "Sets": ("q",)}
+_AXES = {"Vector": ("d",), "Stack": ("n", "d"), "Weights": ("n",), "Sets": ("q",), "Mixing": ("n", "n")}
 
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
@@ -67,6 +70,12 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
 
+    @functools.cache
+    def readings() -> dict[str, type[StrEnum]]:
+        # Not before the first call: the annotations are strings until their module is complete.
+        hints = typing.get_type_hints(function)
+        return {n: hints[n] for n in notes if isinstance(hints[n], type) and issubclass(hints[n], StrEnum)}
+
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
@@ -75,12 +84,14 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in bound.arguments.items():
             if name in DOMAINS and notes[name] == "Scalar":
                 require(name, value)
+            elif name in readings():
+                bound.arguments[name] = choice(readings()[name], name, value)
             arrays += _axes(name, value, notes[name])
         for _, shape, axes in arrays:
             if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
                 listing = ", ".join(f"{name} {shape} for [{' '.join(axes)}]" for name, shape, axes in arrays)
                 raise ShapeError(f"{function.__name__}: shapes do not fit together: {listing}")
-        return function(*args, **kwargs)
+        return function(*bound.args, **bound.kwargs)
 
     RULES[f"{function.__module__}.{function.__qualname__}"] = checked
     return checked

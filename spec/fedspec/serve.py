@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from fedspec.contract import Event, Session, Subject
+from fedspec.contract import Case, Event, Session, Subject
 from fedspec.errors import ContractError
 from fedspec.wire import PROTOCOL, decode_case, decode_event, encode
 
@@ -64,7 +64,7 @@ def load(reference: str) -> Subject:
 class _Server:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.sessions: dict[int, tuple[Session, str]] = {}
+        self.sessions: dict[int, tuple[Session, Case]] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         key = int(request.get("session", 0))
@@ -73,34 +73,34 @@ class _Server:
                 return {"protocol": PROTOCOL, "info": encode(self.subject.info)}
             case "start":
                 case = decode_case(request["case"])
-                self.sessions[key] = (self.subject.start(case), case.dtype)
+                self.sessions[key] = (self.subject.start(case), case)
                 return {}
             case "step":
-                session, dtype = self.sessions[key]
-                return {"answer": encode(observed(session, decode_event(request["event"], dtype)))}
+                session, case = self.sessions[key]
+                return {"answer": encode(observed(session, decode_event(request["event"], case.dtype), case))}
             case "stop":
                 self.sessions.pop(key, None)
                 return {}
         raise ContractError(f"request: unknown command {request.get('cmd')!r}")
 
 
-def observed(session: Session, event: Event) -> dict[str, Any]:
-    """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and whether the event was changed.
+def observed(session: Session, event: Event, case: Case) -> dict[str, Any]:
+    """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and whether input was changed.
 
     Raises:
         ContractError: the answer is not a mapping with the key ``x``.
     """
-    before = encode(event)
+    before = encode((event, case.x0))
     answer: object = session.step(event)
     if not isinstance(answer, Mapping) or "x" not in answer:
         raise ContractError(f"step: returned {type(answer).__name__}; return a mapping with at least the key 'x'")
     x = answer["x"]
     arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
-    dtypes = {str(a.dtype) for a in arrays if hasattr(a, "dtype")}
+    dtypes = sorted({str(getattr(a, "dtype", "")) for a in arrays})
     return {
         **answer,
-        "dtype": next(iter(dtypes)) if len(dtypes) == 1 else None,
-        "touched": "" if encode(event) == before else "the arrays of the event were changed in place",
+        "dtype": None if "" in dtypes else ", ".join(dtypes),
+        "touched": "" if encode((event, case.x0)) == before else "arrays that were handed in were changed in place",
     }
 
 
@@ -111,11 +111,11 @@ def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:
         if not line.strip():
             continue
         try:
-            reply = {"ok": True, **server.answer(json.loads(line))}
+            reply = json.dumps({"ok": True, **server.answer(json.loads(line))})
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())
-            reply = {"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]}
-        out.write(json.dumps(reply) + "\n")
+            reply = json.dumps({"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]})
+        out.write(reply + "\n")
         out.flush()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from hypothesis.configuration import set_hypothesis_home_dir
 from rich.console import Console
 from rich.status import Status
 
 from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.domains import DOMAINS
-from fedspec.errors import FedspecError
+from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import WORDS, Bench
 from fedspec_suite.judge.check import Request, check
@@ -26,6 +28,7 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.verdict import Result, exit_code
 from fedspec_suite.laws import LAWS
 from fedspec_suite.report import table
+from fedspec_suite.subjects import environments
 
 app = typer.Typer(
     add_completion=False,
@@ -124,6 +127,16 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
     out.print(f"\nintermediates that a subject may show beside x: {', '.join(a.shows) or 'none'}")
 
 
+def check_limit(limit: float) -> None:
+    """Refuse a time limit that is none.
+
+    Raises:
+        ParameterError: it is not a positive number of seconds.
+    """
+    if not 0 < limit < math.inf:
+        raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
+
+
 @app.command("check", epilog=EXIT_CODES)
 def check_(
     implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
@@ -139,6 +152,7 @@ def check_(
     as_json: Json = False,
 ) -> None:
     """Judge implementations."""
+    check_limit(limit)
     request = Request(implementations, only or (), law, profile, seed, limit, device, jobs)
     results: list[Result] = []
     begun = time.monotonic()
@@ -182,12 +196,13 @@ def smoke(
     as_json: Json = False,
 ) -> None:
     """Start a subject, list what it offers, and play one small case of each offer."""
+    check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner(True) as progress:
         for name in locate.expand(implementation):
             with locate.opened(name, limit=limit, progress=progress) as subject:
                 for offer in subject.info.offers:
-                    setting = setting_of(offer, offer.dtypes[0])
+                    setting = setting_of(offer)
                     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
                     s = plain_scenario(setting)
                     expected = bench.expect(s)[-1]
@@ -244,6 +259,8 @@ def laws(as_json: Json = False) -> None:
 
 def main() -> None:
     """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
+    # Nothing is to be left in the folder that the command runs in.
+    set_hypothesis_home_dir(environments.cache_folder() / "hypothesis")
     try:
         app()
     except FedspecError as error:

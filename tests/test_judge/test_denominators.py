@@ -82,12 +82,10 @@ def test_a_reading_that_asks_more_than_is_fixed() -> None:
         assert "v_0 >= tau^2" in ran.rows[0]["first_deviation"]
 
 
-@pytest.mark.xfail(reason="requirement_obligations: probes v0 = 1 although v0 can be set to fit the fixed tau")
 def test_a_fixed_tau_with_a_free_v0_meets_the_requirement() -> None:
     assert line("large_tau", "--law", "[rf][eo]*")["verdict"] == "conforms"
 
 
-@pytest.mark.xfail(reason="bench.read: 0/0 of a right rule with eps fixed at 0 counts as a deviation")
 def test_where_the_rule_itself_is_not_finite_nothing_is_decided() -> None:
     assert line("no_eps", "--law", "follows-x")["verdict"] != "does not conform"
 

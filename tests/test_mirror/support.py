@@ -13,8 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedspec.algorithms.hyper import choice
 from fedspec.catalogue import Algorithm
+from fedspec.readings import choice
 
 Array = npt.NDArray[Any]
 

@@ -10,25 +10,12 @@ from enum import StrEnum
 from functools import cache
 
 from fedspec.domains import DOMAINS, require
-from fedspec.errors import UnknownNameError
+from fedspec.readings import choice
 
 
 @cache
 def _types(cls: typing.Any) -> dict[str, typing.Any]:
     return typing.get_type_hints(cls)
-
-
-def choice(kind: type[StrEnum], name: str, value: object) -> StrEnum:
-    """The member of an enumeration of readings with that value.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
-    try:
-        return kind(str(value))
-    except ValueError:
-        known = ", ".join(kind)
-        raise UnknownNameError(f"{name}: unknown reading {str(value)!r}; known: {known}") from None
 
 
 @dataclass(frozen=True)

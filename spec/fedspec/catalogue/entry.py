@@ -14,14 +14,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper, choice
+from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.arith import Scalar, Vector
 from fedspec.contract import Level
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.plan import Message, Oracle
-from fedspec.readings import CoverName
+from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
 
 

@@ -6,12 +6,14 @@ alpha = 0, ...) are written as the geometric sums that they come from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from fedspec.arith import Scalar
 from fedspec.errors import PlanError
-from fedspec.readings import Solver
+from fedspec.readings import Solver, choice
 
 
 def _powers(r: Scalar, n: int) -> Scalar:
@@ -62,6 +64,7 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
     Source: FedNova, App. B, eqs. (31)-(45); the last four rows are ours, by the same derivation.
     """
     check_steps(tau)
+    solver = choice(Solver, "solver", solver)
     return [_ENTRY[solver](k, tau, alpha, rho, gamma) for k in range(tau)]
 
 
@@ -70,11 +73,12 @@ def a_norm(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamm
     return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))
 
 
-def check_steps(tau: int) -> None:
+def check_steps(tau: Any) -> None:
     """Refuse a number of local steps that is not a whole number >= 1.
 
     Raises:
         PlanError: so it is.
     """
-    if isinstance(tau, bool) or int(tau) != tau or tau < 1:
+    number: Any = tau if isinstance(tau, Real) and tau is not True else math.nan
+    if not (math.isfinite(number) and number >= 1 and int(number) == number):
         raise PlanError(f"steps: got {tau!r} local steps; a participating client takes a whole number >= 1")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
 from fedspec.domains import is_number
-from fedspec.errors import WeightError
+from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_shares
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.rules import rule
@@ -36,6 +36,8 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
 
     or sum_i p_i tau_i, or a constant. Source: FedNova, eqs. (5), (12) and sec. 5.
     """
+    if len(steps) != len(p):
+        raise PlanError(f"steps: {len(steps)} step counts for {len(p)} clients; give one for each")
     if choice is TauEff.FIXED:
         return fixed
     tau_eff: Scalar = sum(p * (a_norms if choice is TauEff.WEIGHTED_NORM else numbers(steps, p)))

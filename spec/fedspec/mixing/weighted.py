@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from numbers import Rational
 
-import numpy as np
-
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
 from fedspec.domains import is_number
 from fedspec.errors import PlanError, WeightError
 from fedspec.readings import Weighting
@@ -24,8 +22,8 @@ def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weig
     if not examples:
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     for i, n in enumerate(examples):
-        if is_number(n) and not n >= 0:
-            raise WeightError(f"weight: client message {i} has {n}; sample sizes are numbers >= 0")
+        if is_number(n) and not (n >= 0 and math.isfinite(n)):
+            raise WeightError(f"weight: client message {i} has {n}; sample sizes are finite numbers >= 0")
     counts = numbers([1] * len(examples) if weighting is Weighting.UNIFORM else examples, like)
     total = sum(counts)
     if is_number(total) and not total > 0:
@@ -46,11 +44,7 @@ def check_shares(p: Weights) -> None:
     total = sum(p)
     if not is_number(total):
         return
-    if all(isinstance(share, Rational) for share in p):
-        slack = 0.0
-    else:
-        slack = 4 * len(p) * float(np.finfo(float if p.dtype == object else p.dtype).eps)
-    if not abs(total - 1) <= slack:
+    if not abs(total - 1) <= slack(p):
         raise WeightError(f"p: {list(p)} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)")
 
 

@@ -15,6 +15,7 @@ from fedspec.contract import Offer, Subject, blocks_like
 from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite.judge.process import SubjectError
 from fedspec_suite.judge.running import Running
 from fedspec_suite.judge.scenario import Scenario, describe, lift
 from fedspec_suite.judge.verdict import Deviates, Deviation, Undecided
@@ -47,7 +48,7 @@ class Bench:
         """Run a scenario on the subject; one answer for each event.
 
         Raises:
-            Deviates: an answer has the wrong shape or is not finite.
+            Deviates: an answer has the wrong shape.
         """
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
@@ -60,26 +61,33 @@ class Bench:
         """One answer as flat vectors.
 
         Raises:
-            Deviates: ``x`` is missing, has the wrong shape, or is not finite.
+            SubjectError: ``x`` is missing.
+            Deviates: a vector has the wrong shape or is none.
         """
         where = f"{kind} {k + 1}"
         if "x" not in answer:
-            raise Deviates(Deviation(self.step_equation, where, note="the answer has no 'x'"))
+            raise SubjectError(f"subject: its answer to {where} has no 'x'; return at least the model")
         shown: Shown = {}
         for name in ("x", *(n for n in self.offer.intermediates if answer.get(n) is not None)):
             try:
                 shown[name] = _vector(answer[name], s, name)
-            except (ContractError, TypeError, ValueError) as error:
+            except (ContractError, KeyError, TypeError, ValueError) as error:
                 note = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
                 raise Deviates(Deviation(self.equation_of(name), where, note=note)) from error
-            if not np.isfinite(shown[name]).all():
-                j = int(np.argmin(np.isfinite(shown[name])))
-                got = float(shown[name][j])
-                raise Deviates(Deviation(self.equation_of(name), where, j, got, None, None, f"{name}[{j}] is {got}"))
         for name in WORDS:
             if answer.get(name) is not None:
                 shown[name] = np.array([str(answer[name])])
         return shown
+
+    def finite(self, name: str, got: Array, where: str) -> None:
+        """Refuse a vector with NaN or infinities.
+
+        Raises:
+            Deviates: it has one.
+        """
+        if not np.isfinite(got).all():
+            j = int(np.argmin(np.isfinite(got)))
+            raise Deviates(Deviation(self.equation_of(name), where, j, note=f"{name}[{j}] is {float(got[j])}"))
 
     def expect(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the specification, in running arithmetic."""
@@ -112,6 +120,7 @@ class Bench:
             THRESHOLD * allowed.max() > HOPELESS * max(float(np.abs(wanted).max()), float(info.eps))
         ):
             raise Undecided(f"{name} at {where}: rounding errors could hide a deviation")
+        self.finite(name, got, where)
         ratios = np.abs(got.astype(float) - wanted) / allowed
         j = int(np.argmax(ratios))
         ratio = float(ratios[j])
@@ -181,7 +190,7 @@ def _numbers(value: Any) -> Array:
 
 def _vector(value: Any, s: Scenario, name: str) -> Array:
     value = _plain(value)
-    if np.ndim(value) == 0 and not isinstance(value, Mapping) and name != "x":
+    if name != "x" and not isinstance(value, Mapping | list | tuple) and np.ndim(value) == 0:
         return np.array([float(value)])
     if name not in {"x", "m", "v", "v_hat", "u", "nu", "delta"}:
         return np.asarray(value, dtype=float).reshape(-1)

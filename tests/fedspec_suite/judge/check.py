@@ -16,7 +16,7 @@ from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
 from fedspec_suite.judge.runner import PROFILES, judge_offer, result_of, setting_of
-from fedspec_suite.judge.verdict import Conformity, Result
+from fedspec_suite.judge.verdict import Conformity, Result, Status
 from fedspec_suite.laws import LAWS
 
 
@@ -73,7 +73,7 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     for name in [name for given in request.implementations for name in locate.expand(given)]:
         with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
             for offer in subject.info.offers:
-                setting_of(offer, offer.dtypes[0])
+                setting_of(offer)
             wanted = [i for i, offer in enumerate(subject.info.offers) if chosen(offer, request.only)]
         size = max(1, -(-len(wanted) // request.jobs))
         tasks += [(name, tuple(wanted[i : i + size])) for i in range(0, len(wanted), size)]
@@ -116,12 +116,17 @@ def judge(request: Request, name: str, offers: Sequence[int], progress: Callable
             yield _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
 
 
+ABOUT_THE_MODEL = {"follows-x", "unrolled", "path", "constant-gradients", "memoryless"}
+"""Laws whose violation shows in the numbers of the model."""
+
+
 def _diagnosed(result: Result, subject: locate.Running, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT:
         return result
-    setting = setting_of(offer, offer.dtypes[0])
+    setting = setting_of(offer)
     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
-    return replace(result, nearest=diagnose(bench, setting))
+    failed = {o.law for o in result.obligations if o.status is Status.FAIL}
+    return replace(result, nearest=diagnose(bench, setting, model_failed=bool(failed & ABOUT_THE_MODEL)))
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -20,7 +20,7 @@ class Inside:
     def start(self, case: Case) -> InsideSession:
         """Begin a session."""
         try:
-            return InsideSession(self.subject.start(case))
+            return InsideSession(self.subject.start(case), case)
         except Exception as error:
             raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
 
@@ -28,12 +28,13 @@ class Inside:
 class InsideSession:
     """A session whose failures are the subject's."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, case: Case) -> None:
         self.session = session
+        self.case = case
 
     def step(self, event: Event) -> Mapping[str, Any]:
         """Take the event."""
         try:
-            return observed(self.session, event)
+            return observed(self.session, event, self.case)
         except Exception as error:
             raise SubjectError(f"subject: {type(error).__name__}: {error}") from error

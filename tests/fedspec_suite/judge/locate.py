@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from fedspec.contract import Case, Session, SubjectInfo
-from fedspec.errors import UnknownNameError
+from fedspec.errors import ContractError, UnknownNameError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.judge.inside import Inside
@@ -78,7 +78,10 @@ def opened(
     elif kind == "py" and rest:
         command = _serve(rest)
     elif kind == "cmd" and rest:
-        command = shlex.split(rest)
+        try:
+            command = shlex.split(rest)
+        except ValueError as error:
+            raise ContractError(f"subject: cannot read the command {rest!r}: {error}; check its quotes") from error
     else:
         (name,) = expand(implementation)
         command = environments.command(name, progress)

@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -73,7 +72,9 @@ class Process:
     def _hello(self) -> SubjectInfo:
         self._launch()
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
-        return replace(decode_info(reply.get("info") or {}))
+        if reply.get("protocol", PROTOCOL) != PROTOCOL:
+            raise SubjectError(f"subject: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
+        return decode_info(reply.get("info") or {})
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request and wait for its answer.
@@ -118,7 +119,8 @@ class Process:
                 f"print nothing else on standard output"
             ) from None
         if not reply["ok"]:
-            raise SubjectError(f"subject: {reply.get('error', 'it failed without saying why')}")
+            said = str(reply.get("error", "it failed without saying why"))
+            raise SubjectError(said if said.startswith("subject:") else f"subject: {said}")
         return reply
 
     def _last_words(self) -> str:

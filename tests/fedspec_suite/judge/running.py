@@ -65,7 +65,8 @@ class Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = _running(other)
-        if other.value == 0 or math.isinf(other.bound):
+        lost = abs(float(other.value)) < 100 * Running.resolution * other.bound
+        if other.value == 0 or lost or math.isinf(other.bound):
             return Running(self.value if other.value == 0 else self.value / other.value, math.inf)
         value = self.value / other.value
         b, size = abs(float(other.value)), abs(float(value))

@@ -100,8 +100,8 @@ MUTANTS = (
             "bias-correction exponent t+1",
             (a,),
             f"{_C}{a}.{a}",
-            "    m_hat = corrected(m, beta1, t,",
-            "    t = t + 1\n    m_hat = corrected(m, beta1, t,",
+            "corrected(m, beta1, t, bias_correction)\n    v_hat = corrected(v, beta2, t,",
+            "corrected(m, beta1, t + 1, bias_correction)\n    v_hat = corrected(v, beta2, t + 1,",
             {"bias_correction": "moments"},
         )
         for a in ("adam", "yogi")

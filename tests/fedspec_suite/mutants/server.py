@@ -33,8 +33,8 @@ MUTANTS = (
             "bias-correction exponent t+1 (on the moments)",
             (a,),
             rule,
-            "    m_hat = corrected(m, beta1, t,",
-            "    t = t + 1\n    m_hat = corrected(m, beta1, t,",
+            "corrected(m, beta1, t, bias_correction)\n    v_hat = corrected(v, beta2, t,",
+            "corrected(m, beta1, t + 1, bias_correction)\n    v_hat = corrected(v, beta2, t + 1,",
             {"bias_correction": "moments"},
         )
         for a, rule in _CORRECTED

@@ -27,30 +27,37 @@ def plain(*columns: str) -> Table:
     return table
 
 
+WIDE = 160
+"""Columns from which on the deviations stand in the table itself."""
+
+
 def verdicts(results: Sequence[Result], console: Console) -> None:
-    """One line for each offer, and under each that does not conform the command that shows it again."""
+    """One line for each offer, and below the table the command that shows it again."""
+    wide = console.width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("subject", no_wrap=True)
-    table.add_column("algorithm", no_wrap=True)
-    table.add_column("level", no_wrap=True)
-    table.add_column("reading claimed", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    for column in ("subject", "algorithm", "level", "reading claimed", "verdict"):
+        table.add_column(column, no_wrap=wide or column == "verdict", overflow="fold")
     table.add_column("obligations", justify="right", no_wrap=True)
-    table.add_column("first deviation", overflow="fold", ratio=3)
-    table.add_column("nearest known", overflow="fold", ratio=2)
+    if wide:
+        table.add_column("first deviation", overflow="fold", ratio=3)
+        table.add_column("nearest known", overflow="fold", ratio=2)
     for r in results:
         name, _, variant = r.subject.partition(" ")
-        table.add_row(
+        row = (
             f"{name} {r.version} {variant}".rstrip(),
             r.algorithm,
             r.level,
             r.claim,
             Text(r.verdict, style=COLOURS[r.verdict]),
             f"{r.passed}/{r.required}",
-            r.first_deviation,
-            r.nearest,
         )
+        table.add_row(*row, *((r.first_deviation, r.nearest) if wide else ()))
     console.print(table)
+    if not wide:
+        for r in results:
+            if r.first_deviation:
+                nearest = f"\n  nearest known: {r.nearest}" if r.nearest else ""
+                console.print(f"\n{r.id}\n  first deviation: {r.first_deviation}{nearest}")
     for r in results:
         if r.notes:
             console.print(f"note on {r.id}: {r.notes}", style="dim", soft_wrap=True, highlight=False)
