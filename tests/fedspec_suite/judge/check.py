@@ -116,8 +116,8 @@ def judge(request: Request, name: str, offers: Sequence[int], progress: Callable
             yield _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
 
 
-ABOUT_THE_MODEL = {"follows-x", "unrolled", "path", "constant-gradients", "memoryless"}
-"""Laws whose violation shows in the numbers of the model."""
+MANNERS = {"repeats", "isolated", "dtype", "inputs", "reading-requires"}
+"""Laws that can be broken while the numbers of the model are right."""
 
 
 def _diagnosed(result: Result, subject: locate.Running, offer: Offer) -> Result:
@@ -126,7 +126,8 @@ def _diagnosed(result: Result, subject: locate.Running, offer: Offer) -> Result:
     setting = setting_of(offer)
     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
-    return replace(result, nearest=diagnose(bench, setting, model_failed=bool(failed & ABOUT_THE_MODEL)))
+    about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
+    return replace(result, nearest=diagnose(bench, setting, model_failed=bool(about_x)))
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:
