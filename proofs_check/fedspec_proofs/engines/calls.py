@@ -144,8 +144,18 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, covered: bool
             return exact.rationals(rng, CLIENTS, d, low=-24, high=24, denominators=(8,))
         case "Weights" if name in WEIGHTS:
             return exact.vector(*WEIGHTS[name])
+        case "Scalar" if name == "k":
+            return 2
         case "Scalar" if name in HYPER:
             return Fraction(HYPER[name])
+        case "Mixing":
+            return np.stack(
+                [
+                    exact.vector("1/2", "1/4", "1/4"),
+                    exact.vector("1/4", "1/2", "1/4"),
+                    exact.vector("1/4", "1/4", "1/2"),
+                ]
+            )
         case "Cover":
             return COVER
         case "int":

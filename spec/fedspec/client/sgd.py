@@ -18,11 +18,12 @@ def sgd(x: Vector, g: Vector, *, eta_l: Scalar) -> Vector:
 
 
 @rule
-def decayed_sgd(x: Vector, g: Vector, *, k: int, eta_l: Scalar, gamma: Scalar) -> Vector:
+def decayed_sgd(x: Vector, g: Vector, *, k: Scalar, eta_l: Scalar, gamma: Scalar) -> Vector:
     """Local step k = 0, 1, ... of gradient descent whose rate falls by gamma at each step.
 
         x = x - eta_l gamma^k g                    decayed-sgd.step
 
     Accumulation vector a_k = gamma^k. Source: FedNova, App. B.
     """
-    return x - eta_l * gamma**k * g
+    rate: Scalar = eta_l * gamma**k
+    return x - rate * g
