@@ -20,6 +20,8 @@ from fedspec.errors import UnknownNameError
 from fedspec_suite import mutants
 from fedspec_suite.mutants import MUTANTS, Mutant
 
+pytestmark = pytest.mark.slow
+
 """Their answers are not all finite, and the diagnosis gives up."""
 
 EQUIVALENT: dict[str, str] = {}
