@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Shaped
 
-from fedspec.errors import InexactError
+from fedspec.errors import InexactError, ShapeError
 
 if TYPE_CHECKING:
     Array: TypeAlias = npt.NDArray[Any]
@@ -187,13 +187,34 @@ def array(xs: Sequence[Any], like: Array) -> Array:
     return out
 
 
+def check_array(name: str, value: object) -> None:
+    """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
+
+    Raises:
+        ShapeError: so it is.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fO":
+        what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise ShapeError(f"{name}: got {what}; give a NumPy array of floats, or of objects for exact numbers")
+
+
 def constant(value: Scalar, like: Array) -> Array:
-    """The vector whose every coordinate is ``value``, shaped and typed as ``like``."""
+    """The vector whose every coordinate is ``value``, shaped and typed as ``like``.
+
+    Raises:
+        ShapeError: ``like`` is not an array of reals.
+    """
+    check_array("x", like)
     return array([value] * len(like), like)
 
 
 def zeros(like: Array) -> Array:
-    """The zero vector, shaped and typed as ``like``."""
+    """The zero vector, shaped and typed as ``like``.
+
+    Raises:
+        ShapeError: ``like`` is not an array of reals.
+    """
+    check_array("x", like)
     return like * 0 if like.dtype == object else np.zeros_like(like)
 
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
+from fedspec.arith import check_array
 from fedspec.covers import Cover
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ShapeError
@@ -56,7 +55,8 @@ _AXES = {"Vector": ("d",), "Stack": ("n", "d"), "Weights": ("n",), "Sets": ("q",
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
     """The arrays in an argument, with the axis names that its annotation gives them."""
-    if annotation in _AXES and isinstance(value, np.ndarray):
+    if annotation in _AXES:
+        check_array(name, value)
         yield name, value.shape, _AXES[annotation]
     elif isinstance(value, Cover):
         yield name, (len(value.sets), value.d), ("q", "d")

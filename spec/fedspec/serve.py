@@ -76,6 +76,8 @@ class _Server:
                 self.sessions[key] = (self.subject.start(case), case)
                 return {}
             case "step":
+                if key not in self.sessions:
+                    raise ContractError(f"step: there is no session {key}; start it first")
                 session, case = self.sessions[key]
                 return {"answer": encode(observed(session, decode_event(request["event"], case.dtype), case))}
             case "stop":
@@ -93,7 +95,10 @@ def observed(session: Session, event: Event, case: Case) -> dict[str, Any]:
     before = encode((event, case.x0))
     answer: object = session.step(event)
     if not isinstance(answer, Mapping) or "x" not in answer:
-        raise ContractError(f"step: returned {type(answer).__name__}; return a mapping with at least the key 'x'")
+        keys = f" with keys {', '.join(map(str, answer)) or 'none'}" if isinstance(answer, Mapping) else ""
+        raise ContractError(
+            f"step: returned {type(answer).__name__}{keys}; return a mapping with at least the key 'x', the model"
+        )
     x = answer["x"]
     arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
     dtypes = sorted({str(getattr(a, "dtype", "")) for a in arrays})
@@ -102,6 +107,14 @@ def observed(session: Session, event: Event, case: Case) -> dict[str, Any]:
         "dtype": None if "" in dtypes else ", ".join(dtypes),
         "touched": "" if encode((event, case.x0)) == before else "arrays that were handed in were changed in place",
     }
+
+
+def _place(error: Exception) -> str:
+    """Where an exception that is not fedspec's own was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, ContractError) or not frames:
+        return ""
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:
@@ -113,7 +126,7 @@ def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:
         try:
             reply = json.dumps({"ok": True, **server.answer(json.loads(line))})
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
+            said = " ".join(f"{type(error).__name__}: {error}{_place(error)}".split())
             reply = json.dumps({"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]})
         out.write(reply + "\n")
         out.flush()

@@ -149,6 +149,10 @@ def decode_info(value: Mapping[str, Any]) -> SubjectInfo:
         ContractError: a field is missing, misspelt or of the wrong kind.
     """
     try:
+        for offer in value["offers"]:
+            for name in ("intermediates", "nonzero", "dtypes"):
+                if isinstance(offer.get(name, ()), str):
+                    raise ContractError(f"info: {name} of {offer['algorithm']} is a word; give a list of words")
         offers = tuple(
             Offer(
                 **{

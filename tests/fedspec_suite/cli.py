@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ def _row(a: Algorithm) -> dict[str, Any]:
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the catalogue: every algorithm with its levels and readings."""
+    """List the algorithms."""
     rows = [_row(a) for a in CATALOGUE.values()]
     if as_json:
         emit(rows)
@@ -96,7 +97,7 @@ def list_(as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
-    """Show one algorithm: equations, hyper-parameters, readings, options, what it can show."""
+    """Show one algorithm with its readings."""
     a = find(name)
     if as_json:
         emit([{**_row(a), "equations": [{"id": e.id, "text": e.text, "rule": e.rule} for e in a.equations]}])
@@ -195,7 +196,7 @@ def smoke(
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
-    """Start a subject, list what it offers, and play one small case of each offer."""
+    """Play one small case of each offer."""
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner(True) as progress:
@@ -242,8 +243,24 @@ def smoke(
 
 
 @app.command()
+def subjects(as_json: Json = False) -> None:
+    """List the bundled subjects."""
+    rows: list[dict[str, Any]] = [
+        {"id": s.name, "description": s.description, "ready": environments.is_ready(s.name)}
+        for s in environments.bundled().values()
+    ]
+    if as_json:
+        emit(rows)
+        return
+    t = table.plain("subject", "what", "environment")
+    for row in rows:
+        t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
+    console().print(t)
+
+
+@app.command()
 def laws(as_json: Json = False) -> None:
-    """List the laws: what each says, where it applies, where it comes from."""
+    """List the laws."""
     rows = [
         {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
         for w in LAWS.values()
@@ -268,3 +285,7 @@ def main() -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")
+        raise SystemExit(2) from None

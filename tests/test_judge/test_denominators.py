@@ -72,7 +72,7 @@ def test_a_pattern_without_laws_is_refused(pattern: str) -> None:
 
 
 def test_a_pattern_without_offers_is_refused() -> None:
-    check(py("odd:silent"), "--only", "fedavg").refused("fedavg", "fedspec smoke")
+    check(py("odd:silent"), "--only", "fedavg").refused("fedavg", "offered: fedadam/server/reddi-2021")
 
 
 def test_a_reading_that_asks_more_than_is_fixed() -> None:

@@ -17,7 +17,7 @@ from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import Solver
-from fedspec.server import adagrad as state_of
+from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, init
 from fedspec.server.yogi import yogi
@@ -29,7 +29,7 @@ def vec(*xs: Any) -> np.ndarray:
 
 def test_server_adam_first_round() -> None:
     # v = 3/4 * 1 + 1/4 * 36/4 = 3 ... chosen so that the root is rational: v0 = 1, Delta = 1, beta2 = 3/4 -> v = 1.
-    state = state_of.init(vec(0), v0=F(1))
+    state = init_adaptive(vec(0), v0=F(1))
     after = adam(state, vec(1), eta=F(2), beta1=F(1, 2), beta2=F(3, 4), tau=F(1))
     assert after.m[0] == F(1, 2)
     assert after.v[0] == 1
@@ -37,11 +37,11 @@ def test_server_adam_first_round() -> None:
 
 
 def test_yogi_keeps_v_under_zero_input_and_adam_does_not() -> None:
-    state = state_of.init(vec(0), v0=F(4))
+    state = init_adaptive(vec(0), v0=F(4))
     kw = {"eta": F(1), "beta1": F(0), "beta2": F(3, 4), "tau": F(1)}
     assert yogi(state, vec(0), **kw).v[0] == 4
     assert state.v[0] == 4
-    kept = adam(state_of.init(vec(0), v0=F(4)), vec(2), **kw)
+    kept = adam(init_adaptive(vec(0), v0=F(4)), vec(2), **kw)
     assert kept.v[0] == 4  # 3/4 * 4 + 1/4 * 4
 
 

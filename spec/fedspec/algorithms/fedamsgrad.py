@@ -20,8 +20,8 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.plan import Message
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
-from fedspec.server import amsgrad as amsgrad_module
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec.server.amsgrad import init as init_amsgrad
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class FedAMS(Hyper):
 
 def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
     """Moments and maximum at zero."""
-    return amsgrad_module.init(x)
+    return init_amsgrad(x)
 
 
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Sequence[Message]) -> tuple[AmsGrad, dict[str, Any]]:

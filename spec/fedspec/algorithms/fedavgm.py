@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import fedspec.server.momentum as buffer
 from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.plan import Message
 from fedspec.readings import MomentumForm, Weighting
 from fedspec.server.momentum import ServerMomentum, server_momentum
+from fedspec.server.momentum import init as init_momentum
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FedAvgM(Hyper):
 
 def init(h: FedAvgM, x: Vector) -> ServerMomentum:
     """An empty buffer."""
-    return buffer.init(x)
+    return init_momentum(x)
 
 
 def server(h: FedAvgM, state: ServerMomentum, messages: Sequence[Message]) -> tuple[ServerMomentum, dict[str, Any]]:

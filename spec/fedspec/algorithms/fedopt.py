@@ -22,8 +22,8 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.plan import Message
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
-from fedspec.server import adagrad as adagrad_module
 from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 from fedspec.server.yogi import yogi
 
@@ -66,7 +66,7 @@ class FedYogi(FedAdam):
 
 def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
     """No momentum; second moment v_0."""
-    return adagrad_module.init(x, v0=h.v0)
+    return init_adaptive(x, v0=h.v0)
 
 
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Sequence[Message]) -> tuple[Adaptive, dict[str, Any]]:

@@ -31,6 +31,7 @@ class Requirement:
 
     id: str
     words: str
+    about: tuple[str, ...]
     holds: Callable[[Mapping[str, Any]], bool]
 
 

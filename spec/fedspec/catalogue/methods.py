@@ -7,11 +7,11 @@ import fedspec.client.sgd as client_sgd
 from fedspec.algorithms import fedamsgrad, fedavg, fedavgm, fednova, fedopt, fedprox
 from fedspec.catalogue.entry import Algorithm, Method, Reading, Requirement
 from fedspec.mixing import accumulation, nova, weighted
-from fedspec.server import adagrad, adam, amsgrad, average, momentum, yogi
+from fedspec.server import adagrad, adam, ams, amsgrad, average, server_momentum, yogi
 
 
 def _v0(algorithm: str) -> Requirement:
-    return Requirement(f"{algorithm}.v0", "v_0 >= tau^2", lambda h: h["v0"] >= h["tau"] * h["tau"])
+    return Requirement(f"{algorithm}.v0", "v_0 >= tau^2", ("v0", "tau"), lambda h: h["v0"] >= h["tau"] * h["tau"])
 
 
 _PLAIN = {"bias_correction": "none", "epsilon": "outside", "second_moment": "pseudo-gradient"}
@@ -54,7 +54,7 @@ METHODS = (
         "federated averaging",
         "FedNova, eq. (2) (L52); external: McMahan et al. (2017)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, average.average),
+        (client_sgd.sgd, weighted.weighted_mean, average),
         (Reading("mcmahan-2017", "the mean of the changes, added with rate eta (1 as published)", {}),),
         ("delta",),
         Method(fedavg.FedAvg, fedavg.init, fedavg.server),
@@ -64,7 +64,7 @@ METHODS = (
         "FedAvg with server momentum",
         "FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, momentum.server_momentum),
+        (client_sgd.sgd, weighted.weighted_mean, server_momentum),
         (
             Reading(
                 "hsu-2019",
@@ -80,7 +80,7 @@ METHODS = (
         "FedAvg with proximal clients",
         "FedNova, eq. (7); external: Li et al. (2020)",
         ("server", "round"),
-        (client_proximal.proximal_sgd, weighted.weighted_mean, average.average),
+        (client_proximal.proximal_sgd, weighted.weighted_mean, average),
         (Reading("fednova", "tau_i gradient steps on the proximal objective, changes averaged", {}),),
         ("delta",),
         Method(fedprox.FedProx, fedprox.init, fedprox.server, fedprox.local, fedprox.norm),
@@ -132,7 +132,7 @@ METHODS = (
         "adaptive server, AdaGrad",
         "FedAda2, eq. (SU) (L51); external: Reddi et al. (2021)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, adagrad.adagrad),
+        (client_sgd.sgd, weighted.weighted_mean, adagrad),
         _fedopt_readings("fedadagrad", corrected=False),
         _ADAPTIVE,
         Method(fedopt.FedAdagrad, fedopt.init, fedopt.fedadagrad),
@@ -142,7 +142,7 @@ METHODS = (
         "adaptive server, Adam",
         "FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, adam.adam),
+        (client_sgd.sgd, weighted.weighted_mean, adam),
         _fedopt_readings("fedadam"),
         _ADAPTIVE,
         Method(fedopt.FedAdam, fedopt.init, fedopt.fedadam),
@@ -152,7 +152,7 @@ METHODS = (
         "adaptive server, Yogi",
         "external: Reddi et al. (2021)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, yogi.yogi),
+        (client_sgd.sgd, weighted.weighted_mean, yogi),
         _fedopt_readings("fedyogi"),
         _ADAPTIVE,
         Method(fedopt.FedYogi, fedopt.init, fedopt.fedyogi),
@@ -162,7 +162,7 @@ METHODS = (
         "adaptive server, AMSGrad",
         "AFGA, eq. (2) (L112-130)",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, amsgrad.amsgrad),
+        (client_sgd.sgd, weighted.weighted_mean, amsgrad),
         (
             Reading(
                 "afga",
@@ -205,7 +205,7 @@ METHODS = (
         "FedAMS, options 1 and 2",
         "external: Wang, Lin and Chen (2022); named in AFGA, footnote 5",
         ("server", "round"),
-        (client_sgd.sgd, weighted.weighted_mean, amsgrad.ams),
+        (client_sgd.sgd, weighted.weighted_mean, ams),
         (
             Reading("option-1", "v_hat = max(v_hat, v, eps), step over sqrt(v_hat)", {"option": "1"}),
             Reading("option-2", "v_hat = max(v_hat, v), step over sqrt(v_hat + eps)", {"option": "2"}),

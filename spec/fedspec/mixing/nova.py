@@ -48,7 +48,7 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
 def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weights:
     """The weights of the general rule: p itself (FedNova), or what plain averaging implies.
 
-        w_i = p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w
+        w_i = p_i, or p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w
 
     Source: FedNova, eqs. (5)-(7).
     """

@@ -45,7 +45,9 @@ def check_shares(p: Weights) -> None:
     if not is_number(total):
         return
     if not abs(total - 1) <= slack(p):
-        raise WeightError(f"p: {list(p)} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)")
+        raise WeightError(
+            f"p: {p.tolist()} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)"
+        )
 
 
 @rule

@@ -1,1 +1,24 @@
-"""Server rules: one aggregate in, one step of the global model out."""
+"""Server rules: one aggregate in, one step of the global model out.
+
+Each rule is here under its own name; its module of the same name also holds the ``init`` of its state.
+"""
+
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adam import adam
+from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec.server.average import average
+from fedspec.server.momentum import ServerMomentum, server_momentum
+from fedspec.server.yogi import yogi
+
+__all__ = [
+    "Adaptive",
+    "AmsGrad",
+    "ServerMomentum",
+    "adagrad",
+    "adam",
+    "ams",
+    "amsgrad",
+    "average",
+    "server_momentum",
+    "yogi",
+]

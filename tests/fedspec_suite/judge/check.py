@@ -50,13 +50,21 @@ def claim(offer: Offer) -> str:
     return " ".join([offer.reading, *(f"{n}={v}" for n, v in offer.options.items())])
 
 
-def chosen(offer: Offer, only: Sequence[str]) -> bool:
-    """Whether a pattern ``ALGORITHM[/LEVEL[/CLAIM]]`` matches the offer; no pattern matches all."""
-    what = (offer.algorithm, offer.level, claim(offer))
-    return not only or any(
-        all(fnmatch.fnmatchcase(part, wanted or "*") for part, wanted in zip(what, pattern.split("/"), strict=False))
-        for pattern in only
-    )
+def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
+    """The offers that a pattern ``ALGORITHM[/LEVEL[/CLAIM]]`` matches, by number; no pattern matches all.
+
+    A claim is the reading with the choices declared, or, where that matches nothing, the reading alone.
+    """
+    for name in (claim, lambda offer: offer.reading):
+        found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
+        if found or not only:
+            break
+    return found if only else list(range(len(offers)))
+
+
+def _matches(pattern: str, *what: str) -> bool:
+    parts = pattern.split("/", 2)
+    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, parts, strict=False))
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
@@ -70,17 +78,21 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     if not any(fnmatch.fnmatchcase(law, request.law) for law in LAWS):
         raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
     tasks: list[tuple[str, tuple[int, ...]]] = []
+    offered: list[str] = []
     for name in [name for given in request.implementations for name in locate.expand(given)]:
         with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
             for offer in subject.info.offers:
                 setting_of(offer)
-            wanted = [i for i, offer in enumerate(subject.info.offers) if chosen(offer, request.only)]
+                offered.append(f"{offer.algorithm}/{offer.level}/{claim(offer)}")
+            wanted = chosen(subject.info.offers, request.only)
         size = max(1, -(-len(wanted) // request.jobs))
         tasks += [(name, tuple(wanted[i : i + size])) for i in range(0, len(wanted), size)]
+    if not offered:
+        raise UnknownNameError(f"subject: {' '.join(request.implementations)} offers nothing; its info has no offers")
     if not tasks:
         raise UnknownNameError(
             f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
-            f"patterns are ALGORITHM/LEVEL/CLAIM, see `fedspec smoke {request.implementations[0]}`"
+            f"patterns are ALGORITHM/LEVEL/CLAIM; offered: {_some(list(dict.fromkeys(offered)))}"
         )
     if request.jobs == 1 or len(tasks) == 1:
         for name, offers in tasks:
@@ -93,6 +105,10 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
             done += len(results)
             progress(f"judged {done} of {total} offers")
             yield from results
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _judge_all(request: Request, name: str, offers: tuple[int, ...]) -> list[Result]:

@@ -17,7 +17,7 @@ from fedspec_suite import mutants
 from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.judge.process import SubjectError
 from fedspec_suite.judge.running import Running as Number
-from fedspec_suite.judge.scenario import Scenario
+from fedspec_suite.judge.scenario import Scenario, with_hyper
 from fedspec_suite.judge.verdict import Deviates
 from fedspec_suite.laws.cases import Setting, scenarios
 
@@ -126,6 +126,11 @@ def _candidates(
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
         yield Candidate(words, _equation(setting, BROKEN.get(turned, "step")), distance(own, options))
+    for rate in ("eta", "eta_l"):
+        if rate in setting.numbers and rate not in setting.fixed:
+            ignored = [with_hyper(s, **{rate: 1.0}) for s in samples]
+            ratio = _distance(ignored, [reference(s) for s in ignored], answers)
+            yield Candidate(f"{rate} is ignored (is it fixed = 1?)", _equation(setting, "step"), ratio)
     for other, options in _relatives(setting):
         yield Candidate(f"the rule of {other}", "", distance(other, options))
     for m in mutants.MUTANTS.values():

@@ -64,6 +64,8 @@ def opened(
     Raises:
         FedspecError: it cannot be found, imported or started.
     """
+    if device.partition(":")[0] not in {"cpu", "cuda"}:
+        raise UnknownNameError(f"device: unknown {device!r}; known: cpu, cuda, cuda:N")
     kind, _, rest = implementation.partition(":")
     environment: Mapping[str, str] = {}
     if implementation == "spec":

@@ -189,7 +189,7 @@ def requirement_obligations(setting: Setting) -> list[Obligation]:
     for r in setting.algorithm.reading(setting.reading).requires:
         # What is not fixed is drawn so that the relation holds, tau from its pool.
         held = "v0" not in setting.fixed or r.holds({"tau": max(POOLS["tau"]), **setting.fixed})
-        pinned = ", ".join(f"{n} = {v:g}" for n, v in setting.fixed.items())
+        pinned = ", ".join(f"{n} = {v:g}" for n, v in setting.fixed.items() if n in r.about)
         out.append(
             Obligation(
                 law="reading-requires",
@@ -262,7 +262,9 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
 def first_deviation(obligations: list[Obligation]) -> str:
     """The deviation to look at first: of the rule itself if it was read, in the order of its equations."""
     failed = [o for o in obligations if o.status is Status.FAIL]
-    failed.sort(key=lambda o: not o.reads)
+    # A later number can be wrong because an earlier one was: the first event counts, and in it the first equation,
+    # which is the order that the laws stand in.
+    failed.sort(key=lambda o: (not o.reads, o.deviation.event if o.reads and o.deviation else 0))
     if failed:
         o = failed[0]
         said = str(o.deviation or o.reason)

@@ -48,13 +48,20 @@ class Deviation:
     ratio: float | None = None
     note: str = ""
 
+    @property
+    def event(self) -> int:
+        """The number of the round or step; 0 where there is none."""
+        number = self.where.rpartition(" ")[2]
+        return int(number) if number.isdigit() else 0
+
     def __str__(self) -> str:
         parts = [f"{self.equation} {self.where}".strip()]
         if self.got is not None and self.want is not None:
             at = f"[{self.component}]" if self.component is not None else ""
             parts.append(f"got{at} {self.got:.9g}, want {self.want:.9g}")
         if self.ratio is not None:
-            parts.append(f"ratio {self.ratio:.3g}")
+            # Where nothing is rounded the scale is the smallest float, and the number says nothing.
+            parts.append(f"ratio {self.ratio:.3g}" if self.ratio < 1e20 else "no rounding can explain it")
         if self.note:
             parts.append(self.note)
         return "; ".join(parts)

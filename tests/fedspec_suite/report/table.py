@@ -32,7 +32,7 @@ WIDE = 160
 
 
 def verdicts(results: Sequence[Result], console: Console) -> None:
-    """One line for each offer, and below the table the command that shows it again."""
+    """One line for each offer, and below the table a command for each line."""
     wide = console.width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("subject", "algorithm", "level", "reading claimed", "verdict"):

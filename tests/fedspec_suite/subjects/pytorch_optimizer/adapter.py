@@ -9,11 +9,12 @@ sm3-ii, anil-2019   ``SM3(params, lr=eta_l)``; the default eps, 1e-30, stands fo
 yogi                ``Yogi(params, lr=eta_l, betas=, initial_accumulator=v0, eps=eps)``;
                     initial_accumulator: "Initial values for first and second moments"
 
-SM3's momentum and beta are 0, their defaults: with beta > 0 it is another algorithm. It keeps one
-accumulator for each index of each axis (cover "axes") and not the per-coordinate one, so neither is
-shown. Yogi's docstring names no paper and no bias correction; it shares Adam's arguments, so the
-reading with both corrections is claimed. AMSGrad's maximum exists only as the flag ``ams_bound`` of
-other optimizers, which is not offered.
+SGDW's docstring gives no formula for its dampening; the definition of the same argument in
+torch.optim is claimed. SM3's momentum and beta are 0, their defaults: with beta > 0 it is another
+algorithm. It keeps one accumulator for each index of each axis (cover "axes") and not the per-
+coordinate one, so neither is shown. Yogi's docstring names no paper and no bias correction; it
+shares Adam's arguments, so the reading with both corrections is claimed. AMSGrad's maximum exists
+only as the flag ``ams_bound`` of other optimizers, which is not offered.
 
 No weight decay. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
 state have the dtype of the case; hyper-parameters stay Python floats; ``foreach`` is at its
@@ -62,7 +63,7 @@ DRIVEN = (
     sgd("sgd", "fednova", lambda h: {}),
     sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
     sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}),
-    sgd("dampened", "textbook", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
     Driven(
         Offer("sm3-ii", "client", "fedada2", options=AXES),
         lambda p, h: po.SM3(p, lr=h["eta_l"], eps=h["eps"]),
@@ -72,7 +73,13 @@ DRIVEN = (
         lambda p, h: po.SM3(p, lr=h["eta_l"]),
     ),
     Driven(
-        Offer("yogi", "client", "zaheer-2018-corrected", intermediates=("m", "v")),
+        Offer(
+            "yogi",
+            "client",
+            "zaheer-2018-corrected",
+            intermediates=("m", "v"),
+            notes="its documentation says that the first moment starts at initial_accumulator too",
+        ),
         lambda p, h: po.Yogi(
             p,
             lr=h["eta_l"],
