@@ -50,9 +50,10 @@ demo: venv ## Judge real packages, each in an environment of its own, and print 
 	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
 
 .PHONY: lint
-lint: venv ## Check style and formatting (ruff)
+lint: venv ## Check style, formatting and the generated tables of the documents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python docs/tables.py --check
 
 .PHONY: format
 format: venv ## Apply ruff's fixes and formatting

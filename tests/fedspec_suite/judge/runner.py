@@ -29,7 +29,7 @@ from fedspec_suite.judge.verdict import (
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.laws.cases import POOLS, Setting
 
-PROFILES = {"quick": 10, "full": 60, "soak": 600}
+PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Cases drawn for each law."""
 
 PATIENCE = 3
