@@ -60,7 +60,7 @@ def spinner(shown: bool) -> Iterator[Any]:
         with Status("", console=err) as status:
             yield status.update
     else:
-        yield lambda text: err.print(text) if ": " in text else None
+        yield lambda text: err.print(text, soft_wrap=True) if ": " in text else None
 
 
 def emit(rows: Sequence[dict[str, Any]]) -> None:

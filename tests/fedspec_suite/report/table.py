@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -63,7 +66,8 @@ def verdicts(results: Sequence[Result], console: Console) -> None:
             console.print(f"note on {r.id}: {r.notes}", style="dim", soft_wrap=True, highlight=False)
     commands = [r.command for r in results if r.command]
     if commands:
-        console.print("\neach line again, alone:", style="dim")
+        beyond = "" if shutil.which("fedspec") else f" (fedspec is {Path(sys.argv[0])})"
+        console.print(f"\neach line again, alone{beyond}:", style="dim", soft_wrap=True)
         for line in commands:
             console.print(f"  {line}", style="dim", soft_wrap=True, highlight=False)
 
