@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector, sqrt
-from fedspec.readings import BiasCorrection, Epsilon
+from fedspec.readings import BiasCorrection, Epsilon, Maximum
 
 
 def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
@@ -14,6 +14,12 @@ def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
 def corrected(moment: Vector, beta: Scalar, t: int, correction: BiasCorrection) -> Vector:
     """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
     return moment / (1 - beta**t) if correction is BiasCorrection.MOMENTS else moment
+
+
+def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrection, BiasCorrection]:
+    """The correction of AMSGrad's second moment before its maximum is taken, and after."""
+    pair = (correction, BiasCorrection.NONE)
+    return pair if maximum_of is Maximum.AFTER else pair[::-1]
 
 
 def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: int, correction: BiasCorrection) -> Scalar:

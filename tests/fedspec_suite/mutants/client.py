@@ -91,8 +91,8 @@ MUTANTS = (
         "the maximum is never taken",
         ("amsgrad",),
         _C + "amsgrad.amsgrad",
-        "        v_hat = maximum(state.v_hat, v)\n",
-        "        v_hat = v\n",
+        "v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))",
+        "v_hat = corrected(v, beta2, t, before)",
     ),
     *(
         Mutant(

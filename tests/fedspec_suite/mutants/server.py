@@ -62,8 +62,8 @@ MUTANTS = (
         "the maximum is never taken",
         ("fedamsgrad",),
         "fedspec.server.amsgrad.amsgrad",
-        "v_hat = maximum(state.v_hat, v)",
-        "v_hat = v",
+        "v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))",
+        "v_hat = corrected(v, beta2, t, before)",
     ),
     Mutant(
         "fedams-no-max",
