@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from fedspec_proofs import COUNTER_CHECKS, PROOFS, Record, Verdict
 
@@ -25,6 +26,10 @@ def details(record: Record) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run and print."""
+    missing = [name for name in ("sympy", "z3") if find_spec(name) is None]
+    if missing:
+        print(f"fedspec: the proofs need {' and '.join(missing)}; pip install 'fedspec[proofs]'", file=sys.stderr)
+        return 2
     given = list(sys.argv[1:] if arguments is None else arguments)
     verbose, words = "-v" in given, [a for a in given if a != "-v"]
     parts = (

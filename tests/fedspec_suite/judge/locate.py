@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Protocol
 
 from fedspec.contract import Case, Session, SubjectInfo
@@ -75,6 +76,8 @@ def opened(
         yield Inside(mutants.Mutated(mutants.find(rest)))
         return
     if implementation == "torch":
+        if find_spec("torch") is None:
+            raise ContractError("subject: the mirror needs torch, which is not installed; pip install 'fedspec[torch]'")
         command = _serve("fedspec_torch.subject:SUBJECT")
         environment = {"FEDSPEC_TORCH_DEVICE": device}
     elif kind == "py" and rest:
