@@ -24,7 +24,7 @@ from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import WORDS, Bench
 from fedspec_suite.judge.check import Request, check
-from fedspec_suite.judge.runner import PROFILES, setting_of
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, setting_of
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.verdict import Result, exit_code
 from fedspec_suite.laws import LAWS
@@ -261,16 +261,20 @@ def subjects(as_json: Json = False) -> None:
 @app.command()
 def laws(as_json: Json = False) -> None:
     """List the laws."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
         for w in LAWS.values()
     ]
+    words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
+    rows.append(
+        {"id": REQUIREMENT, "levels": ["server", "round"], "words": words, "source": "the reading", "reads_rule": False}
+    )
     if as_json:
         emit(rows)
         return
     t = table.plain("law", "levels", "what it says", "source")
-    for w in LAWS.values():
-        t.add_row(w.id, " ".join(w.levels), w.words, w.source)
+    for row in rows:
+        t.add_row(row["id"], " ".join(row["levels"]), row["words"], row["source"])
     console().print(t)
 
 

@@ -77,9 +77,8 @@ def test_a_pattern_without_offers_is_refused() -> None:
 
 def test_a_reading_that_asks_more_than_is_fixed() -> None:
     ran = check(py("odd:small_v0"), "--law", "reading-requires")
-    assert ran.code in {1, 2}
-    if ran.code == 1:
-        assert "v_0 >= tau^2" in ran.rows[0]["first_deviation"]
+    assert ran.code == 1
+    assert "v_0 >= tau^2" in ran.rows[0]["first_deviation"]
 
 
 def test_a_fixed_tau_with_a_free_v0_meets_the_requirement() -> None:
@@ -87,7 +86,7 @@ def test_a_fixed_tau_with_a_free_v0_meets_the_requirement() -> None:
 
 
 def test_where_the_rule_itself_is_not_finite_nothing_is_decided() -> None:
-    assert line("no_eps", "--law", "follows-x")["verdict"] != "does not conform"
+    assert line("no_eps", "--law", "follows-x")["verdict"] == "conforms"
 
 
 def obligation(status: Status) -> Obligation:

@@ -15,7 +15,7 @@ from fedspec.errors import UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
-from fedspec_suite.judge.runner import PROFILES, judge_offer, result_of, setting_of
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of, setting_of
 from fedspec_suite.judge.verdict import Conformity, Result, Status
 from fedspec_suite.laws import LAWS
 
@@ -75,7 +75,7 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     """
     if request.profile not in PROFILES:
         raise UnknownNameError(f"profile: unknown {request.profile!r}; known: {', '.join(PROFILES)}")
-    if not any(fnmatch.fnmatchcase(law, request.law) for law in LAWS):
+    if not any(fnmatch.fnmatchcase(law, request.law) for law in (*LAWS, REQUIREMENT)):
         raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
     tasks: list[tuple[str, tuple[int, ...]]] = []
     offered: list[str] = []
@@ -132,7 +132,7 @@ def judge(request: Request, name: str, offers: Sequence[int], progress: Callable
             yield _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
 
 
-MANNERS = {"repeats", "isolated", "dtype", "inputs", "reading-requires"}
+MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 

@@ -32,6 +32,9 @@ from fedspec_suite.laws.cases import POOLS, Setting
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Cases drawn for each law."""
 
+REQUIREMENT = "reading-requires"
+"""The obligation that comes with a claimed reading instead of a law: what it asks of pinned hyper-parameters."""
+
 PATIENCE = 3
 """After so many answers that never came, the rest of an offer is not asked."""
 
@@ -192,7 +195,7 @@ def requirement_obligations(setting: Setting) -> list[Obligation]:
         pinned = ", ".join(f"{n} = {v:g}" for n, v in setting.fixed.items() if n in r.about)
         out.append(
             Obligation(
-                law="reading-requires",
+                law=REQUIREMENT,
                 dtype="any",
                 status=Status.PASS if held else Status.FAIL,
                 equations=(r.id,),
@@ -234,7 +237,7 @@ def judge_offer(
             obligation = run_law(rule, bench, setting, PROFILES[profile], seed)
             silent += obligation.status is Status.ERROR
             out.append(obligation)
-    if fnmatch.fnmatch("reading-requires", law):
+    if fnmatch.fnmatchcase(REQUIREMENT, law):
         out += requirement_obligations(setting_of(offer))
     return out
 
@@ -268,7 +271,7 @@ def first_deviation(obligations: list[Obligation]) -> str:
     if failed:
         o = failed[0]
         said = str(o.deviation or o.reason)
-        return said if o.reads or o.law == "reading-requires" else f"{said} (law {o.law})"
+        return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
     silent = [o for o in obligations if o.status is Status.ERROR]
     return silent[0].reason if silent else ""
 
