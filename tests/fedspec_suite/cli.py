@@ -51,12 +51,10 @@ def console() -> Console:
 
 
 @contextmanager
-def spinner(shown: bool) -> Iterator[Any]:
+def spinner() -> Iterator[Any]:
     """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
     err = Console(stderr=True, highlight=False)
-    if not shown:
-        yield lambda text: None
-    elif err.is_terminal:
+    if err.is_terminal:
         with Status("", console=err) as status:
             yield status.update
     else:
@@ -161,7 +159,7 @@ def check_(
         report.parent.mkdir(parents=True, exist_ok=True)
     stream = report.open("w", encoding="utf-8") if report else None
     try:
-        with spinner(True) as progress:
+        with spinner() as progress:
             for result in check(request, progress):
                 results.append(result)
                 if stream:
@@ -199,7 +197,7 @@ def smoke(
     """Play one small case of each offer."""
     check_limit(limit)
     rows: list[dict[str, Any]] = []
-    with spinner(True) as progress:
+    with spinner() as progress:
         for name in locate.expand(implementation):
             with locate.opened(name, limit=limit, progress=progress) as subject:
                 for offer in subject.info.offers:

@@ -31,22 +31,10 @@ def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Messages) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of server AMSGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    state = amsgrad(
-        state,
-        delta,
-        eta=h.eta,
-        beta1=h.beta1,
-        beta2=h.beta2,
-        eps=h.eps,
-        bias_correction=h.bias_correction,
-        epsilon=h.epsilon,
-        maximum_of=h.maximum_of,
-    )
-    return state, {"delta": delta}
+    return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
 
 
 def fedams(h: FedAMS, state: AmsGrad, messages: Messages) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of FedAMS."""
     delta = aggregate(messages, h.weights, state.x)
-    state = ams(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps, option=h.option)
-    return state, {"delta": delta}
+    return ams(state, delta, **h.of(ams)), {"delta": delta}

@@ -35,48 +35,16 @@ def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Messages) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server AdaGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    state = adagrad(
-        state,
-        delta,
-        eta=h.eta,
-        beta1=h.beta1,
-        tau=h.tau,
-        bias_correction=h.bias_correction,
-        epsilon=h.epsilon,
-        second_moment=h.second_moment,
-    )
-    return state, {"delta": delta}
+    return adagrad(state, delta, **h.of(adagrad)), {"delta": delta}
 
 
 def fedadam(h: FedAdam, state: Adaptive, messages: Messages) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Adam."""
     delta = aggregate(messages, h.weights, state.x)
-    state = adam(
-        state,
-        delta,
-        eta=h.eta,
-        beta1=h.beta1,
-        beta2=h.beta2,
-        tau=h.tau,
-        bias_correction=h.bias_correction,
-        epsilon=h.epsilon,
-        second_moment=h.second_moment,
-    )
-    return state, {"delta": delta}
+    return adam(state, delta, **h.of(adam)), {"delta": delta}
 
 
 def fedyogi(h: FedYogi, state: Adaptive, messages: Messages) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Yogi."""
     delta = aggregate(messages, h.weights, state.x)
-    state = yogi(
-        state,
-        delta,
-        eta=h.eta,
-        beta1=h.beta1,
-        beta2=h.beta2,
-        tau=h.tau,
-        bias_correction=h.bias_correction,
-        epsilon=h.epsilon,
-        second_moment=h.second_moment,
-    )
-    return state, {"delta": delta}
+    return yogi(state, delta, **h.of(yogi)), {"delta": delta}

@@ -101,6 +101,10 @@ class Algorithm:
         """The equations of its rules, in order."""
         return tuple(e for r in self.rules for e in equations(r))
 
+    def equation(self, tail: str) -> str:
+        """The id of its last equation for that symbol, or ``step``; empty when there is none."""
+        return next((e.id for e in reversed(self.equations) if e.id.endswith(f".{tail}")), "")
+
     @cached_property
     def parameters(self) -> dict[str, type]:
         """Every hyper-parameter and option with its type, in the order of its record or rule."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,21 +128,6 @@ class Bench:
             raise Deviates(Deviation(self.equation_of(name), where, j, float(got[j]), float(wanted[j]), ratio))
         self.worst = max(self.worst, ratio)
 
-    def relate(
-        self,
-        s: Scenario,
-        got: Sequence[Shown],
-        want: Sequence[Array],
-        scale_of: Sequence[Shown],
-        names: Sequence[str] = ("x",),
-    ) -> None:
-        """Compare a run with values derived from another run of the same subject, on the rule's error scale."""
-        for k, (g, w, r) in enumerate(zip(got, want, scale_of, strict=True)):
-            for name in names:
-                # Both sides are rounded, so each contributes its own error.
-                scale = 2 * np.array([x.bound for x in r[name]]) + np.abs(w.astype(float))
-                self.compare(name, g[name], w, f"{describe(s.events[k])} {k + 1}", scale)
-
     @property
     def step_equation(self) -> str:
         """The equation that ``x`` belongs to."""
@@ -151,8 +136,7 @@ class Bench:
     def equation_of(self, name: str) -> str:
         """The equation id of ``x`` or of an intermediate."""
         tail = "step" if name == "x" else name
-        ids = [e.id for e in self.algorithm.equations if e.id.endswith(f".{tail}")]
-        return ids[-1] if ids else f"{self.algorithm.id}.{tail}"
+        return self.algorithm.equation(tail) or f"{self.algorithm.id}.{tail}"
 
 
 def reference(s: Scenario) -> list[Shown]:

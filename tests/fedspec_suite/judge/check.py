@@ -16,7 +16,7 @@ from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of, setting_of
-from fedspec_suite.judge.verdict import Conformity, Result, Status
+from fedspec_suite.judge.verdict import Conformity, Result, Status, claim
 from fedspec_suite.laws import LAWS
 
 
@@ -43,11 +43,6 @@ class Request:
     limit: float = 20.0
     device: str = "cpu"
     jobs: int = 1
-
-
-def claim(offer: Offer) -> str:
-    """The reading claimed and the choices declared, as the table prints them."""
-    return " ".join([offer.reading, *(f"{n}={v}" for n, v in offer.options.items())])
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:

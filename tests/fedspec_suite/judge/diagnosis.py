@@ -125,12 +125,12 @@ def _candidates(
     own = setting.algorithm.id
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        yield Candidate(words, _equation(setting, BROKEN.get(turned, "step")), distance(own, options))
+        yield Candidate(words, setting.algorithm.equation(BROKEN.get(turned, "step")), distance(own, options))
     for rate in ("eta", "eta_l"):
         if rate in setting.numbers and rate not in setting.fixed:
             ignored = [with_hyper(s, **{rate: 1.0}) for s in samples]
             ratio = _distance(ignored, [reference(s) for s in ignored], answers)
-            yield Candidate(f"{rate} is ignored (is it fixed = 1?)", _equation(setting, "step"), ratio)
+            yield Candidate(f"{rate} is ignored (is it fixed = 1?)", setting.algorithm.equation("step"), ratio)
     for other, options in _relatives(setting):
         yield Candidate(f"the rule of {other}", "", distance(other, options))
     for m in mutants.MUTANTS.values():
@@ -140,13 +140,11 @@ def _candidates(
                 yield Candidate(m.words, blamed, distance(own, {**setting.options, **m.options}))
     starts = [_numbers_of(flatten(s.case.x0)) for s in samples]
     late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
-    yield Candidate("every answer is one event late", _equation(setting, "step"), _distance(samples, late, answers))
+    yield Candidate(
+        "every answer is one event late", setting.algorithm.equation("step"), _distance(samples, late, answers)
+    )
     still = [[{"x": x0} for _ in run] for x0, run in zip(starts, claimed, strict=True)]
-    yield Candidate("the model never moves", _equation(setting, "step"), _distance(samples, still, answers))
-
-
-def _equation(setting: Setting, tail: str) -> str:
-    return next((e.id for e in reversed(setting.algorithm.equations) if e.id.endswith(f".{tail}")), "")
+    yield Candidate("the model never moves", setting.algorithm.equation("step"), _distance(samples, still, answers))
 
 
 def _numbers_of(x: Array) -> Array:

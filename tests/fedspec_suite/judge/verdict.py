@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 
 class Status(StrEnum):
@@ -104,6 +105,25 @@ class Obligation:
         return f"{self.law}/{self.dtype}"
 
 
+class Claims(Protocol):
+    """What claims a reading: an offer, or the result of one."""
+
+    @property
+    def reading(self) -> str:
+        """The reading."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The choices declared."""
+        ...
+
+
+def claim(of: Claims) -> str:
+    """The reading claimed and the choices declared, as the table prints them."""
+    return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of one offer: one line of the table."""
@@ -132,7 +152,7 @@ class Result:
     @property
     def claim(self) -> str:
         """The reading claimed and the choices declared."""
-        return " ".join([self.reading, *(f"{n}={v}" for n, v in self.options.items())])
+        return claim(self)
 
     def record(self, obligations: bool = True) -> dict[str, Any]:
         """The result as JSON values."""
