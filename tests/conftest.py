@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from jaxtyping import install_import_hook
@@ -11,16 +12,31 @@ from jaxtyping import install_import_hook
 install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "beartype.beartype").__enter__()
 
 
-def pytest_report_header() -> str:
-    """Say on which devices the mirror is tested: without CUDA, its CUDA cases are not even collected."""
+PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
+BEGUN = time.monotonic()
+
+
+def pytest_report_header() -> list[str]:
+    """Say which profile this is, and on which devices the mirror is tested: without CUDA, its CUDA cases are not even
+    collected.
+    """
     import torch
 
-    return f"mirror: cpu{' and cuda' if torch.cuda.is_available() else '; no CUDA device here'}"
+    slow = "fewer cases, slow tests left out" if PROFILE == "quick" else "all cases, all tests"
+    devices = "cpu and cuda" if torch.cuda.is_available() else "cpu; no CUDA device here"
+    return [f"profile: {PROFILE} ({slow})", f"mirror: {devices}"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how long the profile took."""
+    if not hasattr(terminalreporter.config, "workerinput"):
+        taken = time.monotonic() - BEGUN
+        terminalreporter.write_line(f"profile {PROFILE}: {taken:.0f} s on {os.cpu_count()} cores")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The quick profile leaves out what is marked slow, and says how much that is."""
-    if os.environ.get("FEDSPEC_PROFILE") == "quick":
+    if PROFILE == "quick":
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]

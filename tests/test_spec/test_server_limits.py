@@ -60,6 +60,7 @@ def rounds(name: str, numbers: dict[str, Any], clients: list[Oracle], steps: tup
     return float(state.x[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["examples", "uniform"])
 @pytest.mark.parametrize("name", SERVERS)
 def test_the_server_does_not_move_the_limit(name: str, weights: str) -> None:
@@ -76,6 +77,7 @@ def bounded(scales: tuple[float, ...], centres: tuple[float, ...]) -> list[Oracl
     return [lambda k, x, s=s, c=c: s * np.tanh(x - c) for s, c in zip(scales, centres, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_bounded_gradients(name: str) -> None:
     """Two clients of one shape about 3 and -2: the midpoint, for every server."""

@@ -27,6 +27,7 @@ REPLY = json.loads((FOLDER / "reply.schema.json").read_text())
 OFFERS = {(o.algorithm, o.level): o for o in reversed(SUBJECT.info.offers)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OFFERS, ids="/".join)
 def test_a_session_keeps_both_schemas(key: tuple[str, str]) -> None:
     s = plain_scenario(setting_of(OFFERS[key], "float64"))
