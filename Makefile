@@ -72,6 +72,10 @@ tests: venv ## Run the full test suite
 quick: venv ## Run the test suite with the quick profile
 	FEDSPEC_PROFILE=quick $(BIN)/pytest -n $(JOBS) $(ARGS)
 
+.PHONY: claims
+claims: venv ## Run the evidence of every claim of the ledger again
+	$(BIN)/fedspec claims run --all --jobs $(JOBS)
+
 .PHONY: wheel
 wheel: venv ## Build the wheel and prove it in an empty environment
 	@rm -rf dist
@@ -79,7 +83,7 @@ wheel: venv ## Build the wheel and prove it in an empty environment
 	bash scripts/wheel_smoke.sh '$(BIN)/python' dist/fedspec-*.whl
 
 .PHONY: test
-test: lint types tests wheel ## Everything CI runs: lint, types, tests, wheel
+test: lint types tests claims wheel ## Everything CI runs: lint, types, tests, claims, wheel
 
 .PHONY: refresh-constraints
 refresh-constraints: check-python ## Resolve the newest dependencies into constraints.txt

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
 from fedspec.readings import CoverName, Solver
+from fedspec_proofs import ledger
+from fedspec_proofs.claim import Claim, Verdict
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import BEYOND, PAPERS, of_paper
 from fedspec_suite.laws.reductions import EDGES
@@ -103,7 +106,7 @@ def invariants() -> str:
         rows = []
         for v in of_paper(paper):
             seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t.removeprefix('tests/')}`" for t in v.tests)]
-            seen += [f"proof `{p}`" for p in v.proofs]
+            seen += [f"claim `{p}`" for p in v.proofs]
             rows.append([str(v.number), plain(v.says), v.source, ", ".join(seen), plain(v.why)])
         head = ["", "statement", "source", "looked after by", "what is not covered, and why"]
         parts.append(f"### {name}\n\n{table(head, rows)}")
@@ -117,6 +120,47 @@ def beyond() -> str:
 def mutants() -> str:
     rows = ([f"`{m.id}`", m.words, m.seen] for m in MUTANTS.values())
     return table(["id", "what is wrong", "public discussion"], rows)
+
+
+def verdicts() -> str:
+    head = ["paper", "claims", "proved", "checked", "refuted, printed", "refuted, ours", "repaired", "undecidable here"]
+    rows = []
+    for paper in ledger.PAPERS.values():
+        mine = [c for c in ledger.claims().values() if c.paper == paper.key]
+        kinds = Counter(c.said.partition(",")[0] for c in mine)
+        printed = sum(c.printed for c in mine if c.verdict is Verdict.REFUTED)
+        spoiled = sum(v.paper == paper.key for v in ledger.variants().values())
+        refuted = (printed, kinds["refuted"] - printed)
+        counts = (len(mine), kinds["proved"], kinds["checked"], *refuted, kinds["repaired"], kinds["undecidable-here"])
+        rows.append([paper.name, *map(str, (*counts, spoiled))])
+    total = ["all", *(str(sum(int(row[k]) for row in rows)) for k in range(1, len(head) + 1))]
+    return table([*head, "false variants refuted"], [*rows, total])
+
+
+def _numbers(c: Claim) -> str:
+    return plain(", ".join(ledger.labels(c)))
+
+
+def refuted() -> str:
+    repairs = {c.repairs: c.id for c in ledger.claims().values() if c.repairs}
+    rows = []
+    for s in ledger.statements():
+        for c in (ledger.claims()[id] for id in s.claims):
+            if c.verdict is Verdict.REFUTED and c.printed:
+                repaired = f"`{repairs[c.id]}`" if c.id in repairs else ""
+                name = ledger.PAPERS[s.paper].name
+                rows.append([name, plain(s.label), s.kind, f"`{c.id}`", plain(c.statement), repaired])
+    return table(["paper", "number", "kind", "claim", "what is false", "repaired in"], rows)
+
+
+def claims() -> str:
+    parts = []
+    for paper in ledger.PAPERS.values():
+        mine = [c for c in ledger.claims().values() if c.paper == paper.key]
+        rows = [[_numbers(c), f"`{c.id}`", c.said, str(c.engine), plain(c.statement), c.source.place] for c in mine]
+        head = ["number", "claim", "verdict", "engine", "statement", "source"]
+        parts.append(f"#### {paper.name}\n\n{table(head, rows)}")
+    return "\n".join(parts)
 
 
 def fenced(text: str) -> str:
@@ -137,9 +181,10 @@ def families() -> str:
     return "\n".join(parts)
 
 
-PLAIN = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
+PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
+LEDGER = (verdicts, refuted, claims)
 DRAWN = (overview, families)
-TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PLAIN, *DRAWN)}
+TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -82,6 +82,10 @@ data = [
 ]
 for path in data:
     check((site / "fedspec_suite" / path).is_file(), f"the wheel lacks fedspec_suite/{path}")
+ledger = root / "proofs_check" / "fedspec_proofs"
+for path in (*ledger.glob("*/statements.toml"), ledger / "ledger.json"):
+    name = path.relative_to(ledger)
+    check((site / "fedspec_proofs" / name).is_file(), f"the wheel lacks fedspec_proofs/{name}")
 
 version = importlib.metadata.version("fedspec")
 check(getattr(spec, "__version__", version) == version, "fedspec.__version__ is not the wheel's")
@@ -106,4 +110,11 @@ PY
 "$venv/bin/fedspec" list </dev/null >"$away/list.txt" 2>&1 ||
   { cat "$away/list.txt" >&2; die "fedspec list"; }
 [ -s "$away/list.txt" ] || die "fedspec list printed nothing"
+if "$venv/bin/fedspec" claims </dev/null >"$away/claims.txt" 2>&1; then die "fedspec claims without its extra"; fi
+grep -q "pip install" "$away/claims.txt" || { cat "$away/claims.txt" >&2; die "fedspec claims says not what to do"; }
+
+say "install with [proofs]"
+"${install[@]}" "${wheel}[proofs]"
+"$venv/bin/fedspec" claims run fednova.general-rule fednova.is-not-fedavg --jobs 1 </dev/null >"$away/claims.txt" 2>&1 ||
+  { cat "$away/claims.txt" >&2; die "fedspec claims run"; }
 say "passed"

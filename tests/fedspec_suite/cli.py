@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.status import Status
 
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite import cli_catalogue, cli_mutants
+from fedspec_suite import cli_catalogue, cli_claims, cli_mutants
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.bench import WORDS, Bench
 from fedspec_suite.judge.check import Request, check
@@ -41,6 +41,7 @@ app = typer.Typer(
 
 cli_catalogue.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
+app.add_typer(cli_claims.app, name="claims")
 
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 

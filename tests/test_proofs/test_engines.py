@@ -12,13 +12,13 @@ from fedspec.arith import greatest, least
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.covers import Cover
-from fedspec_proofs import sm3_inductions, sm3_refutations
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.engines.symbolic import symbols, vanishes
-from fedspec_proofs.sm3_refutations import CHAIN
+from fedspec_proofs.fedada2 import sm3_inductions, sm3_refutations
+from fedspec_proofs.fedada2.sm3_refutations import CHAIN
 
 
 def test_prove_finds_exact_counterexamples() -> None:

@@ -1,86 +1,178 @@
-"""Every proof of the ledger comes out as it should, and every false statement is refuted."""
+"""The ledger: every numbered statement has its claims, every claim comes out as it stands, every false one falls."""
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
-from typing import Any
+from collections import Counter
 
 import pytest
 
-from fedspec.arith import least
-from fedspec.client.momentum import momentum, nesterov
-from fedspec.client.sm3 import accumulate_ii
-from fedspec_proofs import COUNTER_CHECKS, PROOFS, Verdict, sm3_inductions
-from fedspec_proofs.__main__ import main
-from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs import ledger, stored
+from fedspec_proofs.claim import UNDOUBTED, Claim, Record, Verdict
 
-CHECKED = {
-    "fednova.limit-instances",
-    "fednova.limit-numbers",
-    "fednova.limit-proximal-finite-rate",
-    "fednova.default-tau-eff-diverges",
+CLAIMS, VARIANTS, STORED = ledger.claims(), ledger.variants(), stored.load()
+
+NUMBERED: dict[str, dict[str, str]] = {
+    # One counter for everything but the assumptions: 1 to 30 without a gap.
+    "fedada2": {
+        "assumption": "Assumption 1, Assumption 2",
+        "definition": "Definition 1, Definition 3, Definition 11, Definition 12, Definition 19",
+        "proposition": "Proposition 2, Proposition 5, Proposition 9, Proposition 10, Proposition 14",
+        "theorem": "Theorem 4, Theorem 6, Theorem 13, Theorem 20, Theorem 25",
+        "corollary": "Corollary 7, Corollary 8, Corollary 23, Corollary 24, Corollary 27, Corollary 29",
+        "lemma": "Lemma 15, Lemma 16, Lemma 17, Lemma 18, Lemma 21, Lemma 22, Lemma 26, Lemma 28, Lemma 30",
+    },
+    "fed-lamb": {
+        "assumption": "H1, H2, H3, H4, H5",
+        "lemma": "Lemma 1, Lemma 2",
+        "theorem": "Theorem 1, Theorem 2, Theorem 3",
+        "corollary": "Corollary 1",
+    },
+    "afga": {
+        "assumption": "Assumption 4.1, Assumption 4.2, Assumption 4.3, Assumption 4.4, Assumption 4.5, Assumption D.1, "
+        "Assumption D.2",
+        "theorem": "Theorem 4.6, Theorem D.3",
+        "corollary": "Corollary 4.7",
+        "remark": "Remark 3.1, Remark 4.8, Remark 4.9, Remark 4.10",
+        "lemma": "Lemma F.1, Lemma F.2, Lemma F.3, Lemma F.4, Lemma F.5, Lemma F.6, Lemma F.7, Lemma F.8, Lemma F.9",
+    },
+    "client-centric": {
+        "assumption": "Assumption 1, Assumption 2, Assumption 3, Assumption 4",
+        "theorem": "Theorem 4.1",
+        "corollary": "Corollary 4.1.1",
+        "remark": "Remark 4.1.1, Remark 4.1.2, Remark 4.1.3",
+    },
+    "fednova": {
+        "assumption": "Assumption 1, Assumption 2, Assumption 3",
+        "lemma": "Lemma 1, Lemma 2, Lemma 3, Lemma 4, Lemma 5",
+        "theorem": "Theorem 1, Theorem 2, Theorem 3",
+        "corollary": "Corollary 1, Corollary 2, Corollary 3",
+    },
+}
+"""What the papers number, read off their texts."""
+
+CHEAP = 0.1
+"""Seconds up to which a claim runs here; ``make claims``, a part of ``make test``, runs them all."""
+
+
+def cheap(claims: dict[str, Claim]) -> list[str]:
+    """The ids whose last stored run took no time, or that have none."""
+    return [id for id in claims if id not in STORED or STORED[id].seconds <= CHEAP]
+
+
+def sound(claim: Claim, record: Record) -> None:
+    """What every record must have, beside its verdict."""
+    assert record.evidence
+    if claim.verdict in (Verdict.PROVED, Verdict.CHECKED):
+        assert set(record.dropped) == set(claim.assumptions), "every assumption is dropped in turn"
+    if claim.verdict is Verdict.PROVED and claim.engine in UNDOUBTED:
+        assert record.second is not None and record.second.instances >= 10
+    if claim.verdict is Verdict.REFUTED:
+        assert re.search(r"\d", record.evidence), "a refutation names its numbers"
+
+
+@pytest.mark.parametrize("id", cheap(CLAIMS))
+def test_a_claim_comes_out_as_it_stands(id: str) -> None:
+    record = CLAIMS[id]()
+    assert record.verdict is CLAIMS[id].verdict, record.evidence
+    sound(CLAIMS[id], record)
+
+
+@pytest.mark.parametrize("id", cheap(VARIANTS))
+def test_a_false_variant_is_refuted(id: str) -> None:
+    record = VARIANTS[id]()
+    assert record.verdict is Verdict.REFUTED, record.evidence
+    sound(VARIANTS[id], record)
+
+
+@pytest.mark.parametrize("id", VARIANTS)
+def test_a_false_variant_spoils_something_true(id: str) -> None:
+    variant = VARIANTS[id]
+    assert CLAIMS[variant.false_of].verdict in (Verdict.PROVED, Verdict.CHECKED)
+    assert variant.statement != CLAIMS[variant.false_of].statement
+
+
+def test_there_are_enough_false_variants_of_every_paper() -> None:
+    counted = Counter(v.paper for v in VARIANTS.values())
+    assert sum(counted.values()) >= 20
+    assert set(counted) == set(ledger.PAPERS)
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_every_numbered_statement_has_a_row(paper: str) -> None:
+    rows = {(s.kind, s.label) for s in ledger.statements() if s.paper == paper}
+    for kind, labels in NUMBERED[paper].items():
+        for label in labels.split(", "):
+            assert (kind, label) in rows
+
+
+def test_the_counter_of_fedada2_has_no_gap() -> None:
+    """What is missing from the table above would leave one."""
+    found = [int(n) for kind, labels in NUMBERED["fedada2"].items() if kind != "assumption" for n in _numbers(labels)]
+    assert sorted(found) == list(range(1, 31))
+
+
+def _numbers(labels: str) -> list[str]:
+    return re.findall(r"\d+", labels)
+
+
+def test_rows_and_claims_know_each_other() -> None:
+    covered = set()
+    for s in ledger.statements():
+        assert s.claims, f"{s.paper} {s.label} has no claim"
+        assert s.line > 0
+        for id in s.claims:
+            assert id in CLAIMS, f"{s.paper} {s.label}: {id}"
+            assert CLAIMS[id].paper == s.paper
+        covered |= set(s.claims)
+    for id in set(CLAIMS) - covered:
+        assert CLAIMS[id].source.place.startswith("ours"), f"{id} is in no row of statements.toml"
+
+
+def test_labels_are_unique() -> None:
+    counted = Counter((s.paper, s.label) for s in ledger.statements())
+    assert [key for key, n in counted.items() if n > 1] == []
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_a_claim_says_where_it_stands(id: str) -> None:
+    claim = CLAIMS[id]
+    assert re.fullmatch(r"[a-z0-9-]+\.[a-z0-9-]+", id) and claim.paper in ledger.PAPERS
+    assert claim.source.paper == ledger.PAPERS[claim.paper].title
+    assert re.search(r"L\d+", claim.source.place) or claim.source.place.startswith(("ours", "external"))
+    assert claim.statement and not claim.statement.endswith(".")
+    assert claim.verdict is not Verdict.UNKNOWN
+    if claim.repairs:
+        assert CLAIMS[claim.repairs].verdict is Verdict.REFUTED
+        assert claim.verdict in (Verdict.PROVED, Verdict.CHECKED)
+
+
+FALSE_AS_PRINTED = {
+    "client-centric": ("Theorem 4.1",),
+    "fed-lamb": ("Lemma 1", "Lemma 2", "Theorem 1", "Theorem 3"),
+    "fedada2": ("Lemma 15", "Theorem 20", "Lemma 28"),
+    "fednova": ("Theorem 1", "Corollary 3"),
+    "afga": ("Lemma F.1", "Lemma F.5", "Lemma F.8"),
 }
 
 
-LONG = {"fednova.limit-symbolic", "fednova.limit-small-rate", "fednova.limit-instances"}
+@pytest.mark.parametrize(("paper", "label"), [(p, label) for p, labels in FALSE_AS_PRINTED.items() for label in labels])
+def test_false_statements_are_refuted_and_repaired(paper: str, label: str) -> None:
+    (row,) = (s for s in ledger.statements() if (s.paper, s.label) == (paper, label))
+    refuted = {id for id in row.claims if CLAIMS[id].verdict is Verdict.REFUTED}
+    assert refuted
+    assert any(c.repairs in refuted for c in CLAIMS.values())
 
 
-@pytest.mark.parametrize("id", [pytest.param(i, marks=pytest.mark.slow) if i in LONG else i for i in PROOFS])
-def test_proof(id: str) -> None:
-    record = PROOFS[id]()
-    assert record.id == id
-    assert record.verdict == (Verdict.CHECKED if id in CHECKED else Verdict.PROVED), record.evidence
-    assert record.statement and record.evidence and record.engine
-    assert re.search(r"L\d+", record.source.place)
-    assert record.seconds > 0
+def test_the_stored_ledger_is_current() -> None:
+    assert list(STORED) == [*CLAIMS, *VARIANTS], stored.COMMAND.format("--all")
+    for id, claim in {**CLAIMS, **VARIANTS}.items():
+        assert STORED[id].verdict is claim.verdict, stored.COMMAND.format(id)
+        sound(claim, STORED[id])
 
 
-@pytest.mark.parametrize("id", COUNTER_CHECKS)
-def test_false_statement_is_refuted(id: str) -> None:
-    record = COUNTER_CHECKS[id]()
-    assert record.id == id
-    assert record.verdict is Verdict.REFUTED, record.evidence
-    assert re.search(r"\d", record.evidence), "a refutation names its numbers"
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "other", "ids"),
-    [
-        ("fedspec.algorithms.local", "momentum", nesterov, ["fednova.accumulation", "fednova.limit-instances"]),
-        ("fedspec_proofs.accumulation", "nesterov", momentum, ["fednova.accumulation-every-tau"]),
-        ("fedspec_proofs.nova", "effective_steps", lambda p, a, *_: sum(a), ["fednova.general-rule"]),
-        ("fedspec_proofs.settings", "local_matrix", lambda H, **_: H, ["fednova.limit-instances"]),
-        ("fedspec.algorithms.fednova", "effective_steps", lambda *_: 1, ["fednova.equal-norms-are-fedavg"]),
-    ],
-)
-def test_proofs_are_about_the_rules(
-    monkeypatch: pytest.MonkeyPatch, place: str, name: str, other: Any, ids: list[str]
-) -> None:
-    """With another rule in its place a proof fails."""
-    monkeypatch.setattr(importlib.import_module(place), name, other)
-    for id in ids:
-        assert PROOFS[id]().verdict is Verdict.REFUTED
-
-
-def test_induction_is_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = mutate(accumulate_ii, greatest=least)
-    monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", broken)
-    record = PROOFS["fedada2.sm3-upper-bound"]()
-    assert record.verdict is Verdict.UNKNOWN, "a step that fails refutes the induction, not the claim"
-    assert "counterexample" in record.evidence
-
-
-def test_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-v", "sm3-one-set", "is-not-fedavg"]) == 0
-    out = capsys.readouterr().out
-    assert "fedada2.sm3-one-set" in out and "invariant mu = M" in out
-    assert "4 run, 0 unexpected" not in out and "2 run, 0 unexpected" in out
-    assert main(["no-such-proof"]) == 2
-
-
-def test_importing_the_ledger_is_light() -> None:
+def test_importing_the_package_is_light() -> None:
     code = "import sys, fedspec_proofs; sys.exit(bool({'z3', 'sympy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

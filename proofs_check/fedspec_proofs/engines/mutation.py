@@ -21,7 +21,9 @@ def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..
         if name not in names:
             raise KeyError(f"{body.__name__} calls nothing named {name}")
     changed = {**body.__globals__, **calls}
-    return types.FunctionType(body.__code__, changed, body.__name__, body.__defaults__, body.__closure__)
+    mutant = types.FunctionType(body.__code__, changed, body.__name__, body.__defaults__, body.__closure__)
+    mutant.__kwdefaults__ = body.__kwdefaults__
+    return mutant
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:

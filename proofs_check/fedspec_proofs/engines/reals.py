@@ -7,6 +7,9 @@ NumPy. Comparisons give z3 formulas. Roots, maxima, minima and signs are those o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +25,24 @@ def term(x: Any) -> Any:
     if isinstance(x, Real):
         return x.term
     return x if isinstance(x, z3.ExprRef) else z3.RealVal(str(x))
+
+
+_ROOTS: ContextVar[list[Any] | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def roots() -> Iterator[list[Any]]:
+    """Inside, the root of a square is its absolute value, and that of any other x a new variable r.
+
+    The list fills with what is known of each variable: r >= 0 and r^2 = x, which holds of a root only where x >= 0. It
+    belongs to the assumptions of a proof. z3 decides such formulas far more steadily than those with its own root.
+    """
+    known: list[Any] = []
+    token = _ROOTS.set(known)
+    try:
+        yield known
+    finally:
+        _ROOTS.reset(token)
 
 
 def _foreign(x: Any) -> bool:
@@ -92,8 +113,16 @@ class Real:
         return self.term != term(other)
 
     def sqrt(self) -> Real:
-        """The root."""
-        return Real(arith.sqrt(self.term))
+        """The root; see also :func:`roots`."""
+        known = _ROOTS.get()
+        if known is None:
+            return Real(arith.sqrt(self.term))
+        square = z3.simplify(self.term)
+        if z3.is_mul(square) and square.num_args() == 2 and square.arg(0).eq(square.arg(1)):
+            return Real(z3.If(square.arg(0) >= 0, square.arg(0), -square.arg(0)))
+        root = z3.FreshReal("root")
+        known.append(z3.And(root >= 0, root * root == self.term))
+        return Real(root)
 
     def maximum(self, other: Any) -> Real:
         """The larger."""

@@ -49,7 +49,7 @@ class Invariant:
         source: where the paper prints it, or "by the rule".
         laws: ids of laws that look for a violation.
         tests: tests of the specification, ``file::name``.
-        proofs: ids of proofs in ``fedspec_proofs.PROOFS``.
+        proofs: ids of claims of the ledger, ``fedspec claims``.
         why: what is not covered, and why not; empty where all is.
     """
 

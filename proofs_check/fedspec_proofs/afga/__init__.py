@@ -1,0 +1,39 @@
+"""The claims of "On the Data Heterogeneity in Adaptive Federated Learning" (AFGA, CAFGA), in the paper's order.
+
+Modules without claims: :mod:`.network`, :mod:`.networks`, :mod:`.constants` and :mod:`.instances` (toy problems whose
+constants are known exactly), :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the
+lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`, :mod:`.wells`,
+:mod:`.learning_rates` (the printed conditions on them), :mod:`.watching` (inductions over the server), and
+:mod:`.formulas`.
+"""
+
+MODULES = (
+    "orders",
+    "reduction",
+    "assumptions",
+    "spectral",
+    "convergence",
+    "corollaries",
+    "preliminaries",
+    "exchanges",
+    "clusters",
+    "sequences",
+    "ascent",
+    "descent",
+    "constraints",
+    "rates",
+    "drift",
+    "perpendicular",
+    "consensus",
+    "recursion",
+    "powers",
+    "spectrum",
+    "distance",
+    "difference",
+    "parts",
+    "sampling",
+    "server",
+    "changes",
+    "maxima",
+)
+"""Modules with claims."""

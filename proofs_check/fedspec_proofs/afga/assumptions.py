@@ -1,0 +1,147 @@
+"""Assumptions 4.1-4.5, D.1 and D.2: toys that meet each with constants that are known, and toys that do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs.afga.constants import dissimilar
+from fedspec_proofs.afga.formulas import both
+from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.network import Network
+from fedspec_proofs.afga.networks import HOLDS
+from fedspec_proofs.afga.rounds import clients, tossed
+from fedspec_proofs.afga.wells import Bump, Well
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.expectation import signs
+from fedspec_proofs.engines.identities import identities
+
+
+def said(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:
+    """A list of exact checks, all of which must come out."""
+    lines = "\n".join(f"{'yes' if ok else 'NO'}: {words}" for words, ok in checks.items())
+    return Finding(verdict if all(checks.values()) else Verdict.REFUTED, lines)
+
+
+def _lipschitz(draw: Draw, slope: Any, L: Any) -> Statement:
+    """|f'(x) - f'(y)| <= L |x - y|, squared."""
+    x, y, s = draw("x"), draw("y"), draw("s")
+    change = slope(s, x) - slope(s, y)
+    return Statement(
+        {"s": both(s >= 0, s <= 1)}, {"|f'(x) - f'(y)|^2 <= L^2 |x - y|^2": change * change <= L**2 * (x - y) * (x - y)}
+    )
+
+
+def _some_points(rng: np.random.Generator) -> dict[str, F]:
+    return {"s": F(int(rng.integers(0, 9)), 8)}
+
+
+@claim(
+    "afga.assumption-4-1",
+    statement="Wells s log(1 + (x - b)^2)/2 with 0 <= s <= 1 are 1-smooth; the slopes of a x^2/2 change by exactly "
+    "|a| |x - y|",
+    source=Source(AFGA, "Assumption 4.1 (L245)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"s": "0 <= s <= 1"},
+)
+def assumption_4_1() -> Finding:
+    """f'(x) - f'(y) = s (x - y)(1 - xy)/D with D = (1 + x^2)(1 + y^2) >= |1 - xy|, for all x, y; b = 0 by a shift."""
+
+    def change(draw: Draw) -> list[Any]:
+        x, y, s, a = draw("x"), draw("y"), draw("s"), draw("a")
+        D, well = (1 + x * x) * (1 + y * y), Well(s, 0)
+        quadratic = (a * x - a * y) ** 2 - a**2 * (x - y) ** 2
+        return [(well.slope(x) - well.slope(y)) * D - s * (x - y) * (1 - x * y), quadratic]
+
+    def body(draw: Draw) -> Statement:
+        x, y, s = draw("x"), draw("y"), draw("s")
+        D = (1 + x * x) * (1 + y * y)
+        shown = {"s |1 - xy| <= D": both(s * (1 - x * y) <= D, s * (x * y - 1) <= D)}
+        return Statement({"s": both(s >= 0, s <= 1)}, shown)
+
+    slopes, found = identities({"change of the slope": change}), decide(body, sample=_some_points)
+    verdict = found.verdict if slopes.verdict is Verdict.PROVED else Verdict.UNKNOWN
+    return replace(found, verdict=verdict, evidence=f"{slopes.evidence}\n{found.evidence}")
+
+
+@false("afga.false-4-1-half", of=assumption_4_1, statement="The same wells are 1/2-smooth")
+def half_as_smooth() -> Finding:
+    """The curvature at b is s."""
+    return decide(lambda draw: _lipschitz(draw, lambda s, x: Well(s, 0).slope(x), F(1, 2)), sample=_some_points)
+
+
+@claim(
+    "afga.assumption-4-2",
+    statement="Noise of plus or minus nu by a fair coin has mean zero and variance nu^2, so sigma = nu; sigma < nu is "
+    "refused",
+    source=Source(AFGA, "Assumption 4.2 (L249)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.PROVED,
+)
+def assumption_4_2() -> Finding:
+    """Both outcomes, through the clients' gradients of the toy networks."""
+    net, x = two_tilts((1, -1), 0, nu=F(1, 2)), exact.vector(3)
+    gradients = [(p, clients(net, tossed({(0, 0): 0}, coin))[0](0, x)[0]) for p, coin in signs(1)]
+    centre = sum(p * g for p, g in gradients)
+    variance = sum(p * (g - centre) ** 2 for p, g in gradients)
+    checks = {
+        "unbiased": centre == net.c[0],
+        "variance 1/4": variance == net.nu**2,
+        "sigma = 1/2 is accepted": HOLDS["4.2"](net),
+        "sigma^2 = 1/5 is not": not HOLDS["4.2"](replace(net, sigma2=F(1, 5))),
+    }
+    return said(checks, Verdict.PROVED)
+
+
+@claim(
+    "afga.assumption-4-3",
+    statement="Wells have slopes of at most |s|/2 and bumps (x-b)^2/(1 + (x-b)^2) of at most 13/20; quadratics have "
+    "no bound",
+    source=Source(AFGA, "Assumption 4.3 (L255)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+)
+def assumption_4_3() -> Finding:
+    """For all x; squares of both sides. The slope of x^2/2 at G + 1 is above any G."""
+
+    def body(draw: Draw) -> Statement:
+        x, G = draw("x"), draw("G")
+        well, bump = Well(1, 0).slope(x), Bump(1, 0).slope(x)
+        return Statement(
+            {}, {"well": 4 * well * well <= 1, "bump": bump * bump <= F(13, 20) ** 2, "quadratic": (G + 1) > G}
+        )
+
+    return decide(body)
+
+
+@claim(
+    "afga.assumption-4-4",
+    statement="1/N sum |grad f_i - grad f|^2 is constant for a common function tilted by c_i x, so sigma_g^2 is the "
+    "variance of the c_i; for quadratics of different curvature it has no bound",
+    source=Source(AFGA, "Assumption 4.4 (L260)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+)
+def assumption_4_4() -> Finding:
+    """Two clients, at five points through their gradients; with slopes 0 and 1 it grows like x^2/4."""
+
+    def variance(net: Network, x: Any) -> Any:
+        g = [f(0, exact.vector(x))[0] for f in clients(net, lambda t, i: 0)]
+        centre = sum(g) / len(g)
+        return sum((v - centre) ** 2 for v in g) / len(g)
+
+    net = two_tilts((1, -1), 0)
+    bent = replace(net, a=(F(0), F(1)))
+    points = [F(k, 2) for k in (-6, -1, 0, 3, 8)]
+    checks = {
+        "constant, 1": {variance(net, x) for x in points} == {1} and dissimilar(net, 0) == 1,
+        "different curvature: 10^6 is exceeded": variance(bent, F(10000)) > 10**6 and dissimilar(bent, 0) is None,
+    }
+    return said(checks)

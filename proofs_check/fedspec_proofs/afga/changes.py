@@ -1,0 +1,205 @@
+"""Lemma F.8: how long Delta_r and the moments can be on a single path, with bounded gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import afga
+from fedspec.plan import Exchange
+from fedspec.problems.quadratic import constant
+from fedspec.server.amsgrad import init
+from fedspec_proofs.afga.bounds import also_by_search
+from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
+from fedspec_proofs.afga.formulas import both, hyper
+from fedspec_proofs.afga.networks import blended_permutation
+from fedspec_proofs.afga.paths import ETA_L, Path, any_path, any_sets, passing, reach, run
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.refutation import refutation
+
+F8 = "Lemma F.8 (L4762)"
+F8_WORDS = {
+    "4.1": "every f_i is L-smooth",
+    "4.2": "the variance of the noise is at most sigma^2",
+    "4.3": "every stochastic gradient is at most G long; the one that the lemma names",
+    "4.4": "1/N sum |f_i' - f'|^2 <= sigma_g^2",
+    "4.5": "W is doubly stochastic, null(I - W) = span(1), ||W - J||_2 <= rho < 1",
+}
+
+
+def _within(bound: Callable[[Path], Any]) -> Callable[[Path], Iterable[Sides]]:
+    """|Delta|^2, |m|^2 and v_hat_j at most B^2, |v|^2 at most B^4."""
+
+    def sides(path: Path) -> Iterable[Sides]:
+        B2 = bound(path) ** 2
+        for delta, state in run(path):
+            yield delta @ delta, B2
+            yield state.m @ state.m, B2
+            yield max(state.v_hat), B2
+            yield state.v @ state.v, B2**2
+
+    return sides
+
+
+def _as_printed(path: Path) -> Any:
+    return F(path.m, path.n) * ETA_L * len(path.computing[0]) * path.G
+
+
+PATH_HOLDS: dict[str, Callable[[Path], bool]] = {
+    "4.3": lambda path: all(g @ g <= path.G**2 for g in path.g.reshape(-1, 2)),
+    "D.2": lambda path: all(doubly_stochastic(W) and mixes(W, path.rho) for W in path.W),
+}
+PATH_WORDS = {
+    "4.3": "every stochastic gradient is at most G long",
+    "D.2": "every W_k is doubly stochastic with ||W_k - J||_2 <= rho",
+}
+
+
+@claim(
+    "afga.lemma-f-8-gradient",
+    statement="|grad f(x)| <= G (noise of two outcomes, d = 2)",
+    source=Source(AFGA, F8 + ", first part"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"4.3": "every stochastic gradient is at most G long"},
+)
+def lemma_f_8_gradient() -> Finding:
+    """Two outcomes g, h with chances p, 1 - p, d = 2; a mean of more is a mean of means.
+
+    G^2 - |p g + (1 - p) h|^2 = p (G^2 - |g|^2) + (1 - p)(G^2 - |h|^2) + p (1 - p)|g - h|^2.
+    """
+
+    def body(draw: Draw) -> list[Any]:
+        g, h, p, G = draw("g", 2), draw("h", 2), draw("p"), draw("G")
+        mean = p * g + (1 - p) * h
+        kept = p * (G**2 - g @ g) + (1 - p) * (G**2 - h @ h) + p * (1 - p) * ((g - h) @ (g - h))
+        return [G**2 - mean @ mean - kept]
+
+    found = identities({"two outcomes": body})
+    longer = Dropped(True, "by hand: one outcome, g = 2 with G = 1")
+    return Finding(found.verdict, found.evidence, {"4.3": longer}, found.second)
+
+
+@claim(
+    "afga.lemma-f-8",
+    statement="|Delta_r| <= (m/n) eta_l I G, whatever is drawn",
+    source=Source(AFGA, F8 + ", second part"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=F8_WORDS,
+)
+def lemma_f_8() -> Finding:
+    """The client that sends may be the one that computed: its share of its own step is W_ii, which is above m/n.
+
+    The proof bounds Deltabar_r, the mean over all clients. In mean over the senders the bound is an equality here.
+    """
+    n, m, steps, rho, G = 2, 1, 1, F(1, 3), 1
+    W = blended_permutation(2, (0, 1), rho)
+    x = exact.vector(0)
+    h = hyper(ETA_L, eps=F(4, 3) ** 2 * (F(2, 3) * ETA_L) ** 2)
+    slopes = [constant(exact.vector(1)), constant(exact.vector(-1))]
+    _, shown = afga.step(h, init(x), slopes, Exchange((0,), ((0,),), W))
+    found = refutation(
+        instance="N = 2 clients f_1 = x, f_2 = -x, m = 1, W = [[2/3, 1/3], [1/3, 2/3]], one local step with eta_l = "
+        "1/4, the draw S_(r,0) = S_r = {1}",
+        conditions={
+            "4.3: |f_i'| <= 1 = G": all(abs(f(0, x)[0]) <= G for f in slopes),
+            "4.1: f_i' is constant, so that any L > 0 will do, such as 1/2, and eta_l <= 1/(8IL)": all(
+                f(0, x + 1)[0] == f(0, x)[0] for f in slopes
+            )
+            and ETA_L * 8 * steps * F(1, 2) <= 1,
+            "4.2: no noise": all(f(0, x)[0] == f(1, x)[0] for f in slopes),
+            "4.4: 1/N sum |f_i' - f'|^2 = 1 = sigma_g^2": sum(f(0, x)[0] for f in slopes) == 0
+            and sum(f(0, x)[0] ** 2 for f in slopes) == n,
+            "4.5: W is doubly stochastic, null(I - W) = span(1), ||W - J||_2 <= 1/3": doubly_stochastic(W)
+            and only_consensus_is_fixed(W)
+            and mixes(W, rho),
+            "rho <= m/(m + n), as the theorem asks": rho <= F(m, m + n),
+            "|S_r| = |S_(r,0)| = m": m == 1,
+        },
+        left=abs(shown["delta"][0]),
+        right=F(m, n) * ETA_L * steps * G,
+    )
+    return also_by_search(found, Inequality(any_path, PATH_HOLDS, _within(_as_printed)), 300)
+
+
+@claim(
+    "afga.lemma-f-8-repaired",
+    statement="|Delta_r| and |m_r| <= B = eta_l G sum_(s=1)^I [p + (1 - p) rho^s], |v_r| <= B^2 and every coordinate "
+    "of v_hat_r <= B^2, on every path",
+    source=Source(AFGA, "ours, for " + F8),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=PATH_WORDS,
+    repairs="afga.lemma-f-8",
+)
+def lemma_f_8_repaired() -> Finding:
+    """d = 2, K <= 2 clusters of n <= 3, I <= 3, two rounds; every set and gradient drawn by the adversary."""
+    return searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120)
+
+
+@false(
+    "afga.false-f-8-dense",
+    of=lemma_f_8_repaired,
+    statement="The same with half of rho^s",
+)
+def half_of_rho() -> Finding:
+    """A client that sends what it computed needs all of it."""
+    return searched(Inequality(any_path, PATH_HOLDS, _within(lambda path: reach(path, F(1, 2)))), 300, drop=0)
+
+
+@claim(
+    "afga.lemma-f-8-passing",
+    statement="(1/m) 1_S' W^s 1_T <= p + (1 - p) rho^s for |S| = |T| = m, p = m/n: what S gets of T in s exchanges",
+    source=Source(AFGA, "ours, for " + F8),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"D.2": "W is doubly stochastic with ||W - J||_2 <= rho"},
+)
+def lemma_f_8_passing() -> Finding:
+    """n <= 3, s <= 3; equality for S = T and W = rho I + (1 - rho) J.
+
+    In words: 1_S = p 1 + rest, |rest|^2 = m(1 - p).
+    """
+    holds = {"D.2": lambda one: doubly_stochastic(one.W) and mixes(one.W, one.rho)}
+    return searched(Inequality(any_sets, holds, passing), 400, drop=100)
+
+
+@claim(
+    "afga.lemma-f-8-room",
+    statement="rho <= m/(m + n) gives B <= p eta_l (I + 1) G: the printed bound with I + 1 for I",
+    source=Source(AFGA, "ours, for " + F8),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "rho": "0 <= rho < 1 and rho <= m/(m + n) = p/(1 + p)",
+        "sum": "S = rho + ... + rho^I, so that S (1 - rho) = rho - rho^(I+1) <= rho",
+        "p": "0 < p <= 1",
+    },
+)
+def lemma_f_8_room() -> Finding:
+    """For all reals; B/(eta_l G) = p I + (1 - p) S."""
+
+    def body(draw: Draw) -> Statement:
+        rho, S, p, steps = draw("rho"), draw("S"), draw("p"), draw("I")
+        assumed = {
+            "rho": both(rho >= 0, rho < 1, rho * (1 + p) <= p),
+            "sum": S * (1 - rho) <= rho,
+            "p": both(p > 0, p <= 1),
+        }
+        return Statement(assumed, {"p I + (1 - p) S <= p (I + 1)": p * steps + (1 - p) * S <= p * (steps + 1)})
+
+    def sample(rng: np.random.Generator) -> dict[str, F]:
+        p, steps = F(int(rng.integers(1, 9)), 8), int(rng.integers(1, 6))
+        rho = p / (1 + p) * F(int(rng.integers(0, 5)), 4)
+        return {"p": p, "I": F(steps), "rho": rho, "S": sum((rho**s for s in range(1, steps + 1)), F(0))}
+
+    return decide(body, sample=sample)

@@ -1,0 +1,250 @@
+"""Eqs. (25) to (28): the conditions on the learning rates, and the sign of the first term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction as F
+from math import sqrt as root
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import afga
+from fedspec.mixing import topology
+from fedspec.plan import Exchange
+from fedspec.server.amsgrad import init
+from fedspec_proofs.afga.constants import doubly_stochastic
+from fedspec_proofs.afga.formulas import both, hyper
+from fedspec_proofs.afga.learning_rates import Rates
+from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.wells import Bump, oracles
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.refutation import refutation
+
+
+@claim(
+    "afga.eq-25",
+    statement="Eq. (25) is enough for the last term of eq. (24) to be outweighed by the negative one: C_D 8 eta_l^2 I "
+    "m/n <= eta eta_l/(4 C_0)",
+    source=Source(AFGA, "ours, about eqs. (24) and (25) (L1925-1961): what the constraint is for"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_25() -> Finding:
+    """It has 2(I + 2)m/(N^2 n) where eq. (24) has 8Im/n, and 4/N^2 (m - 1)/(n - 1) where that has 16(m - 1)/(n - 1)."""
+    at = Rates(n=4, m=2, I=4, L=F(1), G=F(48), eta=F(6), eta_l=F(1, 1024), s=F(1, 4), C_0=F(5, 16))
+    return refutation(
+        instance="K = 1, N = n = 4, m = 2, I = 4, L = 1, eta = 6, beta1 = 0, rho = 0, eps = 1/16, G = 48, eta_l = "
+        "1/1024, so that C_0 = 5/16; C_(beta,eta) = 288, half of it in eq. (24)",
+        conditions=at.conditions("25", "26", "27"),
+        left=at.C / 2 * at.eta * 8 * at.eta_l**2 * at.I * F(at.m, at.n),
+        right=at.eta * at.eta_l / (4 * at.C_0),
+    )
+
+
+def _needed(draw: Draw, first: Any, second: Any) -> Statement:
+    """eta_l <= 1/(4 C_0 c) / (first (m - 1)/(n - 1) + second I m/n), c = C_D/eta, against both terms of eq. (24)."""
+    c, eta_l, C_0, steps, u, p = (draw(name) for name in ("c", "eta_l", "C_0", "I", "u", "p"))
+    given = {
+        "signs": both(c > 0, eta_l > 0, C_0 > 0, steps >= 1, u >= 0, u <= 1, p > 0, p <= 1),
+        "eq. (25)": 4 * C_0 * c * eta_l * (first * u + second * steps * p) <= 1,
+    }
+    shown = {
+        "1/N sum grad f_i": 4 * C_0 * c * 16 * eta_l**2 * u <= eta_l,
+        "1/K sum grad fbar_k": 4 * C_0 * c * 8 * eta_l**2 * steps * p <= eta_l,
+    }
+    return Statement(given, shown)
+
+
+def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
+    c, C_0, steps, u, p = (F(int(k), 4) for k in rng.integers(1, 5, 5))
+    steps = 4 * steps
+    return {"c": c, "C_0": C_0, "I": steps, "u": u, "p": p, "eta_l": 1 / (4 * C_0 * c * (16 * u + 8 * steps * p))}
+
+
+@claim(
+    "afga.eq-25-repaired",
+    statement="eta_l <= 1/(4 C_0 c) [16 (m-1)/(n-1) + 8 I m/n]^(-1) with c = C_D/eta outweighs both last terms of eq. "
+    "(24)",
+    source=Source(AFGA, "ours, for eq. (25) (L1947-1961)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "signs": "c, eta_l, C_0 > 0, I >= 1, u = (m-1)/(n-1) and p = m/n in [0, 1]",
+        "eq. (25)": "the condition with the coefficients of eq. (24)",
+    },
+    repairs="afga.eq-25",
+)
+def eq_25_repaired() -> Finding:
+    """For all reals."""
+    return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)
+
+
+@false("afga.false-25-printed", of=eq_25_repaired, statement="The same with 4 in place of 16 and 2 in place of 8")
+def printed_coefficients() -> Finding:
+    """The printed ones are smaller still, by 1/N^2."""
+    return decide(lambda draw: _needed(draw, 4, 2), sample=_sample_needed)
+
+
+@claim(
+    "afga.eq-27",
+    statement="Eqs. (25) and (27) give eq. (26), the root of eps in eq. (27) read as the fourth one",
+    source=Source(AFGA, "ours, about eqs. (25) to (27) (L1961-1999), in the direction that eq. (28) needs"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_27() -> Finding:
+    """Eq. (27), to which the paper has an arrow from eq. (26), is about the first term only; the others grow with eta.
+    For another C_1 than 72 scale eta_l with C_1^(-1/2), and eta against it.
+    """
+    at = Rates(n=4, m=1, I=1, L=F(1), G=F(36), eta=F(30), eta_l=F(1, 48), s=F(1), C_0=F(5, 4))
+    left, right = at.sides_26()
+    return refutation(
+        instance="K = 1, N = n = 4, m = 1, I = 1, L = 1, eta = 30, beta1 = 0, rho = 0, alpha = 1, eps = 1, G = 36, "
+        "eta_l = 1/48, so that C_0 = 5/4 and C_(beta,eta) = 90; both sides of eq. (26) with C_1 = 72",
+        conditions=at.conditions("25", "27"),
+        left=left,
+        right=right,
+    )
+
+
+@claim(
+    "afga.eq-27-repaired",
+    statement="Eq. (27), with the fourth root of eps, makes the first term of eq. (26) at most a third of its right "
+    "side; eta_l <= 1/(8IL), 24 C_0 X I H rho^2 (2n/m^2 + 1/(2n)) <= 1 and 12 C_0 X/n <= 1, X = (n-m)/(n-1) "
+    "C_(beta,eta) C_1 alpha^2 eta_l, do so for the second and the third, so that eq. (26) holds",
+    source=Source(AFGA, "ours, for eqs. (26) and (27) (L1961-1999)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "signs": "no constant is negative",
+        "eq. (27)": "18 (eta_l L)^2 C_0 C_1 alpha^2 I (I + rho^2 H) <= s = sqrt(eps)",
+        "step": "eta_l <= 1/(8IL), I >= 1",
+        "second": "24 P Y (2u + w/2) <= 1 with P = C_0 X, Y = I H rho^2, u = n/m^2, w = 1/n",
+        "third": "12 P w <= 1",
+    },
+    repairs="afga.eq-27",
+)
+def eq_27_repaired() -> Finding:
+    """T = (eta_l L)^2, A = C_1 alpha^2 C_0, Q = I + rho^2 H; each term times 24 C_0, for all reals: the second of
+    eq. (26) is X Y (2u + 32 T w), the third 32 T I^2 X w.
+    """
+
+    def body(draw: Draw) -> Statement:
+        T, A, Q, s, steps = (draw(name) for name in ("T", "A", "Q", "s", "I"))
+        P, Y, u, w = (draw(name) for name in ("P", "Y", "u", "w"))
+        given = {
+            "signs": both(T >= 0, A >= 0, Q >= 0, s > 0, P >= 0, Y >= 0, u >= 0, w >= 0),
+            "eq. (27)": 18 * T * A * steps * Q <= s,
+            "step": both(steps >= 1, 64 * T * steps**2 <= 1),
+            "second": 24 * P * Y * (2 * u + w / 2) <= 1,
+            "third": 12 * P * w <= 1,
+        }
+        shown = {
+            "first": 24 * 3 * T * A * steps * Q <= 4 * s,
+            "second": 24 * P * Y * (2 * u + 32 * T * w) <= 1,
+            "third": 24 * 32 * T * steps**2 * P * w <= 1,
+        }
+        return Statement(given, shown)
+
+    def sample(rng: np.random.Generator) -> dict[str, F]:
+        I, k, A, Q, Y, u, w = (F(int(j), 2) for j in rng.integers(2, 12, 7))
+        T = k / 640 / I**2
+        P = min(1 / (24 * Y * (2 * u + w / 2)), 1 / (12 * w)) * k / 6
+        return {"T": T, "A": A, "Q": Q, "s": 18 * T * A * I * Q, "I": I, "P": P, "Y": Y, "u": u, "w": w}
+
+    return decide(body, sample=sample, timeout_ms=3000)
+
+
+@claim(
+    "afga.eq-28",
+    statement="eta eta_l I/(8 C_0 R) sum_r E|grad f(x_r)|^2 <= n/(Rm) [E f(z_(R+1)) - f(z_1)] + terms that vanish "
+    "with the variances and beta1",
+    source=Source(AFGA, "eq. (28), as eqs. (29), (33) and T1 (L2003, L2087, L2185, L2283), with r + 1 read as R + 1"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_28() -> Finding:
+    """The sign is the wrong way round, at all four places: f(z_1) - E f(z_(R+1)) is meant. Any descent shows it."""
+    f, n, m, R = Bump(F(1), F(0)), 2, 2, 1
+    eta_l = F(1, 128)
+    at = Rates(n=n, m=m, I=1, L=f.L, G=F(8, 9), eta=F(1, 1000), eta_l=eta_l, s=F(2, 3) * eta_l, C_0=F(10, 9) * eta_l)
+    W, x, everyone = topology.complete(n, EXACT), exact.vector(1), (0, 1)
+    # Delta = -eta_l/2; eps makes the root rational: a triangle of sides 3, 4, 5.
+    h = hyper(eta_l, eta=at.eta, eps=at.s**2)
+    after, _ = afga.step(h, init(x), oracles([f, f]), Exchange(everyone, (everyone,), W))
+    slope = f.slope(x[0])
+    return refutation(
+        instance="two equal clients f_i = x^2/(1 + x^2), both drawn, W = J, x_1 = 1, I = R = 1, no noise, beta1 = "
+        "beta2 = 0 so that z_r = x_r, eta_l = 1/128, eta = 1/1000, sqrt(eps) = 1/192, G = 8/9",
+        conditions={
+            "4.1: |f''| <= 2 = L": at.L == 2,
+            "4.3: |f'| <= 13/20 <= G": f.G <= at.G,
+            "4.5: W = J is doubly stochastic": doubly_stochastic(W),
+            "no variance: sigma = sigma_c = sigma_k = 0, beta1 = 0, m = n": n == m,
+            **at.conditions("25", "26", "27"),
+        },
+        left=at.eta * eta_l * at.I / (8 * at.C_0 * R) * slope**2,
+        right=F(n, R * m) * (f.value(after.x[0]) - f.value(x[0])),
+    )
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One client s (x - b)^2/(1 + (x - b)^2), one local step a round, nothing drawn."""
+
+    s: Any
+    x: Any
+    eta: Any
+    eta_l: Any
+    eps: Any
+    rounds: int
+
+
+def _descent(choose: Choose) -> Descent:
+    s, eta_l = choose.of(F(1), F(1, 2), F(3)), choose.of(F(1, 16), F(1, 64), F(1, 4))
+    eps = choose.of(F(1, 4), F(1), F(1, 64)) ** 2
+    eta = choose.of(*(F(k) for k in ("1", "1/2", "1/8", "2", "16", "100")))
+    return Descent(s, choose.rational(-2, 2, 4), eta, eta_l, eps, choose.whole(1, 4))
+
+
+def _small(one: Descent) -> bool:
+    return bool((one.eta * one.eta_l * 2 * one.s) ** 2 <= one.eps)
+
+
+def _decrease(one: Descent, sign: int) -> Iterable[Sides]:
+    """eta eta_l/(8 C_0) sum |f'|^2 against the decrease of f, in floating point; sign -1 for the printed one."""
+    f = Bump(float(one.s), 0.0)
+    h = hyper(float(one.eta_l), eta=float(one.eta), eps=float(one.eps))
+    state = init(np.array([float(one.x)]))
+    C_0, slopes, start = root((one.eta_l * one.s * F(13, 20)) ** 2 + one.eps), 0.0, f.value(float(one.x))
+    for _ in range(one.rounds):
+        slopes += f.slope(state.x[0]) ** 2
+        state, _ = afga.step(h, state, oracles([f]), Exchange((0,), ((0,),), topology.complete(1)))
+    left = float(one.eta * one.eta_l) / (8 * C_0) * slopes
+    yield left, sign * (start - f.value(state.x[0])) + 1e-13
+
+
+@claim(
+    "afga.eq-28-repaired",
+    statement="eta eta_l/(8 C_0 R) sum_r |grad f(x_r)|^2 <= [f(x_1) - f(x_(R+1))]/R where nothing is drawn, beta1 = 0 "
+    "and I = 1",
+    source=Source(AFGA, "ours, for eq. (28) (L2003); with all its terms it is Theorem 4.6 in explicit form"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"step": "eta eta_l L <= sqrt(eps)"},
+    repairs="afga.eq-28",
+)
+def eq_28_repaired() -> Finding:
+    """One client on a bump, one to four rounds, beta2 = 0; the same search with the printed sign falls at once."""
+    found = searched(Inequality(_descent, {"step": _small}, lambda one: _decrease(one, 1)), 300, drop=200)
+    printed = searched(Inequality(_descent, {"step": _small}, lambda one: _decrease(one, -1)), 100, drop=0, least=20)
+    if printed.verdict is not Verdict.REFUTED:
+        return replace(found, verdict=Verdict.UNKNOWN)
+    return replace(found, evidence=f"{found.evidence}\nwith the printed sign: {printed.evidence}")

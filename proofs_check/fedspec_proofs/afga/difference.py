@@ -1,0 +1,209 @@
+"""Lemma F.5, the second moment of Delta_r: what is printed, what its proof ends with, and what is tight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction as F
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import cafga
+from fedspec.algorithms.afga import mean_change
+from fedspec.arith import Stack
+from fedspec.mixing import topology
+from fedspec.mixing.gossip import cluster_mean
+from fedspec.plan import Exchange
+from fedspec_proofs.afga import bounds
+from fedspec_proofs.afga.bounds import C_1
+from fedspec_proofs.afga.constants import mixes
+from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.instances import opposed, two_tilts
+from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
+from fedspec_proofs.afga.rounds import change_squared, consensus, enumerated, mean_change_squared, path
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.moments import second_moment
+from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.refutation import refutation
+
+ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
+OURS = "ours, for Lemma F.5"
+
+
+@claim(
+    "afga.lemma-f-5",
+    statement="E|Delta_r|^2 <= 2 eta_l^2 I sigma^2/N + 2 eta_l^2 (I - 1) sum_t E|1/N sum grad f_i(x^i_t)|^2 + 4 "
+    "eta_l^2 E|1/K sum grad fbar_k(xbar^k_(I-1))|^2 + 8 ((n-m)/(m(n-1)) + eta_l^2 L^2) consensus error at I - 1 + 2 "
+    "eta_l^2 sigma^2/N (n-m)/m rho_max^2",
+    source=Source(AFGA, "Lemma F.5, eq. (73) (L3729)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def lemma_f_5() -> Finding:
+    """The sampling of a single local step has a variance that no term stands for: the right side is 0, whatever its
+    constants are. Delta_r with the 1/(Km) of eq. (74), which the lemma's first line leaves out; here it is 1.
+    """
+    net = two_tilts((1, -1), 0)
+    found = refutation(
+        instance="K = 1, two clients f_1 = x, f_2 = -x, one drawn at random, W = J, no noise, one local step from x_r "
+        "= 0 with eta_l = 1/8, L = 1",
+        conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
+        left=enumerated(net, lambda _, delta: delta @ delta),
+        right=next(iter(bounds.change_as_printed(net)))[1],
+    )
+    return bounds.also_by_search(found, Inequality(network, HOLDS, bounds.change_as_printed))
+
+
+@claim(
+    "afga.lemma-f-5-repaired",
+    statement="E|Delta_r|^2 is at most the last expression of the proof, eq. (86), with C_1 = 72",
+    source=Source(AFGA, "ours, for Lemma F.5: eq. (86) (L4477-4536) with its constant made a number"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, *ALL),
+    repairs="afga.lemma-f-5",
+)
+def lemma_f_5_repaired() -> Finding:
+    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is missing in eq. (86); no instance was found that needs it."""
+    return bounds.one_round(lambda net: bounds.change_as_derived(net, C_1), *ALL)
+
+
+@claim(
+    "afga.eq-86-tight",
+    statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
+    "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
+    "the braces bound E|Deltabar_r|^2",
+    source=Source(AFGA, OURS + " (L3729)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"),
+    repairs="afga.lemma-f-5",
+)
+def eq_86_tight() -> Finding:
+    """It needs neither C_1 nor alpha, sigma_c, rho or a condition on eta_l."""
+    return bounds.one_round(bounds.change_tight, "4.1", "4.2", "D.1 within")
+
+
+@false(
+    "afga.false-86-quarter",
+    of=eq_86_tight,
+    statement="The same with a quarter of the noise",
+)
+def quarter_of_noise() -> Finding:
+    """1/2 in place of 2."""
+    return bounds.spoiled(lambda net: bounds.change_tight(net, F(1, 2)), "4.1", "4.2", "D.1 within")
+
+
+def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
+    """E over senders of Delta_r^2, less Deltabar_r^2 and the variance said to be left."""
+
+    def body(draw: Draw) -> list[Any]:
+        X = draw("X", K * n, 1)
+        zero = X[0] * 0
+        share = exact.vector(*[F(1, K)] * K)
+        sets = list(combinations(range(n), m))
+        parts = [[mean_change(X[k * n : (k + 1) * n], zero, S) for S in sets] for k in range(K)]
+        draws = list(product(range(len(sets)), repeat=K))
+        total = sum(cluster_mean(np.stack([parts[k][s] for k, s in enumerate(at)]), share)[0] ** 2 for at in draws)
+        centres = [sum(X[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
+        spread = sum((X[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n)) / F(K * n)
+        whole = sum(centres) / F(K)
+        left = F(n - m, clusters * m * (n - 1))
+        return [total / F(len(draws)) - whole**2 - left * spread]
+
+    return body
+
+
+SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
+
+
+@claim(
+    "afga.eq-75-exact",
+    statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly (K <= "
+    "3, n <= 4)",
+    source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def eq_75_exact() -> Finding:
+    """K <= 3 clusters of n <= 4, models relative to x_r, d = 1 (coordinates add up)."""
+    return identities({f"K = {K}, n = {n}, m = {m}": senders_vary(K, n, m, K) for K, n, m in SIZES}, instances=6)
+
+
+@false("afga.false-75-one-cluster", of=eq_75_exact, statement="The same without 1/K")
+def without_clusters() -> Finding:
+    """Independent draws in K clusters have a K-th of the variance."""
+    return identities({"K = 2, n = 2, m = 1": senders_vary(2, 2, 1, 1)})
+
+
+def _centred(net: Network, X: Stack) -> tuple[Any, Any]:
+    """sum |x^i - xbar|^2 and sum |x^i - xbar^k|^2."""
+    column = X[:, 0]
+    centres = [sum(column[list(V)]) / F(net.n) for V in net.clusters]
+    own = sum((column[i] - centres[k]) ** 2 for k, V in enumerate(net.clusters) for i in V)
+    return sum((column - sum(column) / F(net.N)) ** 2), own
+
+
+@claim(
+    "afga.eq-82",
+    statement="From eq. (75) to eq. (82): sum |x^i - xbar_r|^2 <= sum |x^i - xbar^k_r|^2",
+    source=Source(AFGA, "ours, about Lemma F.5, the first terms of eqs. (75) and (82) (L3819, L4125-4150)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_82() -> Finding:
+    """The mean of its own cluster is nearer to a client than the mean of all, so that it goes the other way."""
+    net = opposed()
+    drawn = (0, 2)
+    W = topology.clustered([topology.complete(2, EXACT)] * 2)
+    plan, x = Exchange(drawn, (drawn,), W, net.clusters), exact.vector(0)
+    slopes = [lambda t, x, c=c: exact.vector(c) for c in net.c]
+    _, X = cafga.change(hyper(net.eta_l), x, np.stack([x] * net.N), slopes, plan)
+    every, own = _centred(net, X)
+    found = refutation(
+        instance="K = 2 clusters of two equal clients, f_i = x in one and -x in the other, one of each drawn, W_k = "
+        "J, one local step with eta_l = 1/16",
+        conditions={
+            "every cluster agrees on a model": own == 0,
+            "4.3: |f_i'| = 1": all(abs(c) == 1 for c in net.c),
+            "eta_l <= 1/(8IL) with L = 1": net.eta_l * 8 <= 1,
+            "D.2: W_k = J": mixes(topology.complete(2, EXACT), F(0)),
+            "m < n, so that the terms count": net.m < net.n,
+        },
+        left=every,
+        right=own,
+    )
+    return bounds.also_by_search(found, Inequality(network, {}, _about_the_mean), 120)
+
+
+def _about_the_mean(net: Network) -> Iterable[Sides]:
+    """What eq. (82) makes of eq. (75), in expectation after a round."""
+    last, n = path(net)[-1], net.N
+    about = topology.alone(n, EXACT) - topology.complete(n, EXACT)
+    yield second_moment(last, about, exact.vector(*[0] * n)), n * consensus(net, last)
+
+
+@claim(
+    "afga.eq-82-repaired",
+    statement="The first term of eq. (82) bounds the first of eq. (74) all the same: 2 E|1/(Km) sum over S_r (x^i - "
+    "xbar)|^2 <= 2K/(Km)^2 m(n-m)/(n(n-1)) sum |x^i - xbar^k|^2, with a factor K to spare",
+    source=Source(AFGA, "ours, for the first terms of eqs. (74) and (82) (L3790, L4251)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    repairs="afga.eq-82",
+)
+def eq_82_repaired() -> Finding:
+    """By the exact identity; over the same networks as every inequality about one round."""
+
+    def sides(net: Network) -> Any:
+        last = path(net)[-1]
+        variance = change_squared(net, last) - mean_change_squared(net, last)
+        yield 2 * variance, 2 * F(net.K, net.M**2) * net.fac * net.N * consensus(net, last)
+
+    return bounds.one_round(sides)

@@ -1,0 +1,156 @@
+"""Lemmas F.1 and F.2: how far the clients' mean model and the single models stray in one local step.
+
+Expectations are exact: over the sets drawn at every local step, and over noise of plus or minus nu.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+
+from fedspec_proofs.afga import bounds
+from fedspec_proofs.afga.formulas import both
+from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
+from fedspec_proofs.afga.rounds import enumerated
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.search import Inequality
+from fedspec_proofs.refutation import refutation
+
+F1 = Source(AFGA, "Lemma F.1, eq. (38) (L2624)")
+ONE_STEP = ("4.1", "4.2", "D.1 within", "D.1 between", "step")
+CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
+
+
+@claim(
+    "afga.lemma-f-1",
+    statement="avg_k E|xbar^k_(t+1) - x_r|^2 <= C_I avg_k E|xbar^k_t - x_r|^2 + 8 I eta_l^2 (alpha^2 E|grad f|^2 + "
+    "sigma_c^2) + eta_l^2 sigma^2/n",
+    source=F1,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def lemma_f_1() -> Finding:
+    """Which of two opposite clients computes moves the mean model, though f is flat and the clients are one cluster.
+
+    The right side is 0, whatever its constants are.
+    """
+    net = two_tilts((1, -1), 0)
+    found = refutation(
+        instance="K = 1, two clients f_1 = x, f_2 = -x, one drawn at random, W = J, no noise, one local step from x_r "
+        "= 0 with eta_l = 1/8, L = 1",
+        conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
+        left=enumerated(net, lambda X, _: (sum(X[:, 0]) / net.N - net.x) ** 2),
+        right=next(iter(bounds.drift_as_printed(net)))[1],
+    )
+    return bounds.also_by_search(found, Inequality(network, HOLDS, bounds.drift_as_printed))
+
+
+@claim(
+    "afga.lemma-f-1-repaired",
+    statement="Eq. (38) holds with the terms that its proof ends with, eq. (41): 16 I eta_l^2 (L^2 consensus error + "
+    "alpha^2 E|grad f|^2 + sigma_c^2 + m(n-m)/(n(n-1)) sbar_l^2), and C_I = 1 + 1/(4I-1) + 1/(4I)",
+    source=Source(AFGA, "ours, for Lemma F.1: eq. (41) (L2845) with the C_I that eta_l <= 1/(8IL) gives"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, *ONE_STEP),
+    repairs="afga.lemma-f-1",
+)
+def lemma_f_1_repaired() -> Finding:
+    """N <= 4 clients, I <= 12, d = 1, affine gradients; every local step of every instance."""
+    return bounds.one_round(lambda net: bounds.drift_of(net, bounds.growth(net.I)), *ONE_STEP)
+
+
+@false(
+    "afga.false-f-1-no-sampling-term",
+    of=lemma_f_1_repaired,
+    statement="The same without the term for the sampling inside the clusters",
+)
+def without_sampling_term() -> Finding:
+    """Then opposite clients break it, as they break what is printed."""
+    return bounds.spoiled(lambda net: bounds.drift_of(net, bounds.growth(net.I), sampled=0), *ONE_STEP)
+
+
+@claim(
+    "afga.eq-41",
+    statement="Eq. (41) with the printed C_I = 1 + (3/2)/(4I - 1)",
+    source=Source(AFGA, "eq. (41) (L2798-2845)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, *ONE_STEP),
+)
+def eq_41() -> Finding:
+    """The proof's constants do not add up to this C_I, yet no instance was found that needs the larger one."""
+    return bounds.one_round(lambda net: bounds.drift_of(net, bounds.printed_growth(net.I)), *ONE_STEP)
+
+
+@claim(
+    "afga.eq-41-step",
+    statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= (1/2)/(4I - 1), the last part of C_I",
+    source=Source(AFGA, "ours, about Lemma F.1, from eq. (40) to eq. (41) (L2793-2845)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_41_step() -> Finding:
+    """It gives 1/(4I) only, which is more for every I >= 1."""
+    I, L, eta_l = 1, F(1), F(1, 8)
+    return refutation(
+        instance="I = 1, L = 1, eta_l = 1/8",
+        conditions={"step: eta_l <= 1/(8IL)": eta_l * 8 * I * L <= 1},
+        left=16 * I * eta_l**2 * L**2,
+        right=F(1, 2 * (4 * I - 1)),
+    )
+
+
+@claim(
+    "afga.eq-41-step-repaired",
+    statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= 1/(4I)",
+    source=Source(AFGA, "ours, for the step from eq. (40) to eq. (41) (L2793-2845)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
+    repairs="afga.eq-41-step",
+)
+def eq_41_step_repaired() -> Finding:
+    """For every real I >= 1."""
+
+    def body(draw: Draw) -> Statement:
+        steps, e = draw("I", positive=True), draw("e", positive=True)
+        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": both(e > 0, 8 * steps * e <= 1)}
+        return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
+
+    def sample(rng: np.random.Generator) -> dict[str, F]:
+        steps = int(rng.integers(1, 9))
+        return {"I": F(steps), "e": F(int(rng.integers(1, 9)), 64 * steps)}
+
+    return decide(body, sample=sample)
+
+
+@claim(
+    "afga.lemma-f-2",
+    statement="Eq. (42) for every zeta > 0, its second line averaged over the clusters as in the line before eq. "
+    "(46): consensus error after a local step <= (max rho_k^2 (1 + 1/zeta) + 4 L^2 eta_l^2 rho_L) consensus error + "
+    "eta_l^2 rho_L (4 L^2 drift + 4 (alpha^2 E|grad f|^2 + sigma_c^2)) + 4 eta_l^2 avg rho_k^2 (1 + zeta) sigma_k^2 + "
+    "eta_l^2 sigma^2 rho_max^2",
+    source=Source(AFGA, "Lemma F.2, eq. (42) (L2850)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, *CONSENSUS),
+)
+def lemma_f_2() -> Finding:
+    """Three values of zeta at every local step; N <= 4, I <= 12, d = 1, affine gradients."""
+    return bounds.one_round(bounds.consensus_of, *CONSENSUS)
+
+
+@false(
+    "afga.false-f-2-no-gradients",
+    of=lemma_f_2,
+    statement="Eq. (42) with a sixteenth of every term that comes from gradients",
+)
+def sixteenth() -> Finding:
+    """4 in place of 1/4."""
+    return bounds.spoiled(lambda net: bounds.consensus_of(net, F(1, 4)), *CONSENSUS)

@@ -1,0 +1,137 @@
+"""Lemma F.8 on v_hat, the maximum that is taken coordinate by coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction as F
+from typing import Any
+
+from fedspec.algorithms import afga
+from fedspec.arith import Vector
+from fedspec.mixing import topology
+from fedspec.plan import Exchange
+from fedspec.problems.quadratic import constant
+from fedspec.server.amsgrad import AmsGrad, amsgrad, init
+from fedspec_proofs.afga.bounds import also_by_search
+from fedspec_proofs.afga.changes import F8, F8_WORDS, PATH_HOLDS, PATH_WORDS
+from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.paths import ETA_L, Path, any_path, reach, run
+from fedspec_proofs.afga.watching import rootless
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.refutation import refutation
+
+NOISE = (exact.vector(1, 0), exact.vector(0, 1))
+TOSSED = (*NOISE, *(-g for g in NOISE))
+"""The noise of one client: each of the four alike likely."""
+
+
+def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
+    """One client on f = 0 with these stochastic gradients, a round each."""
+    zero, W = exact.vector(0, 0), topology.complete(1, EXACT)
+    h = hyper(ETA_L, beta2=beta2)
+    states = [init(zero)]
+    for g in noise:
+        delta = afga.change(h, states[-1].x, [constant(g)], Exchange((0,), ((0,),), W))
+        numbers = {"eta": F(1), "beta1": F(0), "beta2": beta2, "eps": F(0)}
+        states.append(rootless(amsgrad)(states[-1], delta, **numbers))
+    return states[1:]
+
+
+@claim(
+    "afga.lemma-f-8-v-hat",
+    statement="|v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn",
+    source=Source(AFGA, F8 + ", eq. (94) (L4818)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=F8_WORDS,
+)
+def lemma_f_8_v_hat() -> Finding:
+    """The maximum is taken coordinate by coordinate, so that it may be longer than every v_j; squares of both sides."""
+    (right, up), bound = NOISE, ETA_L**4
+    states = _rounds(F(1, 2), (right, right, up, up))
+    found = refutation(
+        instance="one client on f = 0 in two dimensions, noise (1, 0) in rounds 1 and 2, (0, 1) in rounds 3 and 4 "
+        "(each of the four signs alike likely), I = 1, eta_l = 1/4, beta2 = 1/2; squares of both sides",
+        conditions={
+            "4.1: f = 0, so that any L > 0 will do, such as 1/2, and eta_l <= 1/(8IL)": ETA_L * 8 * F(1, 2) <= 1,
+            "4.2: the noise has mean 0 and variance 1": not any(sum(g[j] for g in TOSSED) for j in (0, 1))
+            and all(g @ g == 1 for g in TOSSED),
+            "4.3: |g| <= 1 = G": all(g @ g <= 1 for g in TOSSED),
+            "4.4, 4.5: one client, m = n, so that Delta and every v_r are within their bounds": all(
+                state.v @ state.v <= bound for state in states
+            ),
+        },
+        left=states[-1].v_hat @ states[-1].v_hat,
+        right=bound,
+    )
+    return also_by_search(found, Inequality(any_path, PATH_HOLDS, lambda path: _length(path, 1)), 300)
+
+
+def _length(path: Path, d: int) -> Iterable[Sides]:
+    """|v_hat|^2 against d B^4."""
+    for _, state in run(path):
+        yield state.v_hat @ state.v_hat, d * reach(path) ** 4
+
+
+@claim(
+    "afga.lemma-f-8-v-hat-repaired",
+    statement="|v_hat_r| <= sqrt(d) B^2 with B as in the repaired lemma; for d = 2",
+    source=Source(AFGA, "ours, for " + F8 + ", eq. (94) (L4818)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=PATH_WORDS,
+    repairs="afga.lemma-f-8-v-hat",
+)
+def lemma_f_8_v_hat_repaired() -> Finding:
+    """Squares of both sides; the same paths break the printed one even with B in place of (m/n) eta_l I G."""
+    return searched(Inequality(any_path, PATH_HOLDS, lambda path: _length(path, 2)), 300, drop=100)
+
+
+@claim(
+    "afga.lemma-f-8-one-v",
+    statement="There is a j <= r with v_hat_r = v_j, as vectors",
+    source=Source(AFGA, F8 + ", its proof (L4816)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def lemma_f_8_one_v() -> Finding:
+    """Left is the smallest distance |v_hat_2 - v_j|^2 over j = 1, 2, which would have to be 0."""
+    first, last = _rounds(F(1, 2), NOISE)
+    return refutation(
+        instance="one client on f = 0, noise (1, 0) in round 1, (0, 1) in round 2, eta_l = 1/4, beta2 = 1/2: v_1 = "
+        "(1, 0)/32, v_2 = (1, 2)/64, v_hat_2 = (1, 1)/32",
+        conditions={"v_hat_2 >= v_1 and v_2": bool((last.v_hat >= first.v).all() and (last.v_hat >= last.v).all())},
+        left=min((last.v_hat - s.v) @ (last.v_hat - s.v) for s in (first, last)),
+        right=0,
+        relation="=",
+    )
+
+
+@claim(
+    "afga.lemma-f-8-one-v-repaired",
+    statement="For every coordinate there is a j <= r with v_hat_(r,i) = v_(j,i), or it is still 0",
+    source=Source(AFGA, "ours, for the step of Lemma F.8's proof (L4816)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    repairs="afga.lemma-f-8-one-v",
+)
+def lemma_f_8_one_v_repaired() -> Finding:
+    """The paths of Lemma F.8, which break the printed one too; left is the number of coordinates without such a j."""
+
+    def sides(path: Path, together: bool = False) -> Iterable[Sides]:
+        seen = [exact.vector(0, 0)]
+        for _, state in run(path):
+            seen.append(state.v)
+            if together:
+                yield int(not any((state.v_hat == v).all() for v in seen)), 0
+            else:
+                yield sum(int(not any(state.v_hat[i] == v[i] for v in seen)) for i in (0, 1)), 0
+
+    found = searched(Inequality(any_path, {}, sides), 200)
+    broken = searched(Inequality(any_path, {}, lambda path: sides(path, True)), 400, drop=0)
+    if broken.verdict is not Verdict.REFUTED:
+        return Finding(Verdict.UNKNOWN, f"the printed step was not broken: {broken.evidence}")
+    return Finding(found.verdict, f"{found.evidence}\nthe printed step falls: {broken.evidence}", found.dropped)

@@ -1,0 +1,106 @@
+"""A toy network: clients, clusters, one round's steps, and the constants that a statement is told.
+
+    f_i(x) = a_i x^2 / 2 + c_i x        and a gradient with noise of plus or minus nu, by a fair coin
+
+in one dimension, N = K n clients in K clusters. Gradients are affine, so that the mean and the covariance of all
+models follow the rules' own recursion exactly (:mod:`.rounds`). Where slopes a_i are equal in a cluster, dissimilarity
+is bounded on the whole line, as Assumption D.1 asks; where they are not, it is bounded nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fedspec.arith import Mixing
+from fedspec_proofs.engines import exact
+
+EXACT = exact.vector(0)
+"""What topologies are made in the arithmetic of."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Clients, their clusters, one round's steps, and the constants that a statement is told.
+
+    Attributes:
+        K: number of clusters.
+        n: clients in each.
+        m: how many of them are drawn, for sending and for every local step.
+        I: local steps.
+        eta_l: client learning rate.
+        W: the clusters' matrices.
+        a: slopes of the gradients.
+        c: gradients at zero.
+        nu: size of the noise.
+        x: the model at the start of the round.
+        L: what is said to be the smoothness.
+        sigma2: what is said to bound the variance of the noise.
+        sigma2_k: what is said to bound the dissimilarity in each cluster.
+        sigma2_c: what is said to bound the one between clusters, together with alpha2.
+        alpha2: alpha squared.
+        rho: what is said to bound ||W_k - J||_2, for each cluster.
+    """
+
+    K: int
+    n: int
+    m: int
+    I: int
+    eta_l: Any
+    W: tuple[Mixing, ...]
+    a: tuple[Any, ...]
+    c: tuple[Any, ...]
+    nu: Any
+    x: Any
+    L: Any
+    sigma2: Any
+    sigma2_k: tuple[Any, ...]
+    sigma2_c: Any
+    alpha2: Any
+    rho: tuple[Any, ...]
+
+    @property
+    def N(self) -> int:
+        """All clients."""
+        return self.K * self.n
+
+    @property
+    def M(self) -> int:
+        """All clients drawn."""
+        return self.K * self.m
+
+    @property
+    def clusters(self) -> tuple[tuple[int, ...], ...]:
+        """V_k."""
+        return tuple(tuple(range(k * self.n, (k + 1) * self.n)) for k in range(self.K))
+
+    @property
+    def rho_max(self) -> Any:
+        """The largest of the rho_k."""
+        return max(self.rho)
+
+    @property
+    def H(self) -> Any:
+        """min(I, 1 / (1 - rho_max))."""
+        return self.I if self.rho_max >= 1 else min(Fraction(self.I), 1 / (1 - self.rho_max))
+
+    @property
+    def fac(self) -> Any:
+        """m (n - m) / (n (n - 1)), and 0 for clusters of one."""
+        return Fraction(self.m * (self.n - self.m), self.n * max(self.n - 1, 1))
+
+    @property
+    def sigma2_l(self) -> Any:
+        """The mean of the sigma_k^2."""
+        return Fraction(sum(self.sigma2_k)) / self.K
+
+    @property
+    def slope(self) -> Any:
+        """f'(x)."""
+        return sum(a * self.x + c for a, c in zip(self.a, self.c, strict=True)) / Fraction(self.N)
+
+    @property
+    def heterogeneous(self) -> Any:
+        """alpha^2 f'(x)^2 + sigma_c^2."""
+        return self.alpha2 * self.slope**2 + self.sigma2_c

@@ -1,0 +1,164 @@
+"""Lemma F.5: eq. (76), which splits noise from gradients, a coefficient of eq. (84), and what eq. (86) loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import cafga
+from fedspec.arith import Array, Vector
+from fedspec.mixing import topology
+from fedspec.plan import Exchange
+from fedspec_proofs.afga import bounds
+from fedspec_proofs.afga.bounds import C_1
+from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.networks import conditions
+from fedspec_proofs.afga.rounds import consensus, path, slopes_at_means
+from fedspec_proofs.afga.wells import Well
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.expectation import mean, signs
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.refutation import refutation
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One client s log(1 + x^2)/2 from x, with noise of plus or minus one."""
+
+    s: Any
+    x: Any
+    eta_l: Any
+    steps: int
+
+
+def _alone(choose: Choose) -> Alone:
+    steps, s = choose.whole(1, 3), choose.of(F(-1), F(1), F(-2), F(3))
+    return Alone(s, choose.rational(-2, 2, 2), choose.of(F(1), F(1, 2)) / (8 * steps * abs(s)), steps)
+
+
+def _split(one: Alone) -> tuple[Any, Any]:
+    """E|sum of stochastic gradients|^2, and the two parts that eq. (76) makes of it, through the algorithm."""
+    f, x, W = Well(one.s, F(0)), exact.vector(one.x), topology.complete(1, EXACT)
+    plan = Exchange((0,), ((0,),) * one.steps, W)
+    h = hyper(one.eta_l)
+
+    def sums(coins: tuple[int, ...]) -> Array:
+        seen: list[Vector] = []
+
+        def slope(t: int, at: Vector) -> Vector:
+            seen.append(f.slope(at))
+            return seen[-1] + coins[t]
+
+        delta, _ = cafga.change(h, x, np.stack([x]), [slope], plan)
+        return exact.vector((delta[0] / one.eta_l) ** 2, sum(coins) ** 2, sum(s[0] for s in seen) ** 2)
+
+    whole, noise, slopes = mean(sums, signs(one.steps))
+    return whole, noise + slopes
+
+
+@claim(
+    "afga.eq-76",
+    statement="E|sum_t (noise_t + grad f_i(x^i_t))|^2 = E|sum_t noise_t|^2 + E|sum_t grad f_i(x^i_t)|^2",
+    source=Source(AFGA, "Lemma F.5, eq. (76), third equality (L3821-3859)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_76() -> Finding:
+    """The second gradient is taken where the first noise led: on a concave piece the two pull together, so that the
+    left side is larger, and the inequality that the proof needs fails as well.
+    """
+    one = Alone(F(1), F(2), F(1, 16), 2)
+    whole, parts = _split(one)
+    f = Well(one.s, F(0))
+    found = refutation(
+        instance="one client f = log(1 + x^2)/2 from x_r = 2, where it is concave, noise of plus or minus 1, I = 2, "
+        "eta_l = 1/16; over eta_l^2",
+        conditions={
+            "4.1: |f''| <= 1 = L": f.L == 1,
+            "4.2: sigma = 1": mean(lambda coin: coin[0] ** 2, signs(1)) == 1,
+            "4.3: |f' + noise| <= 3/2 = G": F(3, 2) == f.G + 1,
+            "eta_l <= 1/(8IL)": one.eta_l * 16 * f.L <= 1,
+            "f is bounded below, by 0": one.s >= 0,
+        },
+        left=whole,
+        right=parts,
+    )
+    return bounds.also_by_search(found, Inequality(_alone, {}, lambda one: [_split(one)]), 200)
+
+
+@claim(
+    "afga.eq-76-repaired",
+    statement="E|sum_t (noise_t + grad_t)|^2 <= 2 E|sum_t noise_t|^2 + 2 E|sum_t grad_t|^2",
+    source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    repairs="afga.eq-76",
+)
+def eq_76_repaired() -> Finding:
+    """|a + b|^2 <= 2|a|^2 + 2|b|^2; one client, up to three steps, every outcome of the noise."""
+
+    def sides(one: Alone) -> list[Sides]:
+        whole, parts = _split(one)
+        return [(whole, 2 * parts)]
+
+    return searched(Inequality(_alone, {}, sides), 200)
+
+
+def _coefficients(draw: Draw, powers: int) -> list[Any]:
+    K, n, m = (draw(name, positive=True) for name in ("K", "n", "m"))
+    first = 2 * K / (K * m) ** 2 * m * (n - m) / (n * (n - 1))
+    return [first - 2 * n**powers * (n - m) / (K * m * (n - 1))]
+
+
+@claim(
+    "afga.eq-84",
+    statement="2K/(Np)^2 m(n-m)/(n(n-1)) = 2/(Kn) (n-m)/(m(n-1)), which is 2 (n-m)/(m(n-1)) times 1/N",
+    source=Source(AFGA, "Lemma F.5, eq. (84), first equality (L4318-4348), whose first fraction is read as 2 over Kn"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def eq_84() -> Finding:
+    """Np = M = Km, N = Kn. The conversion leaves open under which fraction the n stands; this reading is right."""
+    return identities({"all K, n, m": lambda draw: _coefficients(draw, -1)})
+
+
+@false("afga.false-84-middle", of=eq_84, statement="2K/(Np)^2 m(n-m)/(n(n-1)) = 2 n (n-m)/(K m (n-1))")
+def middle_line() -> Finding:
+    """The n over the line in place of under it."""
+    return identities({"all K, n, m": lambda draw: _coefficients(draw, 1)})
+
+
+@claim(
+    "afga.eq-86",
+    statement="The first terms of eq. (82), bounded by eqs. (81) and (83) to (85), are at most eq. (86), with C_1 = 72",
+    source=Source(AFGA, "ours, about Lemma F.5, from eq. (82) to eq. (86) (L4251-4536)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_86() -> Finding:
+    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost; what is left is still a bound (lemma-f-5-repaired).
+
+    Here eq. (86) has C_1 only together with L^2, so that a smaller L does the same for any other C_1.
+    """
+    net = replace(two_tilts((1, 1), 0), L=F(1, 100))
+    e2, n, m, K, I = net.eta_l**2, net.n, net.m, net.K, net.I
+    start = path(net)[0]
+    # Consensus error and drift are zero at t = 0, and after one exchange with J.
+    gradients = 4 * n * K * net.heterogeneous + sum(4 * n * s for s in net.sigma2_k)
+    left = 16 * e2 * K / F(net.N**2) * net.fac * I * gradients
+    left += 8 * I * e2 * F(m, n) ** 2 * slopes_at_means(net, start)
+    return refutation(
+        instance="K = 1, two equal clients f_i = x, one drawn, W = J, no noise, I = 1, eta_l = 1/8, L = 1/100",
+        conditions={**conditions(net), "no consensus error": consensus(net, path(net)[1]) == 0},
+        left=left,
+        right=next(iter(bounds.change_as_derived(net, C_1)))[1],
+    )

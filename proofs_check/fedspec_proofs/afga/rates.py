@@ -1,0 +1,131 @@
+"""From eq. (24) on: what the step sizes and rho must meet, and what the printed conditions give."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs.afga.formulas import both
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.refutation import refutation
+
+
+@claim(
+    "afga.eq-30",
+    statement="Eq. (31), rho^2/(1 - rho) <= m^2/n^2, gives eq. (30), n(n-m)/(m^2 (n-1)) H rho^2 <= 1/n",
+    source=Source(AFGA, "ours, for eqs. (30) and (31) (L2161-2166), in the direction that the proof uses"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "sizes": "1 <= m <= n, n > 1",
+        "eq. (31)": "with 0 <= rho < 1, q = rho^2/(1 - rho)",
+        "H": "0 <= H <= 1/(1 - rho)",
+    },
+    repairs="afga.eq-31",
+)
+def eq_30() -> Finding:
+    """For all reals m, n and rho, not only whole numbers."""
+
+    def body(draw: Draw) -> Statement:
+        n, m, rho, H = (draw(name) for name in ("n", "m", "rho", "H"))
+        given = {
+            "sizes": both(m >= 1, m <= n, n > 1),
+            "eq. (31)": both(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
+            "H": both(H >= 0, H * (1 - rho) <= 1),
+        }
+        return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
+
+    def sample(rng: np.random.Generator) -> dict[str, F]:
+        n = int(rng.integers(2, 9))
+        m = int(rng.integers(1, n + 1))
+        rho = F(m, m + n) * F(int(rng.integers(0, 5)), 4)
+        return {"n": F(n), "m": F(m), "rho": rho, "H": 1 / (1 - rho) * F(int(rng.integers(0, 3)), 2)}
+
+    return decide(body, sample=sample, timeout_ms=5000)
+
+
+@claim(
+    "afga.eq-31",
+    statement="Eq. (30), n(n-m)/(m^2 (n-1)) H rho^2 <= 1/n, implies eq. (31), rho^2/(1 - rho) <= m^2/n^2",
+    source=Source(AFGA, "eqs. (30) and (31), as worded (L2161-2166)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_31() -> Finding:
+    """The other way round is true, and used. With full participation eq. (30) asks nothing of rho."""
+    n, m, rho, I = 3, 2, F(3, 5), 2
+    H = min(F(I), 1 / (1 - rho))
+    return refutation(
+        instance="n = 3, m = 2, I = 2, rho = 3/5, so that H = 2",
+        conditions={
+            "eq. (30)": F(n * (n - m), m**2 * (n - 1)) * H * rho**2 <= F(1, n),
+            "0 <= rho < 1": 0 <= rho < 1,
+            "partial participation: m < n": m < n,
+        },
+        left=rho**2 / (1 - rho),
+        right=F(m**2, n**2),
+    )
+
+
+def _rho_condition(draw: Draw, numerator: Any) -> Statement:
+    n, m, rho = (draw(name) for name in ("n", "m", "rho"))
+    given = {
+        "sizes": both(m >= 1, m <= n, n > 1),
+        "rho": both(rho >= 0, rho < 1, rho * (m + n) <= numerator * m),
+    }
+    shown = {
+        "rho^2/(1 - rho) <= m^2/((m + n) n)": rho**2 * (m + n) * n <= m**2 * (1 - rho),
+        "eq. (31)": rho**2 * n**2 <= m**2 * (1 - rho),
+        "eq. (32), last bound": n * (n - m) <= (n - 1) * (m + n),
+    }
+    return Statement(given, shown)
+
+
+def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
+    n = int(rng.integers(2, 9))
+    m = int(rng.integers(1, n + 1))
+    return {"n": F(n), "m": F(m), "rho": F(m, m + n) * F(int(rng.integers(0, 5)), 4)}
+
+
+@claim(
+    "afga.eq-32",
+    statement="rho <= m/(m + n) gives rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, and (n - m)/((n - 1)(m + n)) <= "
+    "1/n",
+    source=Source(AFGA, "eq. (32) (L2177)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"sizes": "1 <= m <= n, n > 1", "rho": "0 <= rho < 1, rho <= m/(m + n)"},
+)
+def eq_32() -> Finding:
+    """For all reals; at rho = m/(m + n) the first is an equality."""
+    return decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho)
+
+
+@false("afga.false-32-twice", of=eq_32, statement="The same for rho <= 2m/(m + n)")
+def twice_as_sparse() -> Finding:
+    """The condition has no room for a factor of two."""
+    return decide(lambda draw: _rho_condition(draw, 2), sample=_sample_rho)
+
+
+@claim(
+    "afga.eq-33-t1",
+    statement="With eta = n sqrt(I/m) and eta_l = 1/(sqrt(R) I): n/(eta eta_l R I m) = 1/sqrt(RIm) and eta eta_l = "
+    "n/sqrt(RIm)",
+    source=Source(AFGA, "T1 of eq. (33) (L2276-2296)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def eq_33_t1() -> Finding:
+    """i, s, q are the roots of I, m and R, all positive."""
+
+    def body(draw: Draw) -> list[Any]:
+        n, i, s, q = (draw(name, positive=True) for name in ("n", "i", "s", "q"))
+        eta, eta_l = n * i / s, 1 / (q * i**2)
+        return [n / (eta * eta_l * q**2 * i**2 * s**2) - 1 / (q * i * s), eta * eta_l - n / (q * i * s)]
+
+    return identities({"all positive R, I, m, n": body})

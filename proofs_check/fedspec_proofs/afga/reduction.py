@@ -1,0 +1,225 @@
+"""What AFGA and CAFGA become in special cases, on symbols: FedAMSGrad, one another, and the assumptions at K = 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction as F
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import afga, cafga, fedamsgrad
+from fedspec.algorithms.synchronous import aggregate
+from fedspec.arith import Mixing, Vector
+from fedspec.client.sgd import sgd
+from fedspec.mixing import topology
+from fedspec.plan import Exchange, Message, Oracle
+from fedspec.readings import Weighting
+from fedspec_proofs.afga.constants import between, dissimilar, doubly_stochastic
+from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.networks import conditions
+from fedspec_proofs.afga.sequences import doubly
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.refutation import refutation
+
+Sets = Sequence[tuple[int, ...]]
+
+
+def line(a: Any, c: Any) -> Oracle:
+    """A client with gradient a x + c."""
+    return lambda t, x: a * x + c
+
+
+def affine(draw: Draw, n: int) -> list[Oracle]:
+    """Clients with gradient a_i x + c_i."""
+    a, c = draw("a", n), draw("c", n)
+    return [line(a[i], c[i]) for i in range(n)]
+
+
+def _fedamsgrad(x: Vector, clients: Sequence[Oracle], S: tuple[int, ...], steps: int, eta_l: Any) -> Vector:
+    """Delta of FedAMSGrad: every sampled client descends alone; the changes are averaged as its row averages them."""
+    messages = []
+    for i in S:
+        x_i = x
+        for t in range(steps):
+            x_i = sgd(x_i, clients[i](t, x_i), eta_l=eta_l)
+        messages.append(Message(delta=x_i - x, examples=1, steps=steps, a_norm=steps))
+    return aggregate(messages, Weighting.UNIFORM)
+
+
+def _against_fedamsgrad(n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> Body:
+    def body(draw: Draw) -> list[Any]:
+        x, eta_l, clients = draw("x", 1), draw("eta_l", positive=True), affine(draw, n)
+        ours = afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), mixing))
+        return list(ours - _fedamsgrad(x, clients, S, len(computing), eta_l))
+
+    return body
+
+
+@claim(
+    "afga.reduction",
+    statement="With W = I and S_(r,t) = S_r for every t, the Delta of AFGA is that of FedAMSGrad, and so is the "
+    "server's step (n = 3, I = 2, affine clients)",
+    source=Source(AFGA, "Section 3 (L221-223), which prints S_t and x^j for S_r and x^i"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "no mixing": "W = I, which Assumption 4.5 excludes",
+        "no re-sampling": "S_(r,t) = S_r",
+    },
+    repairs="afga.reduction-literal",
+)
+def reduction() -> Finding:
+    """n = 3, I = 2, affine clients; both servers are the same rule (:mod:`fedspec.server.amsgrad`)."""
+    one, J = topology.alone(3, EXACT), topology.complete(3, EXACT)
+    S = (0, 2)
+    same_server = vars(afga)["amsgrad"] is vars(fedamsgrad)["amsgrad"]
+    found = identities(
+        {
+            "S = {1, 3}": _against_fedamsgrad(3, S, (S, S), one),
+            "S = {2}": _against_fedamsgrad(3, (1,), ((1,), (1,)), one),
+        },
+        without={
+            "no mixing": {"W = J": _against_fedamsgrad(3, S, (S, S), J)},
+            "no re-sampling": {"S_(r,1) = {1, 2}": _against_fedamsgrad(3, S, (S, (0, 1)), one)},
+        },
+        instances=8,
+    )
+    return found if same_server else Finding(Verdict.REFUTED, "the servers are two rules")
+
+
+@claim(
+    "afga.reduction-literal",
+    statement="Read to the letter, with x^i_(r,t+1) = x^j_(r,t') for some other client j, AFGA reduces to FedAMSGrad; "
+    "a slip of the index, i for j is meant",
+    source=Source(AFGA, "Section 3 (L222-223), as converted"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def reduction_literal() -> Finding:
+    """A swap of models is a doubly stochastic W too; after it the sender sends another client's step."""
+    W, x = topology.permutation((1, 0), EXACT), exact.vector(0)
+    clients: list[Oracle] = [lambda t, x: exact.vector(1), lambda t, x: exact.vector(-1)]
+    plan = Exchange((0,), ((0,),), W)
+    ours = afga.change(hyper(F(1, 4)), x, clients, plan)
+    theirs = _fedamsgrad(x, clients, (0,), 1, F(1, 4))
+    return refutation(
+        instance="N = 2, f_1 = x, f_2 = -x, S_r = S_(r,0) = {1}, I = 1, x^1_(r,1) = x^2_(r,0'), eta_l = 1/4",
+        conditions={
+            "the exchange is one of AFGA: doubly stochastic": doubly_stochastic(W),
+            "S_(r,0) = S_r": plan.computing == (plan.senders,),
+        },
+        left=ours[0],
+        right=theirs[0],
+        relation="=",
+    )
+
+
+def _one_cluster(n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> Body:
+    def body(draw: Draw) -> list[Any]:
+        x, eta_l, clients, W = draw("x", 1), draw("eta_l", positive=True), affine(draw, n), doubly(draw, n)
+        plan = Exchange(S, tuple(computing), W, clusters)
+        h = hyper(eta_l)
+        delta, _ = cafga.change(h, x, np.stack([x] * n), clients, plan)
+        return list(delta - afga.change(hyper(eta_l), x, clients, Exchange(S, tuple(computing), W)))
+
+    return body
+
+
+@claim(
+    "afga.one-cluster",
+    statement="CAFGA with one cluster is AFGA: the same Delta for the same sets and the same W (n = 2, I = 2, affine "
+    "clients, every doubly stochastic W)",
+    source=Source(AFGA, "Section 5 (L355-410) and after Assumption D.2 (L1079)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"K = 1": "one cluster of all clients"},
+)
+def one_cluster() -> Finding:
+    """n = 2, I = 2 with every doubly stochastic W; two clusters of one client do not mix."""
+    whole = _one_cluster(2, (0,), ((1,), (0,)), ((0, 1),))
+    parted = _one_cluster(2, (0, 1), ((1,), (0,)), ((0,), (1,)))
+    return identities({"n = 2, I = 2": whole}, without={"K = 1": {"K = 2": parted}})
+
+
+@claim(
+    "afga.assumptions-at-k-1",
+    statement="At K = 1 Assumption D.1 is Assumption 4.4 with alpha = 1 and sigma_c = 0, and D.2 is 4.5",
+    source=Source(AFGA, "after Assumption D.2 (L1079-1092)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+)
+def at_k_1() -> Finding:
+    """Of the only cluster fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole line."""
+    checked = 0
+    for c in ((1, -1), (0, 3), (2, 2)):
+        for slope in (F(0), F(1), F(-2)):
+            base = two_tilts(c, F(1, 2))
+            net = Network(**{**vars(base), "a": (slope, slope), "L": F(2)})
+            ok = between(net, 1, 0) and dissimilar(net, 0) == net.sigma2_k[0] and net.rho_max == net.rho[0]
+            if not (ok and all(conditions(net, "D.1 within", "D.1 between", "D.2").values())):
+                return Finding(Verdict.REFUTED, f"c = {c}, slope {slope}")
+            checked += 1
+    return Finding(Verdict.CHECKED, f"{checked} networks")
+
+
+@claim(
+    "afga.remark-3-1",
+    statement="Re-sampling and gossip reduce the impact of heterogeneity and accelerate convergence in practice",
+    source=Source(AFGA, "Remark 3.1 (L226)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.UNDECIDABLE,
+)
+def remark_3_1() -> Finding:
+    """About experiments. What can be run of it stands in afga.heterogeneity-without-gossip."""
+    return Finding(
+        Verdict.UNDECIDABLE,
+        "a motivation without a quantified statement: neither 'impact' nor the runs compared are named; with the "
+        "paper's own numbers, gossip alone lowers accuracy (Table 4, 77.39 against 79.59)",
+    )
+
+
+def _bias(theta: Any) -> Any:
+    """How far the mean fixed point of two local steps of two clients with slopes 1 and 2 is from the minimiser of f."""
+    a, b, eta_l, n = (F(1), F(2)), (F(0), F(1)), F(1, 4), 2
+    W = topology.blended([theta, 1 - theta], [topology.alone(2, EXACT), topology.complete(2, EXACT)])
+    clients: list[Oracle] = [line(a[i], -a[i] * b[i]) for i in range(n)]
+    everyone = (0, 1)
+    plan = Exchange(everyone, (everyone, everyone), W)
+
+    def delta(x: Any) -> Any:
+        return afga.change(hyper(eta_l), exact.vector(x), clients, plan)[0]
+
+    # Delta is affine in x: its zero.
+    start, slope = delta(F(0)), delta(F(1)) - delta(F(0))
+    best = sum(a_i * b_i for a_i, b_i in zip(a, b, strict=True)) / sum(a)
+    return -start / slope - best
+
+
+@claim(
+    "afga.heterogeneity-without-gossip",
+    statement="For two quadratic clients with two local steps, the distance of the fixed point of AFGA from the "
+    "minimiser of f vanishes at W = J and grows with rho in W = rho I + (1 - rho) J",
+    source=Source(AFGA, "ours, about Remark 3.1 (L226)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+)
+def heterogeneity() -> Finding:
+    """rho = 0, 1/8, ..., 1, slopes 1 and 2, minima 0 and 1, eta_l = 1/4, all clients drawn; exact fixed points."""
+    biases = [abs(_bias(F(k, 8))) for k in range(9)]
+    grows = all(low < high for low, high in pairwise(biases))
+    ok = biases[0] == 0 and grows
+    told = ", ".join(f"{float(b):.4g}" for b in biases)
+    return Finding(Verdict.CHECKED if ok else Verdict.REFUTED, f"bias at rho = 0, 1/8, ..., 1: {told}")
+
+
+@false("afga.false-reduction-mixing", of=reduction, statement="AFGA with S_(r,t) = S_r and W = J is FedAMSGrad")
+def mixing_stays() -> Finding:
+    """The exchange averages the steps of those who do not compute as well."""
+    return identities({"W = J": _against_fedamsgrad(3, (0, 2), ((0, 2), (0, 2)), topology.complete(3, EXACT))})

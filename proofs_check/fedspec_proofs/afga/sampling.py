@@ -1,0 +1,166 @@
+"""Lemma F.6: second moments of sums over sampled clients, by enumerating every set."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.afga import mean_change
+from fedspec.mixing.gossip import cluster_mean
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.expectation import independent, mean, subsets
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.refutation import refutation
+
+SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
+L = "Lemma F.6, eq. (87) (L4539)"
+
+
+def summed(y: Any, K: int, n: int, sets: Any) -> Any:
+    """The sum of y over the sets of all clusters, read off what the server takes the mean of."""
+    zero = y[0] * 0
+    parts = [mean_change(y[k * n : (k + 1) * n], zero, S) * len(S) for k, S in enumerate(sets)]
+    return cluster_mean(np.stack(parts), exact.vector(*[F(1, K)] * K))[0] * K
+
+
+def expected(y: Any, K: int, n: int, m: int) -> Any:
+    """E|sum over clusters and sampled clients of y|^2, d = 1; every outcome."""
+    one = list(subsets(n, m))
+    return mean(lambda sets: summed(y, K, n, sets) ** 2, independent(*([one] * K)))
+
+
+def _centres(y: Any, K: int, n: int) -> list[Any]:
+    return [sum(y[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
+
+
+def exactly(K: int, n: int, m: int, chance: Any = None) -> Body:
+    """The sharper identity: p^2 |sum y|^2 + fac sum |y - ybar_k|^2."""
+
+    def body(draw: Draw) -> list[Any]:
+        y = draw("y", K * n, 1)
+        centres = _centres(y, K, n)
+        spread = sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
+        p = F(m, n) if chance is None else chance
+        return [expected(y, K, n, m) - p**2 * sum(y[:, 0]) ** 2 - F(m * (n - m), n * (n - 1)) * spread]
+
+    return body
+
+
+def gap(K: int, n: int, m: int) -> Body:
+    """Right side of eq. (87) less the left one, less a sum of squares with positive weights."""
+
+    def body(draw: Draw) -> list[Any]:
+        y = draw("y", K * n, 1)
+        centres, fac = _centres(y, K, n), F(m * (n - m), n * (n - 1))
+        right = F(m * (m - 1), n * (n - 1)) * sum(y[:, 0]) ** 2 + K * fac * sum(y[:, 0] ** 2)
+        spread = sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
+        apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
+        return [right - expected(y, K, n, m) - fac * ((K - 1) * spread + n * apart)]
+
+    return body
+
+
+def _with_replacement() -> Dropped:
+    """n = m = 2: both draws may be the same client."""
+    y = exact.vector(1, -1)
+    left = sum(F(1, 4) * (y[i] + y[j]) ** 2 for i, j in product((0, 1), repeat=2))
+    words = f"by hand: n = m = 2, y = (1, -1), drawn with replacement: left side {left}, right side 0"
+    return Dropped(left > 0, words)
+
+
+def _one_draw_for_all() -> Dropped:
+    """Two clusters that always draw the same places: K makes up for it, and eq. (87) is an equality."""
+    y = exact.vector(1, -1, 1, -1)[:, None]
+    left = mean(lambda S: summed(y, 2, 2, (S, S)) ** 2, subsets(2, 1))
+    right = 2 * F(1, 2) * 4
+    at = "by hand: K = n = 2, m = 1, y = (1, -1, 1, -1), one draw for both"
+    return Dropped(left > right, f"{at}: left side {left}, right side {right}")
+
+
+@claim(
+    "afga.lemma-f-6",
+    statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2; the "
+    "difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n sum_(k<l) |ybar_k - ybar_l|^2} (K <= 3, n <= 4)",
+    source=Source(AFGA, L),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "without replacement": "m different clients of every cluster, all sets as likely",
+        "independent": "the clusters draw independently",
+    },
+)
+def lemma_f_6() -> Finding:
+    """K <= 3, n <= 4, d = 1 (coordinates add up); both sides are quadratic forms with the symmetry of the clients."""
+    found = identities({f"K = {K}, n = {n}, m = {m}": gap(K, n, m) for K, n, m in SIZES}, instances=6)
+    dropped = {"without replacement": _with_replacement(), "independent": _one_draw_for_all()}
+    return Finding(found.verdict, found.evidence, dropped, found.second)
+
+
+@claim(
+    "afga.lemma-f-6-exact",
+    statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 = (m/n)^2 |sum y|^2 + m(n-m)/(n(n-1)) sum_k sum_i |y_(k,i) - "
+    "ybar_k|^2 (K <= 3, n <= 4)",
+    source=Source(AFGA, "ours, about " + L),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def lemma_f_6_exact() -> Finding:
+    """The same sizes."""
+    return identities({f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}, instances=6)
+
+
+@false(
+    "afga.false-f-6-pairs",
+    of=lemma_f_6_exact,
+    statement="The same with the pair probability m(m-1)/(n(n-1)) in place of (m/n)^2",
+)
+def pair_probability() -> Finding:
+    """That goes with sum |y|^2, not with the spread about the cluster's mean."""
+    return identities({"K = 1, n = 2, m = 1": exactly(1, 2, 1, F(0))})
+
+
+@claim(
+    "afga.eq-39",
+    statement="(1/n) sum over S^k_t of grad f_i(xbar^k) has the variance m(n-m)/(n(n-1)) 1/n^2 sum_i |grad f_i - grad "
+    "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n (n <= 4)",
+    source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def eq_39() -> Finding:
+    """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero."""
+
+    def body(n: int, m: int) -> Body:
+        def one(draw: Draw) -> list[Any]:
+            g = draw("g", n, 1)
+            y = g - sum(g[:, 0]) / F(n)
+            return [expected(y / F(n), 1, n, m) - F(m * (n - m), n * (n - 1)) / F(n**2) * sum(y[:, 0] ** 2)]
+
+        return one
+
+    return identities({f"n = {n}, m = {m}": body(n, m) for n, m in ((2, 1), (3, 1), (3, 2), (4, 2))}, instances=8)
+
+
+@claim(
+    "afga.lemma-f-6-words",
+    statement="Ours: eq. (87) for sets drawn with replacement; the proof says so in words, its chances are those "
+    "without",
+    source=Source(AFGA, "ours, about the words of Lemma F.6's proof (L4647)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def lemma_f_6_words() -> Finding:
+    """m(m-1)/(n(n-1)) is the chance of a pair without replacement."""
+    n, m, y = 2, 2, exact.vector(1, -1)
+    draws = list(product(range(n), repeat=m))
+    return refutation(
+        instance="K = 1, n = m = 2, y = (1, -1), two draws of any client",
+        conditions={"every draw as likely": len(draws) == n**m},
+        left=sum((y[i] + y[j]) ** 2 for i, j in draws) / F(len(draws)),
+        right=F(m * (m - 1), n * (n - 1)) * sum(y) ** 2 + F(m * (n - m), n * (n - 1)) * (y @ y),
+    )

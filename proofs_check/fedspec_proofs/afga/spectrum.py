@@ -1,0 +1,188 @@
+"""Lemma F.3: bounds of the eigenvalues of G, and how far apart they are. Notation as in :mod:`.recursion`."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs.afga.bounds import printed_growth
+from fedspec_proofs.afga.formulas import both
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import enclosure
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.refutation import refutation
+
+
+def _roots(draw: Draw) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """a = r + b with r, b >= 0, C >= 1 >= g >= 0, and the two eigenvalues."""
+    low, high, r, b, C, g = (draw(name) for name in ("lambda_1", "lambda_2", "r", "b", "C", "g"))
+    a = r + b
+    given = {
+        "eigenvalues": both(low <= high, low + high == a + C, low * high == a * C - b * g),
+        "signs": both(r >= 0, b >= 0, g >= 0),
+        "C >= g": g <= C,
+    }
+    return given, (low, high, a, C, r, g)
+
+
+ROOTS = {
+    "eigenvalues": "lambda_1 <= lambda_2 are the eigenvalues of G",
+    "signs": "a - b = max rho_k^2 (1 + 1/zeta), b and g are not negative",
+    "C >= g": "C_I > 1 >= 16 I eta_l^2 L^2",
+}
+
+
+def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
+    """Rational eigenvalues, an a between them, and b small enough."""
+    a, t = F(int(rng.integers(1, 9)), 4), F(int(rng.integers(0, 9)), 8)
+    C = a + F(int(rng.integers(0, 9)), 4)
+    # (C - a)^2 + 4 b g = (C - a + 2 t)^2
+    g = F(int(rng.integers(1, 5)), 4)
+    b = t * (C - a + t) / g
+    return {"lambda_1": a - t, "lambda_2": C + t, "r": a - b, "b": b, "C": C, "g": g}
+
+
+@claim(
+    "afga.eigenvalues-of-g",
+    statement="0 <= lambda_1 <= min(a, C_I) and lambda_2 >= max(a, C_I)",
+    source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=ROOTS,
+)
+def eigenvalues() -> Finding:
+    """The determinant is not negative since a >= b and C_I >= g."""
+
+    def body(draw: Draw) -> Statement:
+        given, (low, high, a, C, _, _) = _roots(draw)
+        shown = {
+            "0 <= lambda_1": low >= 0,
+            "lambda_1 <= a, C": both(low <= a, low <= C),
+            "lambda_2 >= a, C": both(high >= a, high >= C),
+        }
+        return Statement(given, shown)
+
+    return decide(body, sample=_sample_roots)
+
+
+@claim(
+    "afga.eq-58",
+    statement="eta_l <= 1/(8IL) gives max{r + 8 eta_l^2 rho_L L^2, C_I + 16 I eta_l^2 L^2} <= max{r + rho_L/(2I (4I - "
+    "1)), 1 + 2/(4I - 1)} with r = max rho_k^2 (1 + 1/zeta)",
+    source=Source(AFGA, "Lemma F.3, eq. (58), second inequality (L3263-3280)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_58() -> Finding:
+    """The second entry is too small, with the printed C_I already; 1 + 3/(4I - 1), which is used later, is right."""
+    I, L, eta_l, rho = 1, F(1), F(1, 8), F(0)
+    zeta = rho / (1 - rho)
+    # rho^2/zeta is rho (1 - rho).
+    r, rho_L = rho**2 + rho * (1 - rho), rho**2 * (1 + zeta)
+    return refutation(
+        instance="I = 1, L = 1, eta_l = 1/8, W = J, so that rho_max = 0 and case 1",
+        conditions={
+            "step: eta_l <= 1/(8IL)": eta_l * 8 * I * L <= 1,
+            "D.2: 0 <= rho < 1": 0 <= rho < 1,
+            "case 1: rho <= 1 - 1/I": rho <= 1 - F(1, I),
+        },
+        left=max(r + 8 * eta_l**2 * rho_L * L**2, printed_growth(I) + 16 * I * eta_l**2 * L**2),
+        right=max(r + rho_L / (2 * I * (4 * I - 1)), 1 + F(2, 4 * I - 1)),
+    )
+
+
+def _disc(draw: Draw, times: Any) -> Statement:
+    steps, e = draw("I"), draw("e")
+    # C_I - 1 = 1/(4I - 1) + 1/(4I); everything times 4I (4I - 1).
+    left = 4 * steps + (4 * steps - 1) + 16 * steps * e * 4 * steps * (4 * steps - 1)
+    return Statement(
+        {"I >= 1": steps >= 1, "step": both(e >= 0, 64 * steps**2 * e <= 1)},
+        {"C_I + 16 I eta_l^2 L^2 <= 1 + 3/(4I - 1)": left <= times * 4 * steps},
+    )
+
+
+def _sample_step(rng: np.random.Generator) -> dict[str, F]:
+    steps = F(int(rng.integers(1, 9)))
+    return {"I": steps, "e": F(int(rng.integers(0, 9)), 8 * 64) / steps**2}
+
+
+@claim(
+    "afga.eq-58-repaired",
+    statement="eta_l <= 1/(8IL) gives C_I + 16 I eta_l^2 L^2 <= 1 + 3/(4I - 1), with the repaired C_I = 1 + 1/(4I - "
+    "1) + 1/(4I), which is larger than the printed one: the second entry; the first is in eq-60",
+    source=Source(AFGA, "ours, for eq. (58) (L3263-3280)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"I >= 1": "there is a local step", "step": "e = (eta_l L)^2 with eta_l <= 1/(8IL)"},
+    repairs="afga.eq-58",
+)
+def eq_58_repaired() -> Finding:
+    """For every real I >= 1."""
+    return decide(lambda draw: _disc(draw, 3), sample=_sample_step)
+
+
+@false(
+    "afga.false-58-two",
+    of=eq_58_repaired,
+    statement="The same with 1 + 2/(4I - 1)",
+)
+def two_discs() -> Finding:
+    """As printed."""
+    return decide(lambda draw: _disc(draw, 2), sample=_sample_step)
+
+
+@claim(
+    "afga.eq-60",
+    statement="In both cases the other disc lies below 1 + 3/(4I - 1): max rho_k^2 (1 + 1/zeta) + 8 eta_l^2 rho_L L^2 "
+    "<= 1 in case 1, and <= 1 + 3/(4I - 1) in case 2",
+    source=Source(AFGA, "Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "I >= 1": "there is a local step",
+        "step": "e = (eta_l L)^2 with eta_l <= 1/(8IL)",
+        "case 1": "0 <= rho <= 1 - 1/I, zeta = rho/(1 - rho), rho_L = rho^2/(1 - rho) = q",
+        "case 2": "0 <= w < 1 in place of rho, zeta = 4I - 1, rho_L = 4 I w^2",
+    },
+)
+def eq_60() -> Finding:
+    """For every real I >= 1; the printed terms in between have wrong denominators and are not needed."""
+
+    def body(draw: Draw) -> Statement:
+        steps, e, rho, w, q = (draw(name) for name in ("I", "e", "rho", "w", "q"))
+        given = {
+            "I >= 1": steps >= 1,
+            "step": both(e >= 0, 64 * steps**2 * e <= 1),
+            "case 1": both(rho >= 0, steps * rho <= steps - 1, q * (1 - rho) == rho**2),
+            "case 2": both(w >= 0, w < 1),
+        }
+        shown = {
+            "case 1": rho + 8 * e * q <= 1,
+            "case 2": w**2 * 4 * steps + 32 * steps * e * w**2 * (4 * steps - 1) <= 4 * steps + 2,
+        }
+        return Statement(given, shown)
+
+    def sample(rng: np.random.Generator) -> dict[str, F]:
+        found = _sample_step(rng)
+        rho = (1 - 1 / found["I"]) * F(int(rng.integers(0, 5)), 4)
+        return {**found, "rho": rho, "w": F(int(rng.integers(0, 8)), 8), "q": rho**2 / (1 - rho)}
+
+    return decide(body, sample=sample, timeout_ms=5000)
+
+
+@claim(
+    "afga.eq-61",
+    statement="(1 + 3/(4I - 1))^I <= 3 for I >= 1, hence lambda_2^j <= 3 for j <= I, and (1 + 2/(4I - 1))^I <= 3",
+    source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+)
+def eq_61() -> Finding:
+    """I = 1..200, exactly; for all I in words: 3I/(4I - 1) <= 1, so that the power is at most e < 3."""
+    largest = max((1 + F(3, 4 * k - 1)) ** k for k in range(1, 201))
+    below_e = all(F(3 * k, 4 * k - 1) <= 1 for k in range(1, 201)) and enclosure.exp(1)[1] < 3
+    verdict = Verdict.CHECKED if largest <= 3 and below_e else Verdict.REFUTED
+    return Finding(verdict, f"200 powers, the largest {float(largest):.4g} at I = 1; e < 3 by enclosure")

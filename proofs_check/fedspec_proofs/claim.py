@@ -1,0 +1,230 @@
+"""A claim of the ledger: what is stated, under which assumptions, and the function whose run is its evidence.
+
+A verdict is never typed in by hand alone: a claim carries the one that is expected, its evidence gives the one that
+came out, and the ledger is wrong wherever the two differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+FEDADA2 = "Efficient Adaptive Federated Optimization"
+FED_LAMB = "Layerwise and Dimensionwise Locally Adaptive Optimization Method"
+AFGA = "On the Data Heterogeneity in Adaptive Federated Learning"
+CLIENT_CENTRIC = "Client-Centric Federated Adaptive Optimization"
+FEDNOVA = "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization"
+
+
+class Verdict(StrEnum):
+    """How far a statement was shown, as it is printed."""
+
+    PROVED = "proved"
+    """For every value of its variables: by SMT (with induction over steps where steps occur), as an identity, or by
+    enumerating every case."""
+    CHECKED = "checked"
+    """No violation at any instance that was tried, or exact equality at each."""
+    REFUTED = "refuted"
+    """By an exact counterexample that meets every printed assumption, replayed through the specification's rules."""
+    UNDECIDABLE = "undecidable-here"
+    """Nothing that can be run decides it; the evidence says why."""
+    UNKNOWN = "unknown"
+    """The evidence did not come through: an engine gave up, or found a step and no counterexample. Never expected."""
+
+
+class Engine(StrEnum):
+    """What a verdict rests on."""
+
+    EXACT = "exact"
+    """Fractions: single instances, or every case of a finite set."""
+    SYMBOLIC = "symbolic"
+    """sympy: identities of rational functions."""
+    SMT = "smt"
+    """z3: real algebra, and induction over a rule's own step."""
+    SEARCH = "search"
+    """An adversary that looks for the largest ratio left side / right side."""
+    MOMENTS = "moments"
+    """Exact means and covariances of a linear recursion with noise."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a statement is printed.
+
+    Attributes:
+        paper: its title.
+        place: number of the statement, and the line of the text conversion as ``L123``; it starts with "ours" when the
+            paper does not print the statement.
+    """
+
+    paper: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.paper}, {self.place}"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What became of a claim without one of its assumptions.
+
+    Attributes:
+        matters: whether it fails then.
+        words: the smallest counterexample found; or how far was looked for one.
+    """
+
+    matters: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Second:
+    """A proof looked at again by another engine.
+
+    Attributes:
+        engine: that engine.
+        instances: at how many instances.
+        words: what they were.
+    """
+
+    engine: Engine
+    instances: int
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What evidence returns.
+
+    Attributes:
+        verdict: what came out.
+        evidence: sizes, invariants, counts, the tightest ratio or the counterexample, as text.
+        dropped: for each assumption, by name, what happens without it.
+        second: what another engine says; a proof by SMT or symbols is none without it.
+    """
+
+    verdict: Verdict
+    evidence: str
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    second: Second | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came out of one run of a claim.
+
+    Attributes:
+        id: the claim.
+        verdict: the outcome of this run.
+        evidence: as in :class:`Finding`.
+        dropped: as in :class:`Finding`.
+        second: as in :class:`Finding`.
+        seconds: how long this run took.
+    """
+
+    id: str
+    verdict: Verdict
+    evidence: str
+    dropped: Mapping[str, Dropped]
+    second: Second | None
+    seconds: float
+
+    @property
+    def blind(self) -> bool:
+        """Whether no assumption matters to the check, though some were dropped: it may not see anything."""
+        return bool(self.dropped) and not any(d.matters for d in self.dropped.values())
+
+    def record(self) -> dict[str, Any]:
+        """JSON values."""
+        return asdict(self)
+
+
+UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
+"""Engines whose proofs are looked at again."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of the ledger. Calling it runs its evidence.
+
+    Attributes:
+        id: stable slug, ``paper.statement``.
+        statement: what is claimed, in our words.
+        source: where it is printed.
+        engine: what shows it.
+        verdict: the verdict that stands.
+        body: the evidence.
+        assumptions: what is assumed, in words, by a short name.
+        repairs: the refuted claim beside which this one stands, corrected; empty for others.
+        false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
+    """
+
+    id: str
+    statement: str
+    source: Source
+    engine: Engine
+    verdict: Verdict
+    body: Callable[[], Finding]
+    assumptions: Mapping[str, str] = field(default_factory=dict)
+    repairs: str = ""
+    false_of: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The key of its paper."""
+        return self.id.partition(".")[0]
+
+    @property
+    def printed(self) -> bool:
+        """Whether the paper prints the statement; if not, it is a reading or a consequence of ours."""
+        return not self.source.place.startswith("ours")
+
+    @property
+    def said(self) -> str:
+        """The verdict as the ledger prints it."""
+        return f"repaired, {self.verdict}" if self.repairs else str(self.verdict)
+
+    def __call__(self) -> Record:
+        start = time.perf_counter()
+        found = self.body()
+        if (
+            found.verdict is Verdict.PROVED
+            and self.engine in UNDOUBTED
+            and not (found.second and found.second.instances)
+        ):
+            found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
+        seconds = time.perf_counter() - start
+        return Record(self.id, found.verdict, found.evidence, dict(found.dropped), found.second, seconds)
+
+
+def claim(
+    id: str,
+    *,
+    statement: str,
+    source: Source,
+    engine: Engine,
+    verdict: Verdict,
+    assumptions: Mapping[str, str] | None = None,
+    repairs: str = "",
+) -> Callable[[Callable[[], Finding]], Claim]:
+    """Turn a function that returns a finding into a claim."""
+
+    def decorate(body: Callable[[], Finding]) -> Claim:
+        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, repairs)
+
+    return decorate
+
+
+def false(
+    id: str, *, of: Claim, statement: str, engine: Engine | None = None
+) -> Callable[[Callable[[], Finding]], Claim]:
+    """Turn a function that returns a finding into a false variant of a true claim, which has to come back refuted."""
+
+    def decorate(body: Callable[[], Finding]) -> Claim:
+        source = Source(of.source.paper, f"ours: a false variant of {of.id}")
+        return Claim(id, statement, source, engine or of.engine, Verdict.REFUTED, body, false_of=of.id)
+
+    return decorate

@@ -1,0 +1,34 @@
+"""The claims of "Client-Centric Federated Adaptive Optimization".
+
+Its proof writes Delta for a change that points downhill and adds it, as the specification does; its main text has the
+other sign. The specification's beta1 (or beta), beta2 and tau (or eps) are the paper's beta, gamma and epsilon.
+"""
+
+MODULES = (
+    "algorithms",
+    "assumptions",
+    "theorem",
+    "remarks",
+    "design",
+    "lyapunov",
+    "descent",
+    "roots",
+    "carried",
+    "drift",
+    "delays",
+    "growth",
+    "fall_norms",
+    "second_moments",
+    "step_counts",
+    "momentum",
+    "momentum_sums",
+    "taken",
+    "participation",
+    "pairs",
+    "conditions",
+    "absorption",
+    "starts",
+    "averaged",
+    "rates",
+    "corollary",
+)

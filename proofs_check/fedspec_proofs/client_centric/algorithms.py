@@ -1,0 +1,188 @@
+"""Equation (1), Algorithms 1 to 3 and what the appendix says of their design."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.local import local_sgd
+from fedspec.mixing.arrivals import local_change
+from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.plan import Arrival, Setup
+from fedspec.problems.quadratic import constant as affine
+from fedspec.problems.quadratic import given
+from fedspec.readings import Normalise
+from fedspec.server.adagrad import Adaptive
+from fedspec.server.adam import adam
+from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.average import average
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+
+SETUP = Setup((1, 1, 1), {"w": (1,)})
+
+
+def _mean(draw: Draw, n: int) -> Any:
+    """The gradient of f at a point through the uniform weights of a buffer, and (1/n) sum of the grad f_i."""
+    g = draw("g", n, 2)
+    return weighted_mean(g, shares([1] * n, g[0])) - sum(g[1:], start=g[0]) / n
+
+
+@claim(
+    "client-centric.eq-1",
+    statement="A buffer that hears every client once averages with the weights 1/n of f = (1/n) sum_i f_i "
+    "(n <= 4, d = 2)",
+    source=Source(CLIENT_CENTRIC, "eq. (1) (L83)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"equal": "every client counts alike, however many examples it has"},
+)
+def objective() -> Finding:
+    """For 1 to 4 clients in two dimensions; without equal counts the mean is another one."""
+
+    def unequal(draw: Draw) -> Any:
+        g = draw("g", 2, 2)
+        return weighted_mean(g, shares([1, 2], g[0])) - (g[0] + g[1]) / 2
+
+    bodies = {f"n = {n}": (lambda draw, n=n: _mean(draw, n)) for n in (1, 2, 3, 4)}
+    return identities(bodies, without={"equal": {"counts 1 and 2": unequal}})
+
+
+def _fedavg(draw: Draw, K: int, n: int, eta: Any) -> Any:
+    """FedAvg's server on changes of local SGD, against the mean of the local models."""
+    x, g, eta_l = draw("x", 2), draw("g", n, K, 2), draw("eta_l", positive=True)
+    h = CCFedSGD(buffer=n, eta_l=eta_l, eta=1)
+    local = np.stack([local_sgd(h, x, given(g[i]), K) for i in range(n)])
+    after = average(x, weighted_mean(local - x, shares([1] * n, x)), eta=eta)
+    return after - local.sum(axis=0) / n
+
+
+@claim(
+    "client-centric.algorithm-1",
+    statement="FedAvg with eta = 1 replaces the model by the mean of the local models (n <= 3, K <= 3, d = 2)",
+    source=Source(CLIENT_CENTRIC, "Algorithm 1, text (L95-97)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"eta = 1": "the server's rate is one"},
+)
+def fedavg() -> Finding:
+    """The box is not in the text; the rules of FedAvg are run on any gradients, up to 3 clients and 3 steps."""
+    bodies = {f"n = {n}, K = {K}": (lambda draw, n=n, K=K: _fedavg(draw, K, n, 1)) for n in (1, 2, 3) for K in (1, 3)}
+    return identities(
+        bodies, without={"eta = 1": {"any eta": lambda draw: _fedavg(draw, 1, 2, draw("eta", positive=True))}}
+    )
+
+
+def _buffered(draw: Draw, m: int, arrivals: int, equal: bool) -> Any:
+    """CC-FedSGD on clients with affine objectives: the model after some arrivals, against the full buffers' means."""
+    g, x, eta, eta_l = draw("g", 3, 2), draw("x", 2), draw("eta", positive=True), draw("eta_l", positive=True)
+    normalise = Normalise.PER_STEP if equal else Normalise.NONE
+    h = CCFedSGD(buffer=m, eta_l=eta_l, eta=eta, normalise=normalise)
+    state = init(h, x, SETUP)
+    clients = [affine(g[i]) for i in range(3)]
+    heard = [Arrival(client=q % 3, steps=1 + q % 2, delay=min(q // m, q % 2)) for q in range(arrivals)]
+    for arrival in heard:
+        state, _ = cc_fedsgd(h, state, clients, arrival)
+    full = [g[a.client] for a in heard[: arrivals // m * m]]
+    return state.x - (x - eta * eta_l / m * sum(full, start=g[0] * 0))
+
+
+@claim(
+    "client-centric.algorithm-2",
+    statement="The server steps once for every m arrivals, on the plain mean of the buffer: on affine clients the "
+    "model is x_0 - (eta eta_l / m) sum of the gradients in the full buffers, whatever the delays and the "
+    "K_(t,i) (m <= 3, up to 7 arrivals, K_(t,i) <= 2, delays <= 1)",
+    source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L183-189, L543-548)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"per step": "clients divide their change by K_(t,i)"},
+)
+def buffered() -> Finding:
+    """CC-FedSGD, three clients, one or two steps, delays 0 and 1, buffers of 1 to 3, up to 7 arrivals."""
+    bodies = {
+        f"m = {m}, {q} arrivals": (lambda draw, m=m, q=q: _buffered(draw, m, q, True))
+        for m in (1, 2, 3)
+        for q in (5, 7)
+    }
+    return identities(
+        bodies, without={"per step": {"unnormalised, m = 2": lambda draw: _buffered(draw, 2, 5, False)}}, instances=10
+    )
+
+
+def _ams(draw: Draw) -> Statement:
+    """One coordinate of a CC-FedAMS step from any state."""
+    v, v_hat, delta, gamma = (np.array([draw(name)], dtype=object) for name in ("v", "v_hat", "Delta", "gamma"))
+    state = AmsGrad(x=v * 0, m=v * 0, v=v, v_hat=v_hat, t=1)
+    after = amsgrad(state, delta, eta=1, beta1=0, beta2=gamma[0], eps=1)
+    return Statement({}, {"it does not fall": after.v_hat[0] >= v_hat[0]})
+
+
+def _rational_roots(rng: np.random.Generator) -> dict[str, Fraction]:
+    """The rule takes the root of v_hat + 1 as well: half the time v_hat stays, half the time it is Delta^2."""
+    (s,) = exact.rationals(rng, 1, low=9, high=30)
+    if rng.integers(2):
+        (delta, gamma) = exact.rationals(rng, 2, low=0, high=1, denominators=(2, 3))
+        return {"v_hat": s**2 - 1, "v": (s**2 - 1) / 2, "Delta": delta, "gamma": gamma}
+    return {"v_hat": Fraction(0), "v": Fraction(1), "Delta": (s**2 - 1) / (2 * s), "gamma": Fraction(0)}
+
+
+@claim(
+    "client-centric.algorithm-2-maximum",
+    statement="CC-FedAMS's v_hat never falls",
+    source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L187-189)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
+)
+def ams_monotone() -> Finding:
+    """One coordinate, from any state. Without the maximum it is CC-FedAdam, whose v falls at Delta = 0."""
+    proof = decide(_ams, sample=_rational_roots)
+    zero, four = exact.vector(0), exact.vector(4)
+    after = adam(
+        Adaptive(x=zero, m=zero, v=four, t=0), zero, eta=1, beta1=0, beta2=exact.number("1/4"), tau=exact.number(1)
+    )
+    falls = Dropped(bool(after.v[0] < 4), f"CC-FedAdam: from v = 4, Delta = 0 and gamma = 1/4 make it {after.v[0]}")
+    return replace(proof, dropped={"maximum": falls})
+
+
+def _local(draw: Draw, K: int, normalise: Normalise) -> Any:
+    x, g, eta_l = draw("x", 2), draw("g", K, 2), draw("eta_l", positive=True)
+    h = CCFedSGD(buffer=1, eta_l=eta_l, eta=1)
+    sent = local_change(local_sgd(h, x, given(g), K), x, steps=K, normalise=normalise)
+    return sent + eta_l / K * sum(g[1:], start=g[0])
+
+
+@claim(
+    "client-centric.algorithm-3",
+    statement="What CC-Local sends is the mean of its K gradients times eta_l (with the sign of the descent; "
+    "K <= 5, d = 2)",
+    source=Source(CLIENT_CENTRIC, "Algorithm 3 (L149-181)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"line 9": "the change is divided by K"},
+)
+def local() -> Finding:
+    """Any gradients, K = 1 to 5, two dimensions."""
+    bodies = {f"K = {K}": (lambda draw, K=K: _local(draw, K, Normalise.PER_STEP)) for K in range(1, 6)}
+    return identities(bodies, without={"line 9": {"K = 2": lambda draw: _local(draw, 2, Normalise.NONE)}})
+
+
+@false(
+    "client-centric.algorithm-3-sum",
+    of=local,
+    statement="What CC-Local sends is the sum of its K gradients times eta_l",
+)
+def local_sum() -> Finding:
+    """The change before line 9 has been taken for the one after it."""
+
+    def body(draw: Draw) -> Any:
+        return _local(draw, 2, Normalise.PER_STEP) + draw("eta_l", positive=True) * draw("g", 2, 2).sum(axis=0) / 2
+
+    return identities({"K = 2": body})

@@ -1,0 +1,86 @@
+"""Findings put together: a statement that is refuted in several ways, shown in several parts, ablated by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from fedspec_proofs.claim import Dropped, Finding, Second, Verdict
+from fedspec_proofs.engines.search import Inequality, broken, hunt, searched, without
+from fedspec_proofs.words import said, sized
+
+P = TypeVar("P")
+
+LONGEST = 800
+"""Lines of evidence beyond this are shortened in the middle: an instance may have fifty clients."""
+
+
+def all_refuted(*findings: Finding) -> Finding:
+    """Refuted if each of them is; else unknown."""
+    refuted = all(f.verdict is Verdict.REFUTED for f in findings)
+    lines = [line for f in findings for line in f.evidence.splitlines()]
+    short = [line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}" for line in lines]
+    return Finding(Verdict.REFUTED if refuted else Verdict.UNKNOWN, "\n".join(short))
+
+
+def all_proved(*findings: Finding) -> Finding:
+    """Proved if each part is; a refuted part refutes. An assumption matters if it does to some part."""
+    evidence = "\n".join(f.evidence for f in findings)
+    if any(f.verdict is Verdict.REFUTED for f in findings):
+        return Finding(Verdict.REFUTED, evidence)
+    if not all(f.verdict is Verdict.PROVED for f in findings):
+        return Finding(Verdict.UNKNOWN, evidence)
+    dropped: dict[str, Dropped] = {}
+    for f in findings:
+        for name, one in f.dropped.items():
+            if name not in dropped or one.matters:
+                dropped[name] = one
+    seconds = [f.second for f in findings if f.second]
+    if len(seconds) < len(findings):
+        return Finding(Verdict.PROVED, evidence, dropped)
+    words = "; ".join(dict.fromkeys(s.words for s in seconds))
+    return Finding(
+        Verdict.PROVED, evidence, dropped, Second(seconds[0].engine, sum(s.instances for s in seconds), words)
+    )
+
+
+def hunted(inequality: Inequality[P], tries: int) -> Finding:
+    """Refuted by the worst instance of a search, as it is: to shrink an instance that takes long would take minutes."""
+    seen = hunt(inequality, tries)
+    count = f"{seen.met} instances that meet the assumptions, of {seen.tried} made"
+    if not seen.violated:
+        return Finding(Verdict.UNKNOWN, f"no violation in {count}")
+    return Finding(
+        Verdict.REFUTED,
+        f"searched, {count}; largest left/right {seen.ratio:.4g}, in floating point, at {said(seen.worst)}",
+    )
+
+
+def only(inequality: Inequality[P], instance: P) -> Inequality[P]:
+    """The same claim about one instance."""
+    return Inequality(lambda choose: instance, inequality.assumptions, inequality.sides)
+
+
+def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
+    """What a given instance says of a dropped assumption: it must break that one only, and the claim."""
+    if not inequality.met(instance, but=(name,)):
+        return None
+    for left, right in inequality.sides(instance):
+        if broken((left, right)):
+            return Dropped(True, f"{words}: left side {sized(left)}, right side {sized(right)}")
+    return None
+
+
+def with_instances(
+    inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int, least: int = 100
+) -> Finding:
+    """As :func:`searched`, with given instances for assumptions that a search would hardly do without."""
+    found = searched(inequality, tries, drop=0, least=least)
+    if found.verdict is not Verdict.CHECKED:
+        return found
+    dropped = {}
+    for name in inequality.assumptions:
+        shown = by_hand(inequality, name, *known[name]) if name in known else None
+        dropped[name] = shown or without(inequality, name, drop)
+    return replace(found, dropped=dropped)

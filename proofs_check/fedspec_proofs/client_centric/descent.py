@@ -1,0 +1,181 @@
+"""The terms A_1 to A_4 and A_7 of the descent inequality, in one round of CC-FedAdagrad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.client_centric.steps import Round, a_round, rooted
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+
+TRIES = 1200
+
+
+WORDS = {
+    "v_0": "v_0 >= eps^2, so that every root is at least eps",
+    "Lipschitz": "|grad f(z_t) - grad f(x_t)| <= L |z_t - x_t|",
+    "gradient": "|grad f(x_t)| <= G",
+    "changes": "|d_t| and |Delta_t| are at most eta_l G",
+}
+
+
+def round_searched(names: str, sides: Callable[[Round], Sides], tries: int = TRIES, drop: int = 500) -> Finding:
+    def holds(name: str) -> Callable[[Round], bool]:
+        return lambda r: r.met()[name]
+
+    return searched(
+        Inequality(a_round, {name: holds(name) for name in names.split(", ")}, lambda r: [sides(r)]), tries, drop=drop
+    )
+
+
+def assumed(names: str) -> dict[str, str]:
+    return {name: WORDS[name] for name in names.split(", ")}
+
+
+def _squares(r: Round) -> tuple[Any, Any]:
+    return r.d @ r.d, r.delta @ r.delta
+
+
+@claim(
+    "client-centric.a-1",
+    statement="A_1 <= (eta^2 L / (2 eps^2)) (C^2 |d_t|^2 + |Delta_t|^2)",
+    source=Source(CLIENT_CENTRIC, "bound of A_1 (L595-616)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=assumed("Lipschitz"),
+)
+def a_1() -> Finding:
+    """One round, in one or two coordinates, in fractions; a <= 1 / eps is all that is used of the roots."""
+    return round_searched("Lipschitz", _a_1)
+
+
+def _a_1(r: Round, factor: Fraction = Fraction(1, 2)) -> Sides:
+    d, delta = _squares(r)
+    return r.u @ (r.eta * r.a * r.delta), factor * r.eta**2 * r.L / r.eps**2 * (r.C**2 * d + delta)
+
+
+@false(
+    "client-centric.a-1-eighth",
+    of=a_1,
+    statement="A_1 <= (eta^2 L / (16 eps^2)) (C^2 |d_t|^2 + |Delta_t|^2), for v_0 = 0",
+)
+def a_1_eighth() -> Finding:
+    """An eighth of the constant."""
+    return round_searched("Lipschitz", lambda r: _a_1(r, Fraction(1, 16)), drop=0)
+
+
+def _split(draw: Draw, sign: int = 1) -> Any:
+    """A_5 + A_6 - A_2, and A_6 + eta eta_l |sqrt(a_t) grad|^2 - A_7, for the step of the rule."""
+    g, delta, m = draw("g", 2), draw("Delta", 2), draw("m", 2)
+    p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
+    eta, eta_l, eps = draw("eta", positive=True), draw("eta_l", positive=True), draw("eps", positive=True)
+    moved = rooted("adagrad", m * 0, m, delta, q, eta=eta, beta=draw("beta") * 0, eps=eps).x
+    a, a_next = 1 / (p + eps), 1 / (q + eps)
+    A_2, A_5, A_6 = g @ moved, g @ (eta * (a_next - a) * delta), g @ (eta * a * delta)
+    A_7 = eta * eta_l * (a * g) @ (g + sign * delta / eta_l)
+    return [A_5 + A_6 - A_2, -eta * eta_l * (a * g) @ g + A_7 - A_6]
+
+
+@claim(
+    "client-centric.a-2",
+    statement="A_2 = A_5 + A_6, and A_6 = -eta eta_l |grad f(x_t)|^2 weighted by a_t, plus A_7 with "
+    "(sqrt(a_t))^2 = a_t (d = 2)",
+    source=Source(CLIENT_CENTRIC, "A_2, A_5 and A_6 (L618-673)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"descent": "Delta_t points downhill: the proof's sign"},
+)
+def a_2() -> Finding:
+    """Two coordinates; -Delta_t / eta_l is the mean gradient of A_7. L668 as converted has the weights without the
+    root, which L680 has.
+    """
+    return identities(
+        {"two coordinates": _split}, without={"descent": {"the main text's sign": lambda draw: _split(draw, -1)}}
+    )
+
+
+def _polarised(draw: Draw, half: bool) -> Any:
+    g, u, a = draw("g", 2), draw("u", 2), draw("a", 2, positive=True)
+    whole = (a * g) @ (g - u)
+    parts = (a * g) @ g - ((a * u) @ u if half else 0) + (a * (g - u)) @ (g - u)
+    return [2 * whole - parts]
+
+
+@claim(
+    "client-centric.a-7",
+    statement="A_7 = (eta eta_l / 2) (|grad f|^2 - |u_t|^2 + |grad f - u_t|^2), all weighted by a_t, with u_t the mean "
+    "over all clients of their mean local gradients",
+    source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"|u_t|^2": "the middle term"},
+)
+def a_7() -> Finding:
+    """The identity behind it, in two coordinates; that the mean over S_t becomes u_t is the claim about
+    participation.
+    """
+    return identities(
+        {"two coordinates": lambda draw: _polarised(draw, True)},
+        without={"|u_t|^2": {"without it": lambda draw: _polarised(draw, False)}},
+    )
+
+
+@claim(
+    "client-centric.a-3",
+    statement="A_3 <= (eta^2 eta_l^2 G^2 L C^2 / (2 eps) + eta eta_l G^2 C) |a_t - a_(t+1)|, in the sum of "
+    "absolute values",
+    source=Source(CLIENT_CENTRIC, "bound of A_3 (L773-826), 2 eps where the conversion has 1 - beta"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=assumed("v_0, Lipschitz, gradient, changes"),
+)
+def a_3() -> Finding:
+    """One round of CC-FedAdagrad in fractions; equality is attained at L = 0."""
+    return round_searched("v_0, Lipschitz, gradient, changes", _a_3)
+
+
+def _a_3(r: Round, momentum: Fraction = Fraction(1)) -> Sides:
+    fall = sum(abs(r.before - r.a))
+    left = -(r.g + r.u) @ (r.eta * r.C * (r.before - r.a) * r.d)
+    scale = r.eta**2 * r.eta_l**2 * r.G**2 * r.L * r.C**2 / (2 * r.eps) + momentum * r.eta * r.eta_l * r.G**2 * r.C
+    return left, scale * fall
+
+
+@false(
+    "client-centric.a-3-half",
+    of=a_3,
+    statement="The same with eta eta_l G^2 C / 4 in the second term and a quarter of the first",
+)
+def a_3_half() -> Finding:
+    """Both constants quartered."""
+
+    def sides(r: Round) -> Sides:
+        left, right = _a_3(r)
+        return left, right / 4
+
+    return round_searched("v_0, Lipschitz, gradient, changes", sides, drop=0)
+
+
+@claim(
+    "client-centric.a-4",
+    statement="A_4 <= (L eta^2 / (4 eps^2)) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2",
+    source=Source(CLIENT_CENTRIC, "bound of A_4 (L828-842)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=assumed("v_0, changes"),
+)
+def a_4() -> Finding:
+    """One round of CC-FedAdagrad in fractions."""
+    return round_searched("v_0, changes", _a_4)
+
+
+def _a_4(r: Round) -> Sides:
+    fall = r.before - r.a
+    moved = r.a * r.delta - r.C * fall * r.d
+    right = r.L * r.eta**2 / (4 * r.eps**2) * (r.delta @ r.delta)
+    right += r.L * (r.eta * r.eta_l * r.G * r.C) ** 2 * (fall @ fall)
+    return r.L * r.eta**2 / 2 * (moved @ moved), right

@@ -1,0 +1,95 @@
+"""Equation (4): the sequence z_t = x_t + C (x_t - x_(t-1)) and how it moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedspec.server.averaged_momentum import averaged_momentum
+from fedspec.server.momentum import ServerMomentum
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.client_centric.steps import rooted
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+
+SERVERS = ("adagrad", "adam", "ams")
+
+
+def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: bool = False) -> Body:
+    """z_(t+1) - z_t over two steps of a server's rule, less what the paper says it is; two coordinates."""
+
+    def body(draw: Draw) -> Any:
+        x, m, now, then = draw("x", 2), draw("m", 2), draw("Delta", 2), draw("Delta_before", 2)
+        p, q = draw("p", 2, positive=True), draw("q", 2, positive=True)
+        eta, eps = draw("eta", positive=True), draw("eps", positive=True)
+        beta, other = (b / (1 + b) for b in (draw("b", positive=True), draw("c", positive=True)))
+        own = {"eta": eta, "eps": eps}
+        first = rooted(server, x, m, then, p, beta=beta, **own)
+        # Another momentum in the second step is what "the same beta" excludes.
+        second = rooted(server, first.x, first.m, now, q, beta=other if fresh else beta, **own)
+        c = beta / (1 - beta) if C == "beta / (1 - beta)" else beta
+        z, z_next = first.x + c * (first.x - x), second.x + c * (second.x - first.x)
+        a, a_next = 1 / (p + eps), 1 / (q + eps)
+        return z_next - z - eta * a_next * now + sign * eta * c * (a - a_next) * first.m
+
+    return body
+
+
+@claim(
+    "client-centric.eq-4",
+    statement="z_(t+1) - z_t = eta a_(t+1) Delta_t - eta C (a_t - a_(t+1)) d_t, a_t = 1 / (sqrt(v_hat_t) + eps) and "
+    "C = beta / (1 - beta) (d = 2)",
+    source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"one beta": "beta does not change"},
+)
+def moves() -> Finding:
+    """Two steps of each adaptive server, from any state, with any roots; Adam and AMSGrad at gamma = 1/2.
+
+    Nothing is used of how the second moment grows: the roots of both steps are free variables.
+    """
+    return identities(
+        {server: _moves(server) for server in SERVERS}, without={"one beta": {"adagrad": _moves("adagrad", fresh=True)}}
+    )
+
+
+@false(
+    "client-centric.eq-4-sign",
+    of=moves,
+    statement="z_(t+1) - z_t = eta a_(t+1) Delta_t + eta C (a_t - a_(t+1)) d_t",
+)
+def moves_sign() -> Finding:
+    """The second term with the other sign."""
+    return identities({"adagrad": _moves("adagrad", sign=-1)})
+
+
+@false("client-centric.eq-4-beta", of=moves, statement="The same for z_t = x_t + beta (x_t - x_(t-1)) and C = beta")
+def moves_beta() -> Finding:
+    """The factor 1 / (1 - beta) forgotten."""
+    return identities({"adagrad": _moves("adagrad", C="beta")})
+
+
+def _plain(draw: Draw, momentum: bool) -> Any:
+    x, v, delta, other = draw("x", 2), draw("v", 2), draw("Delta", 2), draw("other", 2)
+    eta, b = draw("eta", positive=True), draw("b", positive=True)
+    beta = b / (1 + b)
+    first = averaged_momentum(ServerMomentum(x=x, v=v), delta, eta=eta, beta=beta)
+    second = averaged_momentum(first, other, eta=eta, beta=beta)
+    C = beta / (1 - beta) if momentum else beta * 0
+    z, z_next = first.x + C * (first.x - x), second.x + C * (second.x - first.x)
+    return z_next - z - eta * other
+
+
+@claim(
+    "client-centric.eq-4-constant",
+    statement="With a constant preconditioner (CC-FedAvgM) z moves by eta Delta_t alone",
+    source=Source(CLIENT_CENTRIC, "ours: eq. (4) (L560-583) for CC-FedAvgM"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"C": "C = beta / (1 - beta)"},
+)
+def constant_preconditioner() -> Finding:
+    """Two steps of the rule of CC-FedAvgM from any state."""
+    return identities(
+        {"two coordinates": lambda draw: _plain(draw, True)}, without={"C": {"C = 0": lambda draw: _plain(draw, False)}}
+    )

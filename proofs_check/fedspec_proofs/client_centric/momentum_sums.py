@@ -1,0 +1,201 @@
+"""Squares of the momentum summed over a run, of what it weighs, and of the steps taken along it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import z3
+
+from fedspec.server.averaged_momentum import averaged_momentum
+from fedspec.server.momentum import ServerMomentum
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.client_centric.combine import all_refuted
+from fedspec_proofs.client_centric.momentum import momenta, weights
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.reals import real
+from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.engines.smt import Formulas, Induction
+from fedspec_proofs.refutation import refutation
+
+
+@dataclass(frozen=True)
+class Sums:
+    """One coordinate: d_t, the weights' sum, the weighted squares, sum of d^2 and of Delta^2."""
+
+    d: Any
+    W: Any
+    Q: Any
+    squares: Any
+    changes: Any
+
+
+def _system(constant: bool) -> tuple[Induction[Sums], Any]:
+    d, W, Q, beta, delta, other = (real(n) for n in ("d", "W", "Q", "beta", "Delta", "other"))
+
+    def step(s: Sums) -> Sums:
+        before = ServerMomentum(x=np.array([s.d * 0], dtype=object), v=np.array([s.d], dtype=object))
+        rate = beta if constant else other
+        after = averaged_momentum(before, np.array([delta], dtype=object), eta=1, beta=rate).v[0]
+        return Sums(
+            after,
+            rate * s.W + (1 - rate),
+            rate * s.Q + (1 - rate) * delta**2,
+            s.squares + after**2,
+            s.changes + delta**2,
+        )
+
+    def invariant(s: Sums) -> Formulas:
+        weighted = {"d^2 <= W Q": s.d**2 <= s.W * s.Q, "0 <= W <= 1, Q >= 0": z3.And(s.W >= 0, s.W <= 1, s.Q >= 0)}
+        total = s.squares * (1 - beta) + beta * s.d**2 <= s.changes * (1 - beta)
+        return {**weighted, "sum d^2 + C d^2 <= sum Delta^2": total}
+
+    zero = real("z") * 0
+    domain: Formulas = {"0 <= beta < 1": z3.And(beta >= 0, beta < 1), "0 <= other < 1": z3.And(other >= 0, other < 1)}
+    start = Sums(zero, zero, zero, zero, zero)
+    state = Sums(d, W, Q, real("S"), real("D"))
+    return Induction(start, state, step, domain, invariant, lambda before, after: {}), delta
+
+
+@dataclass(frozen=True)
+class Path:
+    """Changes along one coordinate and the beta of every round."""
+
+    changes: tuple[Fraction, ...]
+    betas: tuple[Fraction, ...]
+
+
+def any_path(choose: Choose, constant: bool) -> Path:
+    T = choose.whole(1, 5)
+    b = choose.of(Fraction(9, 10), Fraction(0), Fraction(1, 2))
+    betas = tuple(b if constant else choose.of(Fraction(0), Fraction(9, 10), Fraction(1, 2)) for _ in range(T))
+    return Path(tuple(choose.rational(-2, 2, 2) for _ in range(T)), betas)
+
+
+def _total(constant: bool, factor: Fraction = Fraction(1)) -> Inequality[Path]:
+    def sides(path: Path) -> Any:
+        d = momenta([exact.vector(c) for c in path.changes], list(path.betas))
+        yield sum(one @ one for one in d[1:]), factor * sum(c * c for c in path.changes)
+
+    def choose_path(choose: Choose) -> Path:
+        return any_path(choose, constant)
+
+    return Inequality(choose_path, {"any": lambda path: True}, sides)
+
+
+@claim(
+    "client-centric.d-t-squares",
+    statement="With one beta, |d_(t+1)|^2 <= (1 - beta^(t+1)) sum_p a_(t,p) |Delta_p|^2, and sum_t "
+    "|d_(t+1)|^2 <= sum_t "
+    "|Delta_t|^2",
+    source=Source(CLIENT_CENTRIC, "|d_t|^2 and its sum (L923-952), for the one beta of the algorithms"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"one beta": "beta does not change"},
+    repairs="client-centric.d-t-varying",
+)
+def squares() -> Finding:
+    """Induction over rounds, any T, one coordinate; W is the weights' sum, Q the weighted squares."""
+    base, step = _system(True)[0].prove(timeout_ms=5000)
+    again = searched(_total(True), 600, drop=0)
+    other = searched(_total(False), 300, drop=0)
+    if again.verdict is not Verdict.CHECKED:
+        return again
+    return Finding(
+        Verdict.PROVED if base and step else Verdict.UNKNOWN,
+        f"base {base.outcome}, step {step.outcome}: {'; '.join(step.claims)}",
+        {"one beta": Dropped(other.verdict is Verdict.REFUTED, other.evidence)},
+        Second(Engine.EXACT, 600, "runs of up to five rounds in fractions"),
+    )
+
+
+@claim(
+    "client-centric.d-t-varying",
+    statement="If the beta_q of L917 may differ from round to round (the algorithms and C_beta have one beta), "
+    "sum_(t >= p) a_(t,p) <= 1 and sum_t |d_(t+1)|^2 <= sum_t |Delta_t|^2",
+    source=Source(CLIENT_CENTRIC, "ours, about the sum over t (L943-952) and the beta_q of L917"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def varying() -> Finding:
+    """beta_0 = 0 and 9/10 from then on: the first change enters whole and is then kept."""
+    betas = [Fraction(0), *[Fraction(9, 10)] * 9]
+    whole = sum((weights(betas, t)[0] for t in range(10)), Fraction(0))
+    d = momenta([exact.vector(1), *[exact.vector(0)] * 9], betas)
+    return all_refuted(
+        refutation(
+            instance="beta = 0, 9/10, 9/10, ...; T = 10, p = 0",
+            conditions={"betas in [0, 1)": all(0 <= b < 1 for b in betas)},
+            left=whole,
+            right=Fraction(1),
+        ),
+        refutation(
+            instance="the same betas, Delta_0 = 1, no change later: sum of d^2 against sum of Delta^2",
+            conditions={"d_t is the sum of a_(t-1,p) Delta_p": d[4][0] == weights(betas, 3)[0]},
+            left=sum(one @ one for one in d[1:]),
+            right=Fraction(1),
+        ),
+        searched(_total(False), 600, drop=0),
+    )
+
+
+@false(
+    "client-centric.d-t-squares-half",
+    of=squares,
+    statement="With one beta, sum_t |d_(t+1)|^2 <= (1/2) sum_t |Delta_t|^2",
+)
+def squares_half() -> Finding:
+    """beta = 0, or a long run in one direction."""
+    return searched(_total(True, Fraction(1, 2)), 300, drop=0)
+
+
+@claim(
+    "client-centric.d-t-steps",
+    statement="For each t, sum_(p <= t) a_(t,p) / K_p <= 1 / K_t: what the 1 / K_t of L931 needs, since the noise of "
+    "round p is divided by K_p (summed over t it is harmless)",
+    source=Source(CLIENT_CENTRIC, "ours, about |d_t|^2, last lines (L927-935)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def step_index() -> Finding:
+    """Rounds before t may have had fewer steps; summed over t, with one beta, the sum of 1 / K_t is right."""
+    betas, K = [Fraction(9, 10)] * 20, [1] * 19 + [100]
+    a = weights(betas, 19)
+    return refutation(
+        instance="beta = 9/10, K = 1 in 19 rounds, 100 in the twentieth, t = 19",
+        conditions={"weights sum to 1 - beta^20": sum(a) == 1 - Fraction(9, 10) ** 20},
+        left=sum(w / k for w, k in zip(a, K, strict=True)),
+        right=Fraction(1, K[19]),
+    )
+
+
+@claim(
+    "client-centric.d-t-steps-repaired",
+    statement="sum_t sum_(p <= t) a_(t,p) / K_p <= sum_t 1 / K_t for one beta",
+    source=Source(CLIENT_CENTRIC, "ours: sum over t (L937-945), corrected"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"one beta": "beta does not change"},
+    repairs="client-centric.d-t-steps",
+)
+def step_index_repaired() -> Finding:
+    """K_p up to 100, up to five rounds; sum_(t >= p) a_(t,p) = 1 - beta^(T-p)."""
+    return searched(_noise(), 600, drop=300)
+
+
+def _noise() -> Inequality[Path]:
+    def make(choose: Choose) -> Path:
+        path = any_path(choose, choose.of(True, True, False))
+        return Path(tuple(Fraction(1, choose.of(1, 100, 3)) for _ in path.betas), path.betas)
+
+    def sides(path: Path) -> Any:
+        T, betas = len(path.betas), list(path.betas)
+        yield (
+            sum(w * c for t in range(T) for w, c in zip(weights(betas, t), path.changes, strict=False)),
+            sum(path.changes),
+        )
+
+    return Inequality(make, {"one beta": lambda path: len(set(path.betas)) == 1}, sides)

@@ -1,0 +1,220 @@
+"""G_1 and G_2, and what the proof makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.client_centric import CCFedSGD, cc_local, init
+from fedspec.arith import Array
+from fedspec.plan import Arrival, Setup
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.client_centric.combine import all_refuted
+from fedspec_proofs.client_centric.participation import buffers, each, one
+from fedspec_proofs.client_centric.problems import Clients, huber
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.expectation import subsets
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.refutation import refutation
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """What the clients would send, one number each, and the size of the buffer."""
+
+    v: Array
+    m: int
+
+    @property
+    def n(self) -> int:
+        """How many clients there are."""
+        return len(self.v)
+
+    @property
+    def G_1(self) -> Any:
+        """sum |v_i|^2."""
+        return sum(one @ one for one in self.v)
+
+    @property
+    def G_2(self) -> Any:
+        """sum over ordered pairs of |v_i - v_j|^2."""
+        return sum((one - other) @ (one - other) for one in self.v for other in self.v)
+
+    @property
+    def bracket(self) -> Any:
+        """(1/(8 m^2)) E |sum over S|^2 - (1/(4 n^2)) |sum|^2, by every draw."""
+        total = self.v.sum(axis=0)
+        return buffers(self.v, self.m)[1] / 8 - (total @ total) / (4 * self.n**2)
+
+
+def _vectors(choose: Choose) -> Vectors:
+    n = choose.whole(2, 4)
+    return Vectors(choose.array(n, 1, low=-2, high=2, denominator=2), choose.whole(1, n))
+
+
+def _pairs(factor: Any) -> Inequality[Vectors]:
+    return Inequality(_vectors, {"vectors": lambda v: True}, lambda v: [(v.G_2, factor(v.n) * v.G_1)])
+
+
+def _opposed() -> Vectors:
+    """What the two clients of the refuted theorem send from x = 0, through CC-Local, in units of eta_l."""
+    clients = Clients(((huber(1, 2),), (huber(-1, 2),)))
+    h = CCFedSGD(buffer=1, eta_l=exact.number(1), eta=exact.number(1))
+    state = init(h, exact.vector(0), Setup((1, 1), {"w": (1,)}))
+    sent = [cc_local(h, state, [clients.oracle(0), clients.oracle(1)], Arrival(i, 1, 0)) for i in range(2)]
+    return Vectors(np.stack(sent), 1)
+
+
+@claim(
+    "client-centric.g-2",
+    statement="G_2 <= 2 (n - 1) G_1, G_2 over ordered pairs as the 1/2 of the first identity needs them",
+    source=Source(CLIENT_CENTRIC, "L1057"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def pairs() -> Finding:
+    """Two opposite vectors: G_2 = 8, G_1 = 2, and n = 2."""
+    v = _opposed()
+    return all_refuted(
+        refutation(
+            instance=f"n = 2, what two Huber clients around 1 and -1 send from x = 0: {v.v[0][0]} and {v.v[1][0]}",
+            conditions={
+                "G_1 and G_2 as defined at L1048-1056": v.G_1 == 2 and v.G_2 == 8,
+                "over ordered pairs: |sum v_i|^2 = n G_1 - G_2 / 2, the first identity (L1014-1018)": bool(
+                    v.v.sum(axis=0) @ v.v.sum(axis=0) == v.n * v.G_1 - v.G_2 / 2
+                ),
+            },
+            left=v.G_2,
+            right=2 * (v.n - 1) * v.G_1,
+        ),
+        searched(_pairs(lambda n: 2 * (n - 1)), 400, drop=0),
+    )
+
+
+@claim(
+    "client-centric.g-2-repaired",
+    statement="G_2 <= 2 n G_1, with equality exactly where the vectors add up to zero (n <= 5, d = 2)",
+    source=Source(CLIENT_CENTRIC, "ours: L1057, corrected"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"ordered": "G_2 runs over ordered pairs"},
+    repairs="client-centric.g-2",
+)
+def pairs_repaired() -> Finding:
+    """2 n G_1 - G_2 = 2 |sum v_i|^2, which is the first identity; and searched over the vectors that break the
+    other.
+    """
+    found = searched(_pairs(lambda n: 2 * n), 400, drop=0)
+    if "no violation" not in found.evidence:
+        return found
+    proof = identities(each("all"), without={"ordered": one("all, once")}, instances=5)
+    return Finding(proof.verdict, f"{proof.evidence}\n{found.evidence}", proof.dropped, proof.second)
+
+
+def _brackets(full: bool, spare: bool) -> Inequality[Vectors]:
+    """The bracket's positive part against its negative one, so that the ratio says how tight it is."""
+
+    def sides(v: Vectors) -> Any:
+        total, centre = v.v.sum(axis=0), v.v.sum(axis=0) / v.n
+        s2 = sum((one - centre) @ (one - centre) for one in v.v) / v.n
+        left = buffers(v.v, v.m)[1] / 8
+        yield left, (total @ total) / (4 * v.n**2) + (Fraction(v.n - v.m, 8 * v.m * (v.n - 1)) * s2 if spare else 0)
+
+    return Inequality(_vectors, {"m = n": lambda v: v.m == v.n} if full else {"any m": lambda v: True}, sides)
+
+
+@claim(
+    "client-centric.bracket",
+    statement="(1/(8 m^2)) E |sum over S_t v_i|^2 - (1/(4 n^2)) |sum v_i|^2 is not positive",
+    source=Source(CLIENT_CENTRIC, "L1041-1057"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def bracket() -> Finding:
+    """Positive wherever m < n and the vectors add up to zero: this loses the variance of drawing clients."""
+    v = _opposed()
+    return all_refuted(
+        refutation(
+            instance="n = 2, m = 1, the clients of the refuted theorem at x = 0 send 1 and -1; both draws",
+            conditions={
+                "both draws are equally likely": len({p for p, _ in subsets(2, 1)}) == 1,
+                "the printed combination of G_1 and G_2": v.bracket == _combination(v),
+            },
+            left=v.bracket,
+            right=Fraction(0),
+        ),
+        searched(_brackets(False, False), 400, drop=0),
+    )
+
+
+def _combination(v: Vectors) -> Any:
+    """(-1/(4n) + 1/(8n)) G_1 + (1/(8 n^2) - (m-1) / (16 m n (n-1))) G_2, as at L1044."""
+    n, m = v.n, v.m
+    return -Fraction(1, 8 * n) * v.G_1 + (Fraction(1, 8 * n**2) - Fraction(m - 1, 16 * m * n * (n - 1))) * v.G_2
+
+
+@claim(
+    "client-centric.bracket-given-g-2",
+    statement="If G_2 <= 2 (n - 1) G_1, the bracket is not positive",
+    source=Source(CLIENT_CENTRIC, 'L1057, its "thus"'),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def bracket_given() -> Finding:
+    """Even then: at G_2 = 2 (n - 1) G_1 it has the sign of 1 / m - 2 / n, positive for m < n / 2, as in m = 5, n
+    = 100.
+    """
+    v = Vectors(np.stack([exact.vector(x) for x in (2, 0, 0)]), 1)
+    one, many = 2 * (100 - 1), Fraction(1, 8 * 100**2) - Fraction(4, 16 * 5 * 100 * 99)
+    return refutation(
+        instance="n = 3, m = 1, v = (2, 0, 0)",
+        conditions={
+            "G_2 <= 2 (n - 1) G_1": 2 * (v.n - 1) * v.G_1 >= v.G_2,
+            "for n = 100, m = 5, G_1 = 1 and G_2 = 2 (n - 1) it is positive too": -Fraction(1, 800) + many * one > 0,
+        },
+        left=v.bracket,
+        right=Fraction(0),
+    )
+
+
+@claim(
+    "client-centric.bracket-full",
+    statement="With m = n the bracket is not positive: it is -(1/(8 n^2)) |sum v_i|^2",
+    source=Source(CLIENT_CENTRIC, "ours: L1041-1057 for m = n"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"m = n": "every round hears every client"},
+)
+def bracket_full() -> Finding:
+    """The step that Theorem 4.1 needs, where it is right."""
+    return searched(_brackets(True, False), 800, drop=300)
+
+
+@claim(
+    "client-centric.bracket-repaired",
+    statement="The bracket is at most ((n - m) / (8 m (n - 1))) s^2, s^2 = (1/n) sum |v_i - mean|^2",
+    source=Source(CLIENT_CENTRIC, "ours: L1041-1057, corrected"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"any m": "1 <= m <= n, drawn uniformly"},
+    repairs="client-centric.bracket",
+)
+def bracket_repaired() -> Finding:
+    """From the centred form, which is proved on its own; equality where the vectors add up to zero."""
+    found, printed = searched(_brackets(False, True), 800, drop=0), searched(_brackets(False, False), 200, drop=0)
+
+    def always(v: Vectors) -> Any:
+        centre = v.v.sum(axis=0) / v.n
+        s2 = sum((one - centre) @ (one - centre) for one in v.v) / v.n
+        yield v.v[0] @ v.v[0] / 8, centre @ centre / 4 + Fraction(v.n - v.m, 8 * v.m * (v.n - 1)) * s2
+
+    biased = searched(Inequality(_vectors, {"any m": lambda v: True}, always), 200, drop=0)
+    if printed.verdict is not Verdict.REFUTED:
+        return Finding(Verdict.UNKNOWN, printed.evidence)
+    lost = Dropped(biased.verdict is Verdict.REFUTED, f"always the first client alone: {biased.evidence}")
+    return Finding(found.verdict, found.evidence, {"any m": lost})

@@ -1,0 +1,165 @@
+"""Steps of the adaptive servers with known roots, from states that a claim is about.
+
+A rule takes the root of v_t, which for exact numbers must be rational and for symbols must simplify. So the root is
+what is chosen, and v_(t-1) is set to make it come out: the rule then runs as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.readings import Epsilon
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adam import adam
+from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec_proofs.engines.choose import Choose
+
+HALF: Any = Fraction(1, 2)
+
+
+def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any, beta: Any, eps: Any) -> Any:
+    """One server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
+    if server == "adagrad":
+        return adagrad(Adaptive(x=x, m=m, v=q**2 - delta**2, t=0), delta, eta=eta, beta1=beta, tau=eps)
+    v = 2 * q**2 - delta**2
+    if server == "adam":
+        return adam(Adaptive(x=x, m=m, v=v, t=0), delta, eta=eta, beta1=beta, beta2=HALF, tau=eps)
+    state = AmsGrad(x=x, m=m, v=v, v_hat=q**2, t=0)
+    return amsgrad(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps, epsilon=Epsilon.OUTSIDE)
+
+
+def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> tuple[Vector, Vector]:
+    """v and v_hat after one step of the rule itself, from v_hat = p^2 (and v, where the server has both)."""
+    zero = p * 0
+    if server == "ams":
+        state = AmsGrad(x=zero, m=zero, v=v, v_hat=p**2, t=0)
+        after = amsgrad(state, delta, eta=1, beta1=0, beta2=gamma, eps=1, epsilon=Epsilon.OUTSIDE)
+        return after.v, after.v_hat
+    one = Adaptive(x=zero, m=zero, v=p**2, t=0)
+    if server == "adagrad":
+        v = adagrad(one, delta, eta=1, beta1=0, tau=1).v
+    else:
+        v = adam(one, delta, eta=1, beta1=0, beta2=gamma, tau=1).v
+    return v, v
+
+
+def increments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> Vector:
+    """v_hat after one step, the same."""
+    return moments(server, p, v, delta, gamma=gamma)[1]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of CC-FedAdagrad: the state before, the change, gradients at x_t and z_t, constants that are claimed.
+
+    Attributes:
+        p, q: the roots of v_t and v_(t+1); Delta^2 is their difference.
+        d: d_t, the momentum before.
+        delta: Delta_t.
+        g: grad f(x_t).
+        u: grad f(z_t) - grad f(x_t).
+        eta, eta_l, eps, beta, L, G: constants.
+    """
+
+    p: Vector
+    q: Vector
+    d: Vector
+    delta: Vector
+    g: Vector
+    u: Vector
+    eta: Any
+    eta_l: Any
+    eps: Any
+    beta: Any
+    L: Any
+    G: Any
+
+    @property
+    def C(self) -> Any:
+        """beta / (1 - beta)."""
+        return self.beta / (1 - self.beta)
+
+    @property
+    def before(self) -> Vector:
+        """a_t = 1 / (sqrt(v_t) + eps)."""
+        out: Vector = 1 / (self.p + self.eps)
+        return out
+
+    @property
+    def moved(self) -> Vector:
+        """z_t - x_t = C (x_t - x_(t-1)), the last step having been made along d_t with the root p."""
+        last = rooted("adagrad", self.p * 0, self.d, self.d, self.p, eta=self.eta, beta=Fraction(0), eps=self.eps).x
+        out: Vector = self.C * last
+        return out
+
+    @property
+    def a(self) -> Vector:
+        """a_(t+1), read off the rule: what one step with momentum only moves by, per unit."""
+        one = self.p * 0 + 1
+        zero = self.p * 0
+        v = self.q**2 - one**2
+        return adagrad(Adaptive(x=zero, m=zero, v=v, t=0), one, eta=1, beta1=0, tau=self.eps).x
+
+    def met(self) -> dict[str, bool]:
+        """What the proof assumes of a round, by the names of the claims."""
+        length = (self.eta_l * self.G) ** 2
+        return {
+            "v_0": all(self.p >= self.eps),
+            "Lipschitz": self.u @ self.u <= self.L**2 * (self.moved @ self.moved),
+            "gradient": self.g @ self.g <= self.G**2,
+            "changes": self.d @ self.d <= length and self.delta @ self.delta <= length,
+        }
+
+
+def a_round(choose: Choose) -> Round:
+    """Any round; Delta_t makes both roots rational, by Pythagorean triples p^2 + Delta^2 = q^2."""
+    n = choose.of(1, 2)
+    eps = choose.of(Fraction(1), Fraction(1, 2), Fraction(3))
+    p, q, delta = [], [], []
+    for _ in range(n):
+        root: Any = eps * choose.of(*map(Fraction, ("1", "1", "1", "2", "1/2", "0")))
+        s = choose.of(Fraction(1, 100), Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(0))
+        sign = choose.of(1, -1)
+        p.append(root if root else Fraction(0))
+        q.append(root * (1 + s**2) / (1 - s**2) if root else abs(s))
+        delta.append(sign * (root * 2 * s / (1 - s**2) if root else s))
+    d = [choose.of(Fraction(1), Fraction(-1), Fraction(0), Fraction(1, 2)) for _ in range(n)]
+    scale = choose.of(Fraction(1), Fraction(1, 10), Fraction(1, 50))
+    g = [choose.of(Fraction(1), Fraction(-1), Fraction(0), Fraction(1), Fraction(-1), Fraction(4)) for _ in range(n)]
+    u = [choose.of(Fraction(1), Fraction(-1), Fraction(0), Fraction(5)) for _ in range(n)]
+
+    def vector(values: list[Fraction]) -> Vector:
+        out: Vector = np.array(values, dtype=object)
+        return out
+
+    eta, beta, L = (
+        choose.of(Fraction(1), Fraction(1, 2), Fraction(4)),
+        choose.of(Fraction(1, 2), Fraction(9, 10)),
+        Fraction(1),
+    )
+    eta_l, G = choose.of(Fraction(1), Fraction(1, 10)), choose.of(Fraction(1), Fraction(2), Fraction(1, 2))
+    momentum = vector(d) * scale
+    # The largest change of gradient that smoothness allows, in some direction and coordinate.
+    reach = max(abs(beta / (1 - beta) * eta * momentum / (vector(p) + eps)))
+    return Round(
+        p=vector(p),
+        q=vector(q),
+        d=momentum,
+        delta=vector(delta),
+        g=vector(g) * G,
+        u=vector(u) * L * reach,
+        eta=eta,
+        eta_l=eta_l,
+        eps=eps,
+        beta=beta,
+        L=L,
+        G=G,
+    )
+
+
+__all__ = ["HALF", "Round", "a_round", "increments", "rooted"]

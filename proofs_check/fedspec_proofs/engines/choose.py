@@ -1,0 +1,99 @@
+"""An instance made of choices: whole numbers below a limit, so that it can be drawn, varied, replayed and shrunk.
+
+The same function makes an instance from random numbers, from a changed list of earlier choices, and from Hypothesis,
+which shrinks towards the first option of every choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from fedspec.arith import Array, Vector
+from fedspec_proofs.engines import exact
+
+T = TypeVar("T")
+
+Pick = Callable[[int], int]
+"""A whole number below the given one."""
+
+
+class Choose:
+    """What an instance is made with."""
+
+    def __init__(self, pick: Pick) -> None:
+        self._pick = pick
+
+    def of(self, *options: T) -> T:
+        """One of the options; the simplest first."""
+        return options[self._pick(len(options))]
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number of [low, high]; low is the simplest."""
+        return low + self._pick(high - low + 1)
+
+    def rational(self, low: int, high: int, denominator: int = 8) -> Fraction:
+        """A multiple of 1/denominator in [low, high]; the simplest is the one nearest to zero, then by size."""
+        steps = range(low * denominator, high * denominator + 1)
+        start = min(steps, key=lambda k: (abs(k), -k))
+        k = self._pick(len(steps))
+        # 0, 1, -1, 2, -2, ... while both ends allow it, then on to the farther end.
+        up, down = steps[-1] - start, start - steps[0]
+        both = 2 * min(up, down)
+        if k <= both:
+            offset = (k + 1) // 2 if k % 2 else -(k // 2)
+        else:
+            offset = (k - min(up, down)) if up > down else -(k - min(up, down))
+        return Fraction(start + offset, denominator)
+
+    def power(self, low: int, high: int, base: int = 10) -> Fraction:
+        """A power of the base with an exponent of [low, high]; base^0, or what is nearest to it, is the simplest."""
+        return Fraction(base) ** int(self.rational(low, high, 1))
+
+    def vector(self, d: int, low: int, high: int, denominator: int = 8) -> Vector:
+        """d rationals."""
+        return exact.vector(*(self.rational(low, high, denominator) for _ in range(d)))
+
+    def array(self, *shape: int, low: int, high: int, denominator: int = 8) -> Array:
+        """Rationals in any shape."""
+        flat = [self.rational(low, high, denominator) for _ in range(int(np.prod(shape)))]
+        return exact.vector(*flat).reshape(shape)
+
+    def simplex(self, n: int, parts: int = 8) -> Vector:
+        """n positive weights that sum to one; equal ones are the simplest."""
+        sizes = [1 + self._pick(parts) for _ in range(n)]
+        return exact.vector(*(Fraction(s, sum(sizes)) for s in sizes))
+
+
+class Tape:
+    """Choices as they were made; earlier ones are taken again where they fit, new ones are drawn."""
+
+    def __init__(self, rng: np.random.Generator, earlier: Sequence[int] = ()) -> None:
+        self.rng, self.earlier = rng, earlier
+        self.made: list[int] = []
+        self.limits: list[int] = []
+
+    def __call__(self, n: int) -> int:
+        """A whole number below n."""
+        place = len(self.made)
+        fits = place < len(self.earlier) and self.earlier[place] < n
+        value = self.earlier[place] if fits else int(self.rng.integers(n))
+        self.made.append(value)
+        self.limits.append(n)
+        return value
+
+    def varied(self) -> list[int]:
+        """These choices with one or a few of them changed, by a step or anew."""
+        out = list(self.made)
+        places = [k for k, n in enumerate(self.limits) if n > 1]
+        if not places:
+            return out
+        for _ in range(1 + int(self.rng.integers(3)) // 2):
+            k = int(self.rng.choice(places))
+            n = self.limits[k]
+            near = int(self.rng.integers(2))
+            out[k] = (out[k] + int(self.rng.choice((-2, -1, 1, 2)))) % n if near else int(self.rng.integers(n))
+        return out

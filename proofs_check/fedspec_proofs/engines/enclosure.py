@@ -1,0 +1,52 @@
+"""Rational bounds of roots, logarithms and exponentials, so that inequalities with them are decided exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from mpmath import iv
+
+DIGITS = 50
+SCALE = 10**DIGITS
+
+
+def sqrt_below(q: Any) -> Fraction:
+    """A rational at most the root of q >= 0, within 1e-50."""
+    q = Fraction(q)
+    return Fraction(isqrt(q.numerator * SCALE**2 // q.denominator), SCALE)
+
+
+def sqrt_above(q: Any) -> Fraction:
+    """A rational at least the root of q >= 0, within 1e-50."""
+    below = sqrt_below(q)
+    return below if below**2 == Fraction(q) else below + Fraction(1, SCALE)
+
+
+def _interval(function: Any, q: Any) -> tuple[Fraction, Fraction]:
+    before = iv.dps
+    iv.dps = DIGITS
+    try:
+        q = Fraction(q)
+        value = function(iv.mpf(q.numerator) / iv.mpf(q.denominator))
+        return _fraction(value.a), _fraction(value.b)
+    finally:
+        iv.dps = before
+
+
+def _fraction(x: Any) -> Fraction:
+    # An end of an interval is an interval of one point, whose mantissa and exponent are exact.
+    sign, mantissa, exponent, _ = x._mpi_[0]
+    value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -value if sign else value
+
+
+def log(q: Any) -> tuple[Fraction, Fraction]:
+    """Rationals around the natural logarithm of q > 0."""
+    return _interval(iv.log, q)
+
+
+def exp(q: Any) -> tuple[Fraction, Fraction]:
+    """Rationals around e to the q."""
+    return _interval(iv.exp, q)

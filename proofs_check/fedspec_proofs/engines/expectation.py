@@ -1,0 +1,63 @@
+"""Exact expectations: every outcome of a finite draw with its probability, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+from typing import Any, TypeAlias, TypeVar
+
+from fedspec.arith import Vector
+
+T = TypeVar("T")
+
+Outcomes: TypeAlias = Iterable[tuple[Fraction, T]]
+"""What can happen, each with its probability; these sum to one."""
+
+
+def subsets(n: int, m: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
+    """Uniform draws of m of n without replacement."""
+    chance = Fraction(1, comb(n, m))
+    for chosen in combinations(range(n), m):
+        yield chance, chosen
+
+
+def with_replacement(p: Sequence[Any] | Vector, q: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
+    """q independent draws of an index, i with probability p_i."""
+    for chosen in product(range(len(p)), repeat=q):
+        chance = Fraction(1)
+        for i in chosen:
+            chance *= Fraction(p[i])
+        yield chance, chosen
+
+
+def signs(n: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
+    """n fair coins, as 1 and -1: noise of variance one."""
+    for chosen in product((1, -1), repeat=n):
+        yield Fraction(1, 2**n), chosen
+
+
+def independent(*draws: Sequence[tuple[Fraction, Any]]) -> Iterator[tuple[Fraction, tuple[Any, ...]]]:
+    """Several draws at once, none knowing of the others."""
+    for outcome in product(*draws):
+        chance = Fraction(1)
+        for p, _ in outcome:
+            chance *= p
+        yield chance, tuple(value for _, value in outcome)
+
+
+def mean(f: Callable[[T], Any], outcomes: Outcomes[T]) -> Any:
+    """The expectation of f, a number or an array.
+
+    Raises:
+        ValueError: the probabilities do not sum to one.
+    """
+    total, chance = None, Fraction(0)
+    for p, outcome in outcomes:
+        value = p * f(outcome)
+        total = value if total is None else total + value
+        chance += p
+    if chance != 1:
+        raise ValueError(f"mean: the probabilities sum to {chance}, not 1")
+    return total

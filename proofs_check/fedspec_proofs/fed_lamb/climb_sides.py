@@ -1,0 +1,54 @@
+"""Both sides of the theorems, printed and repaired, on an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import numpy as np
+
+from fedspec.arith import norm
+from fedspec_proofs.engines.search import Sides
+from fedspec_proofs.fed_lamb import bounds
+from fedspec_proofs.fed_lamb.climbs import Climb
+
+
+def printed(c: Climb) -> Iterator[Sides]:
+    """Theorem 1 as eq. (4) has it."""
+    yield c.mean(c.squares), float(bounds.theorem_1(c.constants))
+
+
+def printed_third(c: Climb) -> Iterator[Sides]:
+    """Theorem 3 as eq. (22) has it, with the cst of L808."""
+    k = c.constants
+    yield c.mean(lambda run: c.squares(run, 0.5)), float(bounds.theorem_3(k, k.L_bar))
+
+
+def summed(c: Climb, rate: float = 1.0, squared: bool = True) -> Iterator[Sides]:
+    """The repaired theorems: lengths, and both squares by M. ``rate`` spoils the term with alpha."""
+    k = c.constants
+    s = k.phi_m * sqrt(k.v0)
+    right = c.per_layer - (1 - rate) * k.alpha * k.T * k.phi_M**2 * k.L_bar / (2 * s)
+    yield c.mean(c.lengths), right
+    if squared:
+        yield c.mean(c.squares), c.steepest / sqrt(k.v0) * right
+        yield c.mean(lambda run: c.squares(run, 0.5)), c.steepest * right
+
+
+def converted(c: Climb) -> Iterator[Sides]:
+    """The repaired corollary: the gradient itself, by V^2 >= ||sqrt(v_hat)||."""
+    yield c.mean(lambda run: c.squares(run, 0.0)), c.root * c.steepest * c.per_layer
+
+
+def descended(c: Climb, factor: float = 2.0) -> Iterator[Sides]:
+    """One round of one outcome: how far f falls, with the errors of the gradients that were taken."""
+    k = c.constants
+    for run in c.runs:
+        for before, after, taken in zip(run.states, run.states[1:], run.taken, strict=False):
+            g = c.problem.gradient(before.x)
+            scaled, at = g / np.sqrt(before.v_hat), before.layers
+            progress = k.alpha * k.T * k.phi_m * sqrt(k.v0) * sum(norm(scaled[where]) for where in at)
+            errors = sum(norm(g[w] - one[w]) for row in taken for one in row for w in at) / len(taken)
+            bend = k.alpha**2 * k.T**2 * k.phi_M**2 / 2 * k.L_bar
+            change = c.problem.value(after.x) - c.problem.value(before.x)
+            yield float(change + progress), float(factor * k.alpha * k.phi_M * errors + bend)

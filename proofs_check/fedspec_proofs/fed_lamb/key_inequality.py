@@ -1,0 +1,160 @@
+"""The inequality per layer, and what a round gains by it, for every gradient: in place of the displays (16)-(21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector, array, maximum, norm
+from fedspec.client.lamb import Moments, layer_step, precondition
+from fedspec.readings import LocalCorrection, Phi
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fed_lamb.rounds import ONE, TWO, F
+from fedspec_proofs.fed_lamb.shared import at, every
+
+KEY = {
+    "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",
+    "roots": "w and w_0 are positive",
+    "eps >= 0": "the stabiliser is not negative",
+}
+
+
+def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vector:
+    """The direction of a step: minus the rule's own step of length 1 from 0, along the rule's own ratio."""
+    kw = {"beta1": beta1, "beta2": 0, "eps": eps, "bias_correction": LocalCorrection.NONE}
+    _, p = precondition(Moments(m, g * g, 0), g, v_hat, **kw)
+    return -layer_step(g * 0, p, eta_l=1, phi=Phi.CONSTANT)
+
+
+def _line(draw: Draw, factor: F = TWO) -> Statement:
+    h, g, w, w_0, eps = draw("h"), draw("g", 1), draw("w"), draw("w_0"), draw("eps")
+    unit = along_rule(g * 0, g, array([w * w], g), 0, eps)[0]
+    s, D = w_0 + eps, 1 / (w + eps)
+    size, apart = maximum(h, -h), maximum(h - g[0], g[0] - h)
+    holds = (w >= w_0, every(w > 0, w_0 > 0), eps >= 0)
+    return Statement(dict(zip(KEY, holds, strict=True)), {"R0": h * unit >= s * D * size - factor * apart})
+
+
+def _lengths(rng: np.random.Generator) -> dict[str, F]:
+    w_0 = F(int(rng.integers(1, 9)), 4)
+    return {"w_0": w_0, "w": w_0 + F(int(rng.integers(0, 9)), 4), "eps": F(int(rng.integers(0, 5)), 4)}
+
+
+@claim(
+    "fed-lamb.key-inequality",
+    statement="h p/|p| >= s |D h| - 2 |h - g| in one coordinate, beta1 = 0, for every gradient g and every h; s = "
+    "sqrt(v0) + eps, D = 1/(sqrt(v_hat) + eps), p = D g",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=KEY,
+)
+def key_line() -> Finding:
+    """p and p/|p| by the specification's rules; g = 0 included, where the rule does not move."""
+    return decide(_line, sample=_lengths, timeout_ms=5000)
+
+
+@false("fed-lamb.false-key", of=key_line, statement="The same with 3/2 in place of 2")
+def _false_key() -> Finding:
+    return decide(lambda draw: _line(draw, F(3, 2)), ablate=False)
+
+
+DESCENT = {
+    **KEY,
+    "(7)": "f falls as (7) has it, with a constant L",
+    "alpha >= 0": "the rate is not negative",
+}
+
+
+def _falls(draw: Draw, factor: F = TWO) -> Statement:
+    """One client, one coordinate, one local step of length alpha (phi = 1), from f with derivative h to f_1."""
+    h, g, w, w_0, eps = draw("h"), draw("g", 1), draw("w"), draw("w_0"), draw("eps")
+    f, f_1, L, alpha = draw("f"), draw("f_1"), draw("L"), draw("alpha")
+    move = -alpha * along_rule(g * 0, g, array([w * w], g), 0, eps)[0]
+    s, D = w_0 + eps, 1 / (w + eps)
+    size, apart = maximum(h, -h), maximum(h - g[0], g[0] - h)
+    smooth = every(L >= 0, f_1 <= f + h * move + L / 2 * move * move)
+    holds = (w >= w_0, every(w > 0, w_0 > 0), eps >= 0, smooth, alpha >= 0)
+    bound = f - alpha * s * D * size + factor * alpha * apart + alpha * alpha * L / 2
+    return Statement(dict(zip(DESCENT, holds, strict=True)), {"round": f_1 <= bound})
+
+
+def _fallen(rng: np.random.Generator) -> dict[str, F]:
+    h, L, alpha = F(int(rng.integers(-8, 9)), 4), F(int(rng.integers(0, 9)), 4), F(int(rng.integers(0, 9)), 4)
+    return {
+        **_lengths(rng),
+        "h": h,
+        "L": L,
+        "alpha": alpha,
+        "f": F(0),
+        "f_1": -alpha * abs(h) - F(int(rng.integers(9))),
+    }
+
+
+@claim(
+    "fed-lamb.round-scalar",
+    statement="f(x_r) <= f(x_(r-1)) - alpha s D |f'| + 2 alpha |f' - g| + alpha^2 L/2 for every gradient g: one "
+    "client, one coordinate, T = 1, phi = 1",
+    source=at("ours, in place of (16)-(21)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=DESCENT,
+)
+def round_scalar() -> Finding:
+    """fed-lamb.key-inequality in (7), by the specification's rules."""
+    return decide(_falls, sample=_fallen, timeout_ms=4000)
+
+
+@false("fed-lamb.false-round", of=round_scalar, statement="The same with 1 in place of 2")
+def _false_round() -> Finding:
+    return decide(lambda draw: _falls(draw, ONE), ablate=False)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer's gradients and denominators, in floating point."""
+
+    h: Vector
+    g: Vector
+    m: Vector
+    w: Vector
+    w_0: float
+    eps: float
+    beta1: float
+
+
+def _layer(choose: Choose) -> Layer:
+    d, w_0 = choose.whole(1, 3), choose.of(1.0, 0.125, 4.0)
+    h, g, m = (choose.vector(d, -4, 4, 4).astype(float) for _ in range(3))
+    near = choose.of(True, False)
+    w = np.array([w_0 * choose.of(1.0, 2.0, 8.0, 0.5) for _ in range(d)])
+    return Layer(h, h + g / 64 if near else g, m, w, w_0, choose.of(0.0, 0.5), choose.of(0.0, 0.0, 0.75))
+
+
+def _key(c: Layer) -> Iterator[Sides]:
+    unit = along_rule(c.m, c.g, c.w**2, c.beta1, c.eps)
+    scaled = c.h / (c.w + c.eps)
+    # The inner product may be negative: it is shifted by ||h||, which it cannot undercut.
+    size = float(norm(c.h))
+    yield (c.w_0 + c.eps) * float(norm(scaled)) + size, float(c.h @ unit) + 2 * float(norm(c.h - c.g)) + size
+
+
+@claim(
+    "fed-lamb.key-inequality-layers",
+    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of up to three coordinates, beta1 = 0",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"v_hat >= v0": "in every coordinate", "beta1 = 0": "the step is along the gradient, not its momentum"},
+)
+def key_layers() -> Finding:
+    """Both sides are shifted by ||h||; equality where g = h and v_hat = v0."""
+    met = {"v_hat >= v0": lambda c: bool((c.w >= c.w_0).all()), "beta1 = 0": lambda c: c.beta1 == 0}
+    return searched(Inequality(_layer, met, _key), 1500, drop=300)

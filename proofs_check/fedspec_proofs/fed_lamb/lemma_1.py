@@ -1,0 +1,235 @@
+"""Lemma 1: how far local models are from the server's. Fed-LAMB, eq. (2) (L198) and L521-534.
+
+A local step has length alpha phi in every layer, whatever the gradients, v and beta2 are; the printed bound has them,
+and not the number of layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.arith import norm
+from fedspec.client.lamb import layer_step
+from fedspec.readings import Normalisation, Phi
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.search import Inequality, Sides, hunt, searched
+from fedspec_proofs.fed_lamb import bounds
+from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.bent import vector as of
+from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.rounds import ONE, F, begin, lamb, local_models, noiseless, noisy, one_round, squared
+from fedspec_proofs.fed_lamb.shared import H2, H4, SETTING, all_fall, at, constant
+from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, walk
+from fedspec_proofs.refutation import refutation
+from fedspec_proofs.words import said
+
+TRIES = 800
+
+NONZERO = {"p is not 0": "the direction is defined"}
+
+
+def _length(draw: Draw, d: int = 2) -> Statement:
+    x, p, alpha = draw("x", d), draw("p", d), draw("alpha")
+    step = layer_step(x, p, eta_l=alpha, phi=Phi.CONSTANT) - x
+    return Statement({"p is not 0": p @ p > 0}, {"length": step @ step == alpha * alpha})
+
+
+def _pythagorean(rng: np.random.Generator) -> dict[str, F]:
+    k = F(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
+    a, b = [(3, 4), (-5, 12), (8, -15), (0, 1)][int(rng.integers(4))]
+    return {"p_0": a * k, "p_1": b * k}
+
+
+@claim(
+    "fed-lamb.lemma-1-length",
+    statement="A local step moves a layer by alpha phi exactly, whatever p is (layers of two coordinates, phi = 1): "
+    "after T = 1 step the square of the gap to the round's start is alpha^2 times the number of layers that move",
+    source=at("ours, about the first display of the proof (L527)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=NONZERO,
+)
+def length() -> Finding:
+    """p / ||p|| is a unit vector, in any number of coordinates; no M, beta2, v0 or p_l is left."""
+    return decide(_length, sample=_pythagorean)
+
+
+ONE_D = Problem(((huber(F(1)),),), (1,))
+
+
+@claim(
+    "fed-lamb.lemma-1",
+    statement="||x_r - x_(r,i)||^2 <= alpha^2 M^2 phi_M^2 (1 - beta2) p / v0, T = 1, with x_r the model that the round "
+    "begins with (as in the proof, L529); and with x_r the mean that it ends with",
+    source=at("Lemma 1, eq. (2) (L198) and L523"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={"H2": H2, "H4": H4, "setting": SETTING},
+)
+def lemma_1() -> Finding:
+    """A step has length alpha phi, which no M, beta2 or v0 makes shorter; two clients may take opposite ones."""
+    h = lamb(eta_l=F(9, 10), beta2=F(999, 1000))
+    state = begin(h, of([F(1)]), 1)
+    k = Constants(M=F(1), alpha=h.eta_l, beta2=h.beta2)
+    printed = refutation(
+        instance="x^2/2 (a line beyond |x| = 1), one client, T = 1, from x = 1: alpha = 9/10, beta2 = 999/1000, v0 = "
+        "1, phi = 1",
+        conditions=noiseless(h, ONE_D, k.M),
+        left=squared(state.x - local_models(h, state, ONE_D.clients, 1)[0]),
+        right=bounds.lemma_1(k),
+    )
+    coin = ((F(1, 2), F(1)), (F(1, 2), F(-1)))
+    state, clients = begin(h, of([F(0)]), 2), [constant(g) for _, g in coin]
+    mean = one_round(h, state, clients).x
+    ended = refutation(
+        instance="the other reading: f_i = 0, two clients, gradients 1 or -1 with equal chances, the outcome (1, -1); "
+        "alpha = 9/10, beta2 = 999/1000, v0 = 1, phi = 1",
+        conditions=noisy(h, coin, F(0), k.M, F(5, 4)),
+        left=squared(mean - local_models(h, state, clients, 1)[0]),
+        right=bounds.lemma_1(k),
+    )
+    return _beside(all_fall(printed, ended), PRINTED)
+
+
+def _beside(finding: Finding, printed: Inequality[Walk]) -> Finding:
+    """A refutation, with what the search of the repaired form sees of the printed one."""
+    found = hunt(printed, TRIES // 2)
+    if not found.violated:
+        return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")
+    words = (
+        f"the search of the repaired form breaks it in {found.met} instances, at worst by a factor of {found.ratio:.4g}"
+    )
+    return replace(finding, evidence=f"{finding.evidence}\n{words}: {said(found.worst)}")
+
+
+def _printed(w: Walk) -> Iterator[Sides]:
+    for x in w.ends:
+        yield squared(w.start.x - x), bounds.lemma_1(w.constants)
+
+
+def _from_start(w: Walk, layers: int | None = None) -> Iterator[Sides]:
+    reach = (w.h.eta_l * w.phi_M) ** 2
+    for t, models in enumerate(w.path, start=1):
+        for x in models:
+            yield squared(w.start.x - x), reach * (w.Lay if layers is None else layers) * t**2
+
+
+def _layerwise(w: Walk) -> Iterator[Sides]:
+    for t, models in enumerate(w.path, start=1):
+        for x in models:
+            for where in w.start.layers:
+                yield norm(w.start.x[where] - x[where]), w.h.eta_l * w.phi_M * t
+
+
+def _from_mean(w: Walk, factor: int = 4) -> Iterator[Sides]:
+    for x in w.ends:
+        bound = factor * (1 - F(1, w.n)) ** 2 * w.Lay * w.T**2
+        reach = (w.h.eta_l * w.phi_M) ** 2
+        yield squared(w.mean - x), reach * (bound if isinstance(reach, F) else float(bound))
+
+
+def _spread(w: Walk, factor: F = ONE) -> Iterator[Sides]:
+    bound = factor * w.Lay * w.T**2
+    reach = (w.h.eta_l * w.phi_M) ** 2
+    yield sum(squared(w.mean - x) for x in w.ends) / w.n, reach * (bound if isinstance(reach, F) else float(bound))
+
+
+LENGTHS = {"H4": H4, "normalised": "every local step is divided by the length of its direction"}
+HOLDS = {"H4": lambda w: w.scaled_as_claimed, "normalised": lambda w: w.normalised}
+APART = Problem(((huber(F(1), F(-9), F(2)),), (huber(F(1), F(9), F(2)),)), (1,))
+WITHOUT = {
+    "H4": plain(problem=APART, options=(("eta_l", F(1, 2)), ("phi", Phi.IDENTITY)), largest=F(2)),
+    "normalised": plain(
+        problem=APART, options=(("eta_l", F(1, 2)), ("normalisation", Normalisation.NONE)), largest=F(2)
+    ),
+}
+"""Two clients that pull a model at 3 apart with gradients 2 and -2: steps 3/2 with phi the identity, 1 unnormalised."""
+PRINTED = Inequality(lambda c: walk(c, simple=True), {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed)
+
+
+@claim(
+    "fed-lamb.lemma-1-repaired",
+    statement="||x_(r,i)^t - x_(r-1)||^2 <= alpha^2 phi_M^2 Lay t^2 after t = 1..T local steps from the round's start, "
+    "any lam, beta1, v0; and layer by layer ||.|| <= alpha phi_M t",
+    source=at("Lemma 1, eq. (2) (L198)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=LENGTHS,
+    repairs="fed-lamb.lemma-1",
+)
+def from_start() -> Finding:
+    """The triangle inequality over steps of length at most alpha phi_M in each layer."""
+    return checked(Inequality(walk, HOLDS, lambda w: [*_from_start(w), *_layerwise(w)]), TRIES, WITHOUT)
+
+
+@claim(
+    "fed-lamb.lemma-1-average-repaired",
+    statement="||x_(r,i) - x_r||^2 <= 4 (1 - 1/n)^2 alpha^2 phi_M^2 Lay T^2 with x_r the mean that the round ends with",
+    source=at("Lemma 1, eq. (2) (L198)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=LENGTHS,
+    repairs="fed-lamb.lemma-1",
+)
+def from_mean() -> Finding:
+    """Attained by one client against n - 1 that go the other way."""
+    return checked(Inequality(walk, HOLDS, _from_mean), TRIES, WITHOUT)
+
+
+@claim(
+    "fed-lamb.lemma-1-variance-repaired",
+    statement="1/n sum_i ||x_(r,i) - x_r||^2 <= alpha^2 phi_M^2 Lay T^2",
+    source=at("Lemma 1, eq. (2) (L198)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=LENGTHS,
+    repairs="fed-lamb.lemma-1",
+)
+def spread() -> Finding:
+    """The mean is the point with the least mean square, which at the round's start is at most this."""
+    return checked(Inequality(walk, HOLDS, _spread), TRIES, WITHOUT)
+
+
+@claim(
+    "fed-lamb.lemma-1-tight",
+    statement="One client against n - 1 opposite ones attains 4 (1 - 1/n)^2 alpha^2 Lay T^2, for n = 2..5, T = 1..3, "
+    "one and two layers",
+    source=at("ours, about Lemma 1 (L198)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+)
+def tight() -> Finding:
+    """So no smaller constant will do."""
+    count = 0
+    for n in range(2, 6):
+        for T in (1, 2, 3):
+            for layers in (1, 2):
+                far, near = (tuple(huber(F(1), F(c)) for _ in range(layers)) for c in (9, -9))
+                problem = Problem((far, *[near] * (n - 1)), (1,) * layers)
+                h = lamb(eta_l=F(1, 4))
+                state = begin(h, of([F(0)] * layers), n)
+                gap = squared(local_models(h, state, problem.clients, T)[0] - one_round(h, state, problem.clients, T).x)
+                if gap != (2 * (1 - F(1, n)) * h.eta_l * T) ** 2 * layers:
+                    return Finding(Verdict.REFUTED, f"n = {n}, T = {T}, {layers} layers: {gap}")
+                count += 1
+    return Finding(Verdict.CHECKED, f"equality in {count} instances")
+
+
+@false("fed-lamb.false-lemma-1-layers", of=from_start, statement="The same without the number of layers")
+def _false_start() -> Finding:
+    return searched(Inequality(walk, HOLDS, lambda w: _from_start(w, layers=1)), TRIES // 4, drop=0)
+
+
+@false("fed-lamb.false-lemma-1-average", of=from_mean, statement="The same with 2 in place of 4")
+def _false_mean() -> Finding:
+    return searched(Inequality(walk, HOLDS, lambda w: _from_mean(w, 2)), TRIES // 4, drop=0)
+
+
+@false("fed-lamb.false-lemma-1-variance", of=spread, statement="The same with half of the right side")
+def _false_spread() -> Finding:
+    return searched(Inequality(walk, HOLDS, lambda w: _spread(w, F(1, 2))), TRIES // 4, drop=0)

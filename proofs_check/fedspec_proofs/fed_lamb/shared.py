@@ -1,0 +1,58 @@
+"""What the claims share: the paper, its assumptions in words, and conjunctions of formulas or truth values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import z3
+
+from fedspec.arith import Vector
+from fedspec.plan import Oracle
+from fedspec_proofs.claim import FED_LAMB, Finding, Source, Verdict
+from fedspec_proofs.engines.exact import vector
+
+H1 = "every layer of the objective is smooth with constant L_l"
+H2 = "stochastic gradients are unbiased and no longer than M"
+H3 = "each coordinate of a stochastic gradient has a variance below sigma^2"
+H4 = "phi_m <= phi <= phi_M"
+H5 = "||sqrt(v)|| <= V^2"
+SETTING = "lam = eps = 0 (L561), no bias correction (as L529 and (11) need)"
+FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
+"""The printed assumptions, and what the proofs take beside them."""
+
+
+def at(place: str) -> Source:
+    """A place in the paper."""
+    return Source(FED_LAMB, place)
+
+
+def every(*formulas: Any) -> Any:
+    """All of them: a formula if one of them is, else a truth value."""
+    return z3.And(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else all(formulas)
+
+
+def some(*formulas: Any) -> Any:
+    """One of them at least."""
+    return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
+
+
+def all_fall(*findings: Finding) -> Finding:
+    """Refuted if each of several instances refutes: other readings of one statement."""
+    fell = all(f.verdict is Verdict.REFUTED for f in findings)
+    return Finding(Verdict.REFUTED if fell else Verdict.UNKNOWN, "\n".join(f.evidence for f in findings))
+
+
+def within(x: Any, M: Any) -> Any:
+    """|x| <= M."""
+    return every(x <= M, -x <= M)
+
+
+def quiet(clients: Sequence[Oracle], x: Vector) -> bool:
+    """Whether two draws of every gradient are the same: its variance is 0, below every sigma^2 > 0."""
+    return all(bool((gradient(0, x) == gradient(1, x)).all()) for gradient in clients)
+
+
+def constant(*g: Any) -> Oracle:
+    """The same gradient everywhere."""
+    return lambda k, x: vector(*g)

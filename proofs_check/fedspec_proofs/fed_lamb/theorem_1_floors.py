@@ -1,0 +1,147 @@
+"""What normalised steps cannot do: the floors under any bound of Theorem 1's kind, which (4) does not have.
+
+Eq. (4) makes noise cost sigma^2/n over R, and assumes nothing about how clients differ. Steps of one length follow the
+median of what they see, not its mean, so that neither can vanish with R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from fedspec.plan import Oracle
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.fed_lamb import bounds
+from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
+from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, noiseless, one_round, run
+from fedspec_proofs.fed_lamb.shared import at
+from fedspec_proofs.fed_lamb.theorem_1 import THEOREM
+from fedspec_proofs.refutation import refutation
+
+FIFTHS = ((1, F(4)), (4, F(-1)))
+"""Noise of mean zero and median -1, with its probabilities in fifths."""
+
+WIDE = huber(F(1), reach=F(2))
+
+
+def landing(x: Fraction, xi: Fraction, alpha: Fraction) -> Fraction:
+    """Where one round of one client takes x when its gradient is f'(x) + xi."""
+    h = lamb(eta_l=alpha, v0=F(36))
+    oracle: Oracle = lambda k, at: vector([WIDE.gradient(a) + xi for a in at])  # noqa: E731
+    after = one_round(h, begin(h, vector([x]), 1), [oracle])
+    if after.v_hat[0] != h.v0:
+        raise ValueError(f"landing: v_hat is {after.v_hat[0]}, not v0, at x = {x}; the walk is no Markov chain then")
+    new: Fraction = after.x[0]
+    return new
+
+
+def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int]]:
+    """The exact law of the model before each of R rounds: that of round r = 0, 1, ... in units of 5^(-r)."""
+    laws, known = [{x: 1}], {}
+    for _ in range(R - 1):
+        after: dict[Fraction, int] = {}
+        for place, chance in laws[-1].items():
+            for weight, xi in FIFTHS:
+                if (place, xi) not in known:
+                    known[place, xi] = landing(place, xi, alpha)
+                to = known[place, xi]
+                after[to] = after.get(to, 0) + weight * chance
+        laws.append(after)
+    return laws
+
+
+@claim(
+    "fed-lamb.theorem-1-noise",
+    statement="(4), whose term of the noise falls as 1/(n R), holds after 200 rounds of one client with noise of mean "
+    "zero, at a constant rate",
+    source=at("Theorem 1, eq. (4) (L252)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=THEOREM,
+)
+def noise_floor() -> Finding:
+    """x^2/2 with noise 4 once and -1 four times in five: the walk stays about 1, where gradients have median 0."""
+    alpha, R = F(1), 200
+    laws = law_of_walk(F(1), alpha, R)
+    # v_hat = v0 = 36 in every round, which landing() makes sure of.
+    squares = [sum(q * WIDE.gradient(x) ** 2 for x, q in law.items()) for law in laws]
+    left = F(0)
+    # Horner's scheme from the last round on keeps the sum over the powers of 1/5 cheap.
+    for square in reversed(squares):
+        left = left / 5 + square
+    left = left / 36 / R
+    M = WIDE.largest + 4
+    k = Constants(
+        gap=WIDE.value(F(1)) - WIDE.least,
+        M=M,
+        sigma=F(5, 2),
+        R=F(R),
+        alpha=alpha,
+        least_alpha=alpha,
+        beta2=F(99, 100),
+        L_bar=WIDE.smoothness,
+        v0=F(36),
+    )
+    variance = sum(q * xi**2 for q, xi in FIFTHS) / 5
+    return refutation(
+        instance=f"x^2/2 (lines beyond |x| = 2) from 1, one client, noise 4 with probability 1/5, else -1; alpha = 1, "
+        f"R = {R}, "
+        "v0 = 36, beta1 = 0, beta2 = 99/100; the exact law of the model after every round",
+        conditions={
+            "H1: L = 1": WIDE.smoothness == 1,
+            "H2: the noise has mean zero": sum(q * xi for q, xi in FIFTHS) == 0,
+            "H2: M = 6": M == 6,
+            "H3: the variance 4 is below sigma^2 = 25/4": variance < k.sigma**2,
+            "H4: phi = 1": k.phi_m == k.phi_M == 1,
+            **as_in_proofs(lamb()),
+            "the probabilities of every law sum to 1": all(sum(law.values()) == 5**r for r, law in enumerate(laws)),
+            "rate: constant, as the proof takes it (L582)": k.alpha == k.least_alpha,
+            "T, lam: one local step, lam = 0": k.T == 1 and lamb().lam == 0,
+        },
+        left=left,
+        right=bounds.theorem_1(k),
+    )
+
+
+@claim(
+    "fed-lamb.theorem-1-heterogeneity",
+    statement="(4) holds of clients that differ, H2 read of each client's own f_i (by the letter it makes them "
+    "alike); no assumption bounds how far: four quadratics, from the minimum of f",
+    source=at("Theorem 1, eq. (4) (L252), and L292"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=THEOREM,
+)
+def heterogeneity_floor() -> Finding:
+    """Steps of one length go to the median of the clients' minima, 0, where f' = -1: away from the minimum 1."""
+    row = [(huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)]
+    problem, R, alpha = Problem(tuple(row), (1,)), 100, F(1, 4)
+    start, M = vector([F(1)]), F(4)
+    h = lamb(eta_l=alpha, v0=M**2)
+    rate: Callable[[int], F] = lambda r: alpha * (1 - F(r - 1, 10 * R))  # noqa: E731
+    states = run(h, begin(h, start, 4), problem.clients, R, rate=rate)[:-1]
+    k = Constants(
+        gap=problem.value(start) - problem.least,
+        M=M,
+        sigma=F(1),
+        n=4,
+        R=F(R),
+        alpha=rate(1),
+        least_alpha=rate(R),
+        beta2=h.beta2,
+        L_bar=sum(problem.smoothness),
+        v0=h.v0,
+    )
+    return refutation(
+        instance="(x - b)^2/2 with b = 0, 0, 0, 4 (lines beyond distance 4), from x = 1, R = 100, rates 1/4 to "
+        "901/4000, v0 = 16, no noise",
+        conditions={
+            **noiseless(h, problem, M, k.sigma),
+            "x = 1 is the minimum of f": problem.gradient(start)[0] == k.gap == 0,
+            "rate: it falls": k.least_alpha < k.alpha,
+            "T, lam: one local step, lam = 0": k.T == 1 and h.lam == 0,
+        },
+        left=sum(problem.gradient(s.x)[0] ** 2 / s.v_hat[0] for s in states) / R,
+        right=bounds.theorem_1(k),
+    )

@@ -1,0 +1,170 @@
+"""Theorem 3's proof: how far the auxiliary sequence and the local models are from the mean. Fed-LAMB, L748-768."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedspec.arith import sqrt
+from fedspec.readings import Normalisation, Phi
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fed_lamb.audits import Audit
+from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, noiseless, squared
+from fedspec_proofs.fed_lamb.shared import FOUR, H4, at, constant
+from fedspec_proofs.fed_lamb.summed_steps import Claimed, claimed
+from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
+from fedspec_proofs.refutation import refutation
+
+
+@claim(
+    "fed-lamb.l-748",
+    statement="(2/n) sum_i ||(f_i'(vartheta_t) - f_i'(x_t))/v_hat^(1/4)||^2 <= (2 alpha^2 L_l p phi_M^2/sqrt(v0)) "
+    "beta1^2/(1 - beta1)^2",
+    source=at("L748-751"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=FOUR,
+)
+def l_748() -> Finding:
+    """The square of the Lipschitz constant is what smoothness gives; here L = 4."""
+    a = Audit(lamb(beta1=F(1, 2)), Problem(((huber(F(4)),),), (1,)), vector(1), 1)
+    now, there = (a.problem.gradient(x) for x in (a.states[1].x, a.shifted[1]))
+    ratio = a.h.beta1 / (1 - a.h.beta1)
+    return refutation(
+        instance="2 x^2 from 1, one client, one round with alpha = 1/10, beta1 = 1/2, v0 = 16, phi = 1: x = 9/10, "
+        "vartheta = 8/10",
+        conditions=noiseless(a.h, a.problem, F(4)),
+        left=2 * sum((there - now) ** 2 / sqrt(a.states[0].v_hat)),
+        right=2 * a.h.eta_l**2 * 4 / sqrt(a.h.v0) * ratio**2,
+    )
+
+
+def _shifted(c: Claimed, power: int = 2) -> Iterator[Sides]:
+    """alpha, phi_M = 3/2 and the claimed Lam of an exact audit; v_hat = v0."""
+    a = c.audit
+    Lam, ratio = c.slack * max(a.problem.lipschitz), a.h.beta1 / (1 - a.h.beta1)
+    for state, theta in zip(a.states, a.shifted, strict=True):
+        rows = [oracle(0, theta) - oracle(0, state.x) for oracle in a.problem.clients]
+        left = 2 * sum(sum(row**2 / sqrt(a.states[0].v_hat)) for row in rows) / len(rows)
+        yield left, 2 * Lam**power / sqrt(a.h.v0) * ratio**2 * (a.h.eta_l * a.h.phi_M) ** 2 * len(a.x)
+
+
+@claim(
+    "fed-lamb.l-748-repaired",
+    statement="The same with Lam^2 alpha^2 phi_M^2 Lay in place of alpha^2 L_l p phi_M^2",
+    source=at("L748-751"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"H1": "no client's gradient changes faster than Lam"},
+    repairs="fed-lamb.l-748",
+)
+def shifted_gradients() -> Finding:
+    """||vartheta - x|| is beta1/(1 - beta1) times a step, and a step has alpha phi_M in every layer at most."""
+    return searched(Inequality(claimed, {"H1": lambda c: c.slack == 1}, _shifted), 800, drop=100)
+
+
+@claim(
+    "fed-lamb.eq-25",
+    statement="Going on from Lemma 1: B_1 = sum_i ||(f'(mean of x_(t,i)) - f'(x_(t,i)))/v_hat^(1/4)||^2 <= n "
+    "(alpha^2 L/sqrt(v0)) M^2 (T - 1)^2 phi_M^2 (1 - beta2) p",
+    source=at("eq. (25) (L760-766)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=FOUR,
+)
+def eq_25() -> Finding:
+    """Steps have length alpha, whatever M and beta2 are. T = 2, after one local step that parts the clients."""
+    h, problem, coin = lamb(), Problem(((huber(F(1)),),) * 2, (1,)), ((F(1, 2), F(1)), (F(1, 2), F(-1)))
+    # At 0, where they are, f' is 0 and a gradient is the noise alone.
+    models = local_models(h, begin(h, vector(0), 2), [constant(g) for _, g in coin], 1)
+    center, M = problem.gradient(models.sum(axis=0) / 2), F(2)
+    return refutation(
+        instance="two clients alike, x^2/2 (a line beyond |x| = 1) from 0, noise 1 or -1 with equal chances, the "
+        "outcome (1, -1), T = 2 after the first step, alpha = 1/10, beta2 = 99/100, v0 = 1",
+        conditions={
+            "H1: L = 1": problem.lipschitz == (1,),
+            "H2: the noise has mean 0": sum(q * g for q, g in coin) == 0,
+            "H2: no outcome exceeds M = 2": problem.whole[0].largest + 1 <= M,
+            "H3: the variance 1 is below sigma^2 = 5/4": sum(q * g**2 for q, g in coin) < F(5, 4),
+            "H4: phi_m = phi_M = 1": h.phi is Phi.CONSTANT,
+            **as_in_proofs(h),
+        },
+        left=sum(squared(center - problem.gradient(x)) for x in models) / sqrt(h.v0),
+        right=2 * h.eta_l**2 / sqrt(h.v0) * M**2 * (2 - 1) ** 2 * (1 - h.beta2),
+    )
+
+
+def _within(w: Walk) -> Iterator[Sides]:
+    root = np.sqrt(w.start.v_hat) if w.start.v_hat.dtype != object else sqrt(w.start.v_hat)
+    reach = (w.lipschitz * w.h.eta_l * w.phi_M) ** 2 / w.w * w.n * w.Lay * (w.T - 1) ** 2
+    for models in w.path[:-1]:
+        center = models.sum(axis=0) / w.n
+        left = sum(sum((w.problem.gradient(center) - w.problem.gradient(x)) ** 2 / root) for x in models)
+        yield left, reach
+
+
+FAR = Problem(((huber(F(1), F(-9), F(20)),), (huber(F(1), F(9), F(20)),)), (1,))
+RATE = ("eta_l", F(1, 2))
+WITHOUT = {
+    "H1": plain(problem=FAR, T=2, lipschitz=F(1, 8), options=(RATE,)),
+    "H4": plain(problem=FAR, T=2, options=(RATE, ("phi", Phi.IDENTITY))),
+    "normalised": plain(problem=FAR, T=2, options=(RATE, ("normalisation", Normalisation.NONE))),
+}
+
+
+@claim(
+    "fed-lamb.eq-25-repaired",
+    statement="B_1 <= n (Lam^2/sqrt(v0)) alpha^2 phi_M^2 Lay (T - 1)^2 after up to T - 1 local steps",
+    source=at("eq. (25) (L760-766)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={
+        "H1": "f' changes no faster than Lam in any layer",
+        "H4": H4,
+        "normalised": "every local step is divided by the length of its direction",
+    },
+    repairs="fed-lamb.eq-25",
+)
+def consensus() -> Finding:
+    """The variance form of the repaired Lemma 1, and the Lipschitz constant squared."""
+    met = {
+        "H1": lambda w: w.smooth_as_claimed,
+        "H4": lambda w: w.scaled_as_claimed,
+        "normalised": lambda w: w.normalised,
+    }
+    return checked(Inequality(lambda c: pulled(c, 2), met, _within), 800, WITHOUT)
+
+
+INTEGERS = {"floor": "floor is the last multiple of T that is not above t", "t": "t - floor is at most T - 1"}
+
+
+def _indices(draw: Draw, most: int = 1) -> Statement:
+    t, floor, T = draw("t"), draw("floor"), draw("T")
+    return Statement(
+        {"floor": floor <= t, "t": t - floor <= T - 1},
+        {"length": (t - 1) - (floor + 1) + 1 <= T - most, "not below -1": (t - 1) - (floor + 1) + 1 >= -1},
+    )
+
+
+@claim(
+    "fed-lamb.l-768",
+    statement="(t - 1) - (floor + 1) + 1 <= T - 1, the number of local steps since the last mean",
+    source=at("L768"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=INTEGERS,
+)
+def indices() -> Finding:
+    """T - 2 at most in fact; -1 at a mean itself."""
+    return decide(_indices, sample=_within_round)
+
+
+def _within_round(rng: np.random.Generator) -> dict[str, F]:
+    T, q = int(rng.integers(1, 9)), int(rng.integers(0, 9))
+    return {"T": F(T), "floor": F(q * T), "t": F(q * T + int(rng.integers(T)))}

@@ -1,0 +1,36 @@
+"""The claims of FedAda2 ("Efficient Adaptive Federated Optimization"), in the order of its text and its appendices.
+
+``statements.toml`` lists what the paper numbers. Modules that are not in ``MODULES`` hold what several claims share:
+problems and their constants, the right sides of the convergence bounds, inductions and their second look.
+"""
+
+MODULES = (
+    "assumptions",
+    "student",
+    "student_bounds",
+    "normalised",
+    "cauchy",
+    "remorse",
+    "bounded_steps",
+    "sm3",
+    "sm3_refutations",
+    "pseudogradients",
+    "server_steps",
+    "accumulators",
+    "convergence",
+    "descent",
+    "drift",
+    "theorem_20",
+    "sums",
+    "logarithms",
+    "corollaries",
+    "rates_of_decay",
+    "server_adam",
+    "strategies",
+    "blended",
+    "delayed_moments",
+    "delayed_adam",
+    "delayed_adagrad",
+    "budget",
+)
+"""Where the claims are, in the paper's order."""

@@ -1,0 +1,181 @@
+"""Assumptions 1 and 2, and the inequality that the paper draws from them for clients whose arguments lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.client.agdu import agdu, begin
+from fedspec.problems.quadratic import Quadratics
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fedada2.problems import Huber, problem
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.refutation import refutation
+
+L78 = Source(FEDADA2, "after Assumption 2 (L138)")
+
+
+def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
+    """A Huber client on the line whose scale and centre may be of any kind."""
+    centres = np.array([[centre]], dtype=object)
+    return Huber(centres, np.array([scale], dtype=object)).clients[0]
+
+
+@claim(
+    "fedada2.assumption-1",
+    statement="On the line a Huber client of scale s meets Assumption 1 with L = s, for all pairs of points",
+    source=Source(FEDADA2, "Assumption 1 (L130)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"s > 0": "the scale", "L >= s": "the constant"},
+)
+def smoothness() -> Finding:
+    """On the line; in d dimensions coordinate by coordinate. F(x) = x^4 meets it with no L: see the evidence."""
+
+    def body(draw: Draw) -> Statement:
+        x, y, s, c, L = draw("x", 1), draw("y", 1), draw("s"), draw("c"), draw("L")
+        client = _client(s, c)
+        (change,), (apart,) = client(0, x) - client(0, y), x - y
+        return Statement(
+            {"s > 0": s > 0, "L >= s": s <= L}, {"|g(x) - g(y)| <= L |x - y|": change**2 <= (L * apart) ** 2}
+        )
+
+    found = decide(body, sample=_scales)
+    quartic = [(L, (L + 1) ** 3 > L * (L + 1)) for L in (F(1), F(10), F(1000))]
+    words = f"x^4/4 fails between 0 and L + 1 for L = 1, 10, 1000: {all(fails for _, fails in quartic)}"
+    return Finding(found.verdict, f"{found.evidence}\n{words}", found.dropped, found.second)
+
+
+def _scales(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    s = F(int(rng.integers(1, 9)), 4)
+    return {"s": s, "L": s + F(int(rng.integers(0, 3)))}
+
+
+@false(
+    "fedada2.assumption-1-half", of=smoothness, statement="A Huber client of scale s meets Assumption 1 with L = s/2"
+)
+def half_smoothness() -> Finding:
+    """Two points of its quadratic part."""
+    f = problem((1, 0))
+    x, y = exact.vector("1/2"), exact.vector(0)
+    (change,) = f.clients[0](0, x) - f.clients[0](0, y)
+    return refutation(
+        instance="scale 1, x = 1/2, y = 0",
+        conditions={"s > 0": bool(f.scales[0] > 0)},
+        left=abs(change),
+        right=abs((x - y)[0]) / 2,
+    )
+
+
+@claim(
+    "fedada2.assumption-2",
+    statement="On the line a Huber client of scale s meets Assumption 2 with G = s; a quadratic client meets it "
+    "with no G",
+    source=Source(FEDADA2, "Assumption 2 (L134)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"s > 0": "the scale", "G >= s": "the constant"},
+)
+def boundedness() -> Finding:
+    """The quadratic's gradient is 2 G at some point, for whatever G; so FedAda2's theory leaves out its own Prop. 9."""
+
+    def body(draw: Draw) -> Statement:
+        x, s, c, G = draw("x", 1), draw("s"), draw("c"), draw("G")
+        (g,) = _client(s, c)(0, x)
+        H, e = np.array([[[F(1)]]], dtype=object), np.array([[F(0)]], dtype=object)
+        (other,) = Quadratics(H, e).clients
+        (steep,) = other(0, exact.vector(0) * 0 + 2 * G)
+        return Statement(
+            {"s > 0": s > 0, "G >= s": s <= G},
+            {"|g(x)| <= G": every((g <= G, -g <= G)), "the quadratic's gradient at 2 G is beyond G": steep > G},
+        )
+
+    return decide(body, sample=lambda rng: {**_scales(rng), "G": F(9)})
+
+
+def _apart(d: int, factor: int = 4) -> Callable[[Draw], Statement]:
+    def body(draw: Draw) -> Statement:
+        a, b, z = draw("a", d), draw("b", d), draw("z", d)
+        G, near = draw("G"), draw("near")
+        distance, change = sum(z * z), sum((a - b) ** 2)
+        given = {
+            "Assumption 2": every([v <= G for v in (*a, *b)] + [-v <= G for v in (*a, *b)]),
+            "|x - y| >= eta_l eps_s": every((distance >= near * near,)),
+            "eta_l eps_s > 0": near > 0,
+        }
+        # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
+        shown = {
+            "|a - b|^2 <= 4 d G^2": every((change <= factor * d * G * G,)),
+            "|x - y|^2/(eta_l eps_s)^2 >= 1": every((distance / (near * near) >= 1,)),
+        }
+        return Statement(given, shown)
+
+    return body
+
+
+def _far(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    near = F(1, int(rng.integers(1, 5)))
+    return {"near": near, "z_0": near + F(int(rng.integers(0, 9)), 4), "G": F(8)}
+
+
+@claim(
+    "fedada2.l78",
+    statement="|grad F_i(x) - grad F_j(y)| <= Ltilde |x - y|, Ltilde = 2 sqrt(d) G/(eta_l eps_s), where |x - y| >= "
+    "eta_l eps_s (d = 1, 2)",
+    source=L78,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "Assumption 2": "|g_j| <= G for both gradients",
+        "|x - y| >= eta_l eps_s": "the arguments lie apart",
+        "eta_l eps_s > 0": "",
+    },
+)
+def apart() -> Finding:
+    """In squares, for d = 1; the same for d = 2 beside it. It says 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
+    found, plane = decide(_apart(1), sample=_far), decide(_apart(2), sample=_far, ablate=False)
+    if plane.verdict is not Verdict.PROVED:
+        return plane
+    return Finding(found.verdict, f"d = 1: {found.evidence}\nd = 2: {plane.evidence}", found.dropped, found.second)
+
+
+@false("fedada2.l78-half", of=apart, statement="The same with sqrt(d) G/(eta_l eps_s) in place of Ltilde")
+def half_apart() -> Finding:
+    """Opposite gradients."""
+    return decide(_apart(1, factor=1))
+
+
+@claim(
+    "fedada2.l922-application",
+    statement="Local models of an unclipped run lie eta_l eps_s apart from the start of the round, as L922 needs for "
+    "Ltilde",
+    source=Source(FEDADA2, "ours, about the bound after Assumption 2 (L138) where L922 uses it"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def application() -> Finding:
+    """Every step is longer than eta_l eps_s, but the second one goes back; and at p = 1 the distance is 0 anyway."""
+    eta_l, eps, eps_s, g = F(1), F(1, 10), F(1, 2), (F(3), F(-4))
+    state = begin(exact.vector(0))
+    steps = []
+    for value in g:
+        before = state.x
+        state = agdu(state, exact.vector(value), eta_l=eta_l, eps=eps, eps_s=eps_s)
+        steps.append(abs((state.x - before)[0]))
+    return refutation(
+        instance="AdaGrad client, d = 1, K = 2, z = 1, eta_l = 1, eps = 1/10, eps_s = 1/2, gradients 3 then -4 (G = 4)",
+        conditions={
+            "no step falls into the dead zone": min(steps) >= eta_l * eps_s,
+            "|g| <= G = 4": all(abs(value) <= 4 for value in g),
+        },
+        left=abs(state.x[0]),
+        right=eta_l * eps_s,
+        relation=">=",
+    )

@@ -1,0 +1,167 @@
+"""Theorem 25, blended optimisation, and Lemma 26: what is left of its bound under the relaxed rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fedspec.algorithms import joint
+from fedspec.algorithms.optimise import Local
+from fedspec.readings import Strategy
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fedada2.bounds import Constants, Setting
+from fedspec_proofs.fedada2.conditions import PRINTED
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
+from fedspec_proofs.fedada2.still import rates, setting, unmoved
+from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
+from fedspec_proofs.refutation import refutation
+
+THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
+LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
+
+
+@claim(
+    "fedada2.lemma-26",
+    statement="|Delta_i| <= eta_l Xi+ K (K + 1) A G/(2 m) in every coordinate, for every strategy of the (relaxed) "
+    "rule",
+    source=LEMMA,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"bounded": "Assumption 2: |g| <= G"},
+)
+def lemma_26() -> Finding:
+    """Through the specification's solvers. It is very loose, K + 1 times what one weight a step gives.
+
+    The bound on the server's step is that of Lemma 16 with this Phi_1.
+    """
+    return searched(_changes(1.0), 800)
+
+
+def _changes(factor: float) -> Inequality[Local2]:
+    def sides(s: Local2) -> Iterable[Sides]:
+        _, A, m = bounds(s)
+        K = len(s.g)
+        total = sum(float(moved[0]) for moved in steps(s.strategy, s.h, s.g))
+        yield s.w * abs(total), factor * s.eta_l * s.w * K * (K + 1) * A * s.G / (2 * m)
+
+    return Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides)
+
+
+@false("fedada2.lemma-26-half", of=lemma_26, statement="Lemma 26 with half of its right side")
+def lemma_26_half() -> Finding:
+    """At K = 1 it is attained by SGD."""
+    return searched(_changes(0.5), 300)
+
+
+def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any) -> Constants:
+    """Those of Theorem 25 (L1189): low and high are Xi- and Xi+."""
+    alpha1 = low * a / (s.K * (s.K + 1) * M)
+    C = high**2 * s.K * (s.K + 1) * A**2 / (2 * alpha1 * s.tau * m**2)
+    phi = s.eta_l * high * s.K * (s.K + 1) * A * s.G / (2 * m)
+    return Constants(phi, s.eta_l * low * a / M, C)
+
+
+@claim(
+    "fedada2.theorem-25",
+    statement="The bound of Theorem 20 with C, gamma1 and alpha1 of Theorem 25 holds for Algorithm 5",
+    source=THEOREM,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={
+        **PRINTED,
+        "update rule": "the strategies' steps have the form of L1193, m <= theta <= M and 0 < a <= a_l <= A",
+        "1 <= K(O) <= K": "local steps",
+        "Xi- < w < Xi+": "the strategies' weights",
+    },
+)
+def theorem_25() -> Finding:
+    """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
+    h = joint.FedBlended(**rates())
+    k = constants(setting(h), a=F(1), A=F(1), m=F(1), M=F(2), low=F(1, 2), high=F(2))
+    return unmoved(
+        joint.fedblended,
+        h,
+        k,
+        {
+            "1 <= K(O) <= K = 1": setting(h).K == 1,
+            "0 < 1/2 = Xi- < w = 1 < Xi+ = 2": 0 < F(1, 2) < 1 < 2,
+            "m = eps <= theta = |g| + eps <= M = G + eps": F(1) <= F(1, 3) + 1 <= F(1) + 1 <= 2,
+        },
+        "all with AdaGrad, w = 1",
+        strategies=("adagrad",) * 3,
+        scales=(F(1),) * 3,
+    )
+
+
+def _strategies(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    h = joint.FedBlended(**common, beta1_l=choose.of(F(1, 2), F(0)), beta2_l=choose.of(F(3, 4), F(1, 2)))
+    return h, {"strategies": choose.of("adagrad", "sgd", "adam"), "scales": choose.of(F(1), F(1, 2))}
+
+
+def blended_constants(case: Case, s: Setting) -> Constants:
+    """Of the strategy that all clients run, with Xi- and Xi+ as near to its weight as one likes."""
+    strategy, w = case.who.strategies[0], case.who.scales[0]
+    eps, G = case.h.eps, s.G
+    if strategy == "sgd":
+        return constants(s, a=F(1), A=F(1), m=F(1), M=F(1), low=w, high=w)
+    top = float(s.K) ** 0.5 * float(G) + float(eps) if strategy == "adagrad" else float(G + eps)
+    least = F(1) if strategy == "adagrad" else 1 - case.h.beta1_l
+    return constants(s, a=least, A=F(1), m=eps, M=F(top), low=w, high=w)
+
+
+@claim(
+    "fedada2.theorem-25-searched",
+    statement="The printed bound of Theorem 25, ours read under the relaxed rule, the same strategy for all "
+    "clients; looked "
+    "for by the search that its repair withstands",
+    source=Source(FEDADA2, "ours, about Theorem 25 (L1189)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.REFUTED,
+    assumptions=WORDS,
+)
+def theorem_25_searched() -> Finding:
+    """SGD, AdaGrad or Adam for all, any weight."""
+    return searched(inequality(drawn(_strategies), blended_constants, printed=True), 400)
+
+
+@claim(
+    "fedada2.theorem-25-repaired",
+    statement="Theorem 25 under the relaxed rule, the same strategy for all clients, with L^2 and D in place of L and "
+    "Ltilde |Phi1|^2 (d = 1)",
+    source=THEOREM,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={**WORDS, **DRIFT_WORDS},
+    repairs="fedada2.theorem-25",
+)
+def theorem_25_repaired() -> Finding:
+    """As for Theorem 20."""
+    return searched(inequality(drawn(_strategies), blended_constants, printed=False), 500, drop=250)
+
+
+@claim(
+    "fedada2.l1268",
+    statement="gamma_r <= gamma2 = eta_l Xi+ K (K + 1) max a_l/(2 min M_l), an end that is not used further on",
+    source=Source(FEDADA2, "proof of Theorem 25 (L1268); alpha2 (L1281) has the same slip"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def upper_end() -> Finding:
+    """The largest weight is A and the smallest denominator m; neither end is used further on."""
+    g, G, eps = F(1, 8), F(1), F(1, 4)
+    h = Local(eta_l=F(1), eps=eps)
+    (moved,) = steps(Strategy.ADAGRAD, h, (g,))
+    return refutation(
+        instance="one AdaGrad client, K = 1, eps = 1/4, g = 1/8, w = 1, Xi+ = 9/8, eta_l = 1: gamma_r is the step "
+        "over g",
+        conditions={
+            "|g| <= G = 1": g <= G,
+            "m = eps <= theta <= M = G + eps": eps <= g + eps <= G + eps,
+            "w < Xi+": F(1) < F(9, 8),
+        },
+        left=-moved[0] / g,
+        right=F(9, 8) / (G + eps),
+    )

@@ -1,0 +1,284 @@
+"""Corollaries 23 and 24 (7 and 8 in the main text): which rates make the bound of Theorem 20 fall, and how fast.
+
+With eta = T^p1 and eta_l = T^p2 every quotient Psi_i/Psi6 is a power of T; its exponents are linear in p1 and p2, and
+differ where T eta_l^2 stays bounded and where it grows. What is said of exponents is linear arithmetic, decided by z3.
+What is said of the algorithm falls with Theorem 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from fedspec.algorithms import joint
+from fedspec.plan import Setup
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.enclosure import log
+from fedspec_proofs.engines.reals import real
+from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.fedada2.bounds import ABOVE, psis, theorem_20
+from fedspec_proofs.fedada2.conditions import PRINTED, printed
+from fedspec_proofs.fedada2.problems import everybody, rounds
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper, setting
+from fedspec_proofs.refutation import refutation
+
+COROLLARY_23 = Source(FEDADA2, "Corollary 23 (L1075), Corollary 7 (L162)")
+COROLLARY_24 = Source(FEDADA2, "Corollary 24 (L1120), Corollary 8 (L168)")
+
+RANGES_A = {"-1 < p1 + p2 < 0": "Omega(1/T) < eta eta_l < O(1)", "p2 <= -1/2": "eta_l <= O(T^(-1/2))"}
+
+
+def bounded_case(p1: Any, p2: Any) -> list[Any]:
+    """Exponents of Psi_i/Psi6 where T eta_l^2 stays bounded (L1094-1098)."""
+    return [-(p1 + p2 + 1), p1 + p2, p2, 2 * p1 + 2 * p2, p1 * 0 - 1]
+
+
+def growing_case(p1: Any, p2: Any, squared: int = 2) -> list[Any]:
+    """Those where it grows (L1104-1108), logarithms left out; ``squared`` is the power of eta_l in Psi3."""
+    half = F(1, 2)
+    return [-p1 - half, p1 + 2 * p2 + half, squared * p2 + half, 2 * p1 + 3 * p2 + half, p2 - half]
+
+
+def _negative(exponents: Sequence[Any]) -> dict[str, Any]:
+    return {f"Psi{i}/Psi6 falls": e < 0 for i, e in enumerate(exponents, 1)}
+
+
+def _still_for_all_rates(h: joint.FedAda2) -> bool:
+    """The mean change of the three clients at 0, with eta_l a z3 real."""
+    x, eta_l = exact.vector(0), real("eta_l")
+    any_rate = replace(h, eta_l=eta_l)
+    state = joint.init(any_rate, x, Setup((1,) * 3, {"w": (1,)}))
+    sent = joint.fedada2(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
+    return bool(prove({"Delta = 0": every((sent[0] == 0,))}, {"eta_l > 0": eta_l > 0}))
+
+
+def _never(rate: str) -> Finding:
+    """The three clients of Theorem 20, whose gradient stays 1/9 whatever T is."""
+    T, x = 10**10, exact.vector(0)
+    h = hyper(T, F(1, 4))
+    run = rounds(joint.fedada2, h, BALANCED, x, everybody(BALANCED, 1), 3)
+    other = rounds(joint.fedada2, hyper(10**14, F(1, 4)), BALANCED, x, everybody(BALANCED, 1), 3)
+    return refutation(
+        instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
+        "K = z = d = 1, eps = tau = eta = 1, eps_s = 1/4, beta1 = 0, the clients' v_0 = 0, the server's 1, "
+        "eta_l = T^(-1/2), for every T; the left side is the "
+        f"minimum for every T, the right side the limit of what is claimed ({rate})",
+        conditions={
+            **printed(BALANCED, F(1), F(1), h),
+            "p1 = 0 and p2 = -1/2 lie in range (A)": -1 < F(0) - F(1, 2) < 0 and F(-1, 2) <= F(-1, 2),
+            "a round changes nothing, at T = 10^10 and at 10^14": run.still
+            and other.still
+            and run.exact
+            and other.exact,
+            "what the round's clients send is 0 for every eta_l > 0 (z3), hence for every T": _still_for_all_rates(h),
+        },
+        left=run.floor(BALANCED),
+        right=F(0),
+    )
+
+
+@claim(
+    "fedada2.corollary-23",
+    statement="Rates in range (A) make Algorithm 2 converge: min over t <= T of |grad f|^2 falls to 0 as T grows",
+    source=COROLLARY_23,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={**PRINTED, "(A)": "eta_l <= O(T^(-1/2)) and Omega(1/T) < eta eta_l < O(1)"},
+)
+def convergence() -> Finding:
+    """As Theorem 20."""
+    return _never("0")
+
+
+@claim(
+    "fedada2.corollary-24",
+    statement="Algorithm 2 converges at rate O(T^(-1/2)), with eta = Theta(1) and eta_l = Theta(T^(-1/2))",
+    source=COROLLARY_24,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def rate() -> Finding:
+    """As Theorem 20: no constant C will do, since C T^(-1/2) falls below 1/81."""
+    return _never("C T^(-1/2), any C: left over right grows as T^(1/2)")
+
+
+@claim(
+    "fedada2.corollary-23-exponents-a",
+    statement="In range (A) all five printed quotients Psi_i/Psi6 fall",
+    source=COROLLARY_23,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=RANGES_A,
+)
+def range_a() -> Finding:
+    """For all real exponents."""
+
+    def body(draw: Draw) -> Statement:
+        p1, p2 = draw("p1"), draw("p2")
+        given = {"-1 < p1 + p2 < 0": every((p1 + p2 > -1, p1 + p2 < 0)), "p2 <= -1/2": p2 <= F(-1, 2)}
+        return Statement(given, _negative(bounded_case(p1, p2)))
+
+    return decide(body, logic="QF_LRA")
+
+
+def _range_b(top: Fraction) -> Callable[[Draw], Statement]:
+    def body(draw: Draw) -> Statement:
+        p1, p2 = draw("p1"), draw("p2")
+        given = {"p2 = -49/100": p2 == F(-49, 100), "-1/2 < p1": p1 > F(-1, 2), "p1 < 12/25": p1 < top}
+        return Statement(given, _negative(growing_case(p1, p2)))
+
+    return body
+
+
+def _in_b(rng: Any) -> dict[str, Fraction]:
+    return {"p1": F(int(rng.integers(-49, 48)), 100), "p2": F(-49, 100)}
+
+
+@claim(
+    "fedada2.corollary-23-exponents-b",
+    statement="In range (B) all five printed quotients Psi_i/Psi6 fall, a logarithm in the fifth left out",
+    source=COROLLARY_23,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "p2 = -49/100": "eta_l = Theta(T^(-49/100))",
+        "-1/2 < p1": "eta > Omega(T^(-1/2))",
+        "p1 < 12/25": "eta < O(T^(12/25))",
+    },
+)
+def range_b() -> Finding:
+    """12/25 is exactly where Psi2/Psi6 stops falling."""
+    return decide(_range_b(F(12, 25)), logic="QF_LRA", sample=_in_b)
+
+
+@false("fedada2.corollary-23-wider", of=range_b, statement="Range (B) with eta < O(T^(13/25))")
+def wider() -> Finding:
+    """Beyond 12/25."""
+    return decide(_range_b(F(13, 25)), logic="QF_LRA")
+
+
+def _growing(strict: bool) -> Callable[[Draw], Statement]:
+    def body(draw: Draw) -> Statement:
+        p1, p2 = draw("p1"), draw("p2")
+        given = {
+            "-1/2 < p2": p2 > F(-1, 2),
+            "p2 below -1/4": p2 < F(-1, 4) if strict else p2 <= F(-1, 4),
+            "-1/2 < p1": p1 > F(-1, 2),
+            "p1 + 2 p2 < -1/2": p1 + 2 * p2 < F(-1, 2),
+            "2 p1 + 3 p2 < -1/2": 2 * p1 + 3 * p2 < F(-1, 2),
+        }
+        return Statement(given, _negative(growing_case(p1, p2)))
+
+    return body
+
+
+GROWING = {
+    "-1/2 < p2": "T eta_l^2 grows",
+    "p2 below -1/4": "as printed p2 <= -1/4; repaired p2 < -1/4",
+    "-1/2 < p1": "Psi1/Psi6",
+    "p1 + 2 p2 < -1/2": "Psi2/Psi6",
+    "2 p1 + 3 p2 < -1/2": "Psi4/Psi6",
+}
+
+
+@claim(
+    "fedada2.l1112",
+    statement="-1/2 < p2 <= -1/4, -1/2 < p1, p1 + 2 p2 < -1/2 and 2 p1 + 3 p2 < -1/2 suffice for all quotients to fall",
+    source=Source(FEDADA2, "proof of Corollary 23 (L1112)"),
+    engine=Engine.SMT,
+    verdict=Verdict.REFUTED,
+    assumptions=GROWING,
+)
+def weak_end() -> Finding:
+    """At p2 = -1/4 the third quotient has exponent 0."""
+    return decide(_growing(strict=False), logic="QF_LRA")
+
+
+@claim(
+    "fedada2.l1112-repaired",
+    statement="-1/2 < p2 < -1/4, -1/2 < p1, p1 + 2 p2 < -1/2 and 2 p1 + 3 p2 < -1/2 suffice for all quotients "
+    "to fall, a "
+    "logarithm in the fifth left out",
+    source=Source(FEDADA2, "proof of Corollary 23 (L1112)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=GROWING,
+    repairs="fedada2.l1112",
+)
+def strict_end() -> Finding:
+    """-1/2 < p2 only says which case it is."""
+    return decide(_growing(strict=True), logic="QF_LRA", sample=_below)
+
+
+def _below(rng: Any) -> dict[str, Fraction]:
+    return {"p2": F(int(rng.integers(-49, -25)), 100), "p1": F(int(rng.integers(-49, 0)), 100)}
+
+
+def _quotients(order: Callable[[joint.FedAda2, int], Any], rate: Callable[[int], Any]) -> list[Any]:
+    """Psi4 of Theorem 20 over a claimed order at T = 10^8 and 10^16, eta = T^(1/4), roots from above to 50 digits."""
+    out = []
+    for root in (10**2, 10**4):
+        T = root**4
+        h = joint.FedAda2(**{**vars(hyper(T, F(1, 4))), "eta": F(root), "eta_l": rate(root)})
+        s = setting(BALANCED, h, exact.vector(0), T)
+        out.append(psis(s, theorem_20(s, ABOVE), ABOVE)[3] / order(h, T))
+    return out
+
+
+ORDERS = Source(FEDADA2, "ours, about the labels of Theorem 6 (L146) against Theorem 20 (L842) and Cor. 23 (L1088)")
+
+
+@claim(
+    "fedada2.theorem-6-orders",
+    statement="The order that Theorem 6 gives its psi4, eta eta_l log(1 + T eta_l^2), is that of Theorem 20's "
+    "Psi4 (psi4 "
+    "and psi5 are exchanged there; their sum, and with it Theorem 6, is not touched)",
+    source=ORDERS,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def exchanged_orders() -> Finding:
+    """At eta = T^(1/4) and eta_l = T^(-1/2) Psi4 is of the order eta^3 eta_l^3 T = T^(1/4); the printed one falls."""
+    early, late = _quotients(lambda h, T: h.eta * h.eta_l * log(1 + T * h.eta_l**2)[1], lambda root: F(1, root**2))
+    return refutation(
+        instance="the three clients of Theorem 20, eta = T^(1/4), eta_l = T^(-1/2), at T = 10^8 and 10^16: what Psi4 "
+        "over the printed order grows by (roots to 50 digits)",
+        conditions={"the rates lie in range (A)": -1 < F(1, 4) - F(1, 2) < 0},
+        left=late / early,
+        right=F(2),
+    )
+
+
+@claim(
+    "fedada2.theorem-6-orders-repaired",
+    statement="Theorem 20's Psi4 is of the order eta^3 eta_l^3 T where eta_l <= O(1), as Corollary 23 has it "
+    "(at two T on "
+    "one line of rates)",
+    source=ORDERS,
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+    assumptions={"eta_l <= O(1)": "where it grows Phi2 is eta and the order eta^3 eta_l T"},
+    repairs="fedada2.theorem-6-orders",
+)
+def orders() -> Finding:
+    """The quotient is the same at T = 10^8 and 10^16."""
+
+    def order(h: joint.FedAda2, T: int) -> Any:
+        return h.eta**3 * h.eta_l**3 * T
+
+    early, late = _quotients(order, lambda root: F(1, root**2))
+    first, last = _quotients(order, F)
+    same = abs(late / early - 1) < F(1, 10**30)
+    words = f"eta_l = T^(1/4): the quotient changes by a factor of {float(last / first):.3g}"
+    return Finding(
+        Verdict.CHECKED if same else Verdict.REFUTED,
+        f"quotient {float(early):.6f} at both, roots to 50 digits",
+        {"eta_l <= O(1)": Dropped(bool(last < first / 2), words)},
+    )

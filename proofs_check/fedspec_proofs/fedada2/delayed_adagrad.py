@@ -1,0 +1,185 @@
+"""Appendix F: AdaGrad with delayed updates, its closed form, Lemma 30 and Corollary 29."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import sqrt
+from typing import Any
+
+from fedspec.algorithms import joint
+from fedspec.client.agdu import Agdu, agdu, begin
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.reals import constants as numerals
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import number
+from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Constants, Functions, Setting
+from fedspec_proofs.fedada2.conditions import PRINTED
+from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, agdu_change, drawn
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
+from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
+from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
+from fedspec_proofs.fedada2.still import rates, setting, unmoved
+
+REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
+LEMMA = Source(FEDADA2, "Lemma 30 (L1557)")
+COROLLARY = Source(FEDADA2, "Corollary 29 (L1547)")
+SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 4, 6))
+
+
+def _unrolled(t: int, z: int) -> Body:
+    def body(draw: Draw) -> Iterable[Any]:
+        g, v0 = [draw(f"g{r}", 1) for r in range(1, t + 1)], draw("v0")
+        state = Agdu(x=g[0] * 0, v=g[0] * 0 + v0, t=0)
+        for row in g:
+            state = _accumulated(state, row, z)
+        return [state.v[0] - v0 - sum(g[(r - 1) * z][0] ** 2 for r in range(1, -(-t // z) + 1))]
+
+    return body
+
+
+def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
+    """One step of the rule, the model put back to 0; on fractions by numerals, whose roots stay unevaluated."""
+    if not all(isinstance(q, F) for q in (*state.v, *g)):
+        after = agdu(state, g, eta_l=F(1), eps=F(1), z=z)
+        return Agdu(x=state.x, v=after.v, t=after.t)
+    at = Agdu(x=numerals(state.x), v=numerals(state.v), t=state.t)
+    after = agdu(at, numerals(g), eta_l=F(1), eps=F(1), z=z)
+    return Agdu(x=state.x, v=exact.vector(*(number(q) or F(0) for q in after.v)), t=after.t)
+
+
+@claim(
+    "fedada2.agdu-closed-form",
+    statement="v_t of AdaGrad with delayed updates is v_0 + sum_(r <= ceil(t/z)) g_((r-1)z+1)^2 (t up to 6, z up to 3)",
+    source=REMARK,
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def closed_form() -> Finding:
+    """For t up to 6 and z up to 3."""
+    return identities({f"t = {t}, z = {z}": _unrolled(t, z) for t, z in SIZES}, instances=4)
+
+
+@claim(
+    "fedada2.l1510",
+    statement="Without delay no local step is longer than eta_l in a coordinate; with delay some are",
+    source=REMARK,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={"z = 1": "the preconditioner is updated at every step"},
+)
+def unbounded_steps() -> Finding:
+    """One step from any accumulator that the gradient has been added to."""
+
+    def sides(c: Local) -> Iterable[Sides]:
+        state = begin(c.g[0].astype(float) * 0, v0=float(c.v0))
+        for row in c.g.astype(float):
+            before = state.x
+            state = agdu(state, row, eta_l=float(c.eta_l), eps=float(c.eps), z=c.z)
+            for moved in abs(state.x - before):
+                yield float(moved), float(c.eta_l)
+
+    return searched(Inequality(drawn(longest=6), {"z = 1": lambda c: c.z == 1}, sides), 600)
+
+
+def _lemma_30(c: Local, *, later: int, first: float = 1.0) -> float:
+    """The bound with ``later`` steps in its second term, and its first term times ``first``."""
+    second = later * float(c.G) / (sqrt(c.v0) + float(c.eps))
+    return float(c.eta_l) * abs(float(c.scale)) * (first * ((c.K - 1) // c.z + 1) + second)
+
+
+def _changes(sharp: bool, first: float = 1.0, second: bool = True) -> Inequality[Local]:
+    def sides(c: Local) -> Iterable[Sides]:
+        later = (c.K - c.n if sharp else c.K) if second else 0
+        return ((float(change), _lemma_30(c, later=later, first=first)) for change in agdu_change(c))
+
+    return Inequality(drawn(longest=8), MET, sides)
+
+
+@claim(
+    "fedada2.lemma-30",
+    statement="|Delta_i| <= eta_l B (floor((K-1)/z) + 1 + K G/(sqrt(v_0) + eps)) for Algorithm 10",
+    source=LEMMA,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=WORDS,
+)
+def lemma() -> Finding:
+    """B is the weight itself."""
+    return searched(_changes(sharp=False), 600)
+
+
+@claim(
+    "fedada2.lemma-30-sharper",
+    statement="|Delta_i| <= eta_l B (ceil(K/z) + (K - ceil(K/z)) G/(sqrt(v_0) + eps)) for Algorithm 10",
+    source=Source(FEDADA2, "ours, about Lemma 30 (L1557)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=WORDS,
+)
+def sharper() -> Finding:
+    """Steps at updates are at most eta_l, the others at most eta_l G/(sqrt(v_0) + eps)."""
+    return searched(_changes(sharp=True), 600)
+
+
+@false("fedada2.lemma-30-first-term", of=sharper, statement="Lemma 30 without its second term")
+def first_term() -> Finding:
+    """Steps between updates are long where the gradient at the update was small."""
+    return searched(_changes(sharp=True, second=False), 400)
+
+
+def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool) -> Constants:
+    """gamma1 and alpha1 of Corollary 29 with K^- = K, Phi_1 of Lemma 30.
+
+    ``carried``: with the B^2 in Psi3 and Psi4 that the statement lacks.
+    """
+    root = by.sqrt(s.v0 + s.updates * s.G**2) + s.eps
+    alpha1 = low * s.K / (2 * s.K * root)
+    least = by.sqrt(s.v0) + s.eps
+    drift = s.K * (B**2 if carried else 1) / (alpha1 * s.tau * least**2)
+    phi = s.eta_l * B * ((s.K - 1) // s.z + 1 + s.K * s.G / least)
+    return Constants(phi, s.eta_l * low * s.K / root, drift)
+
+
+@claim(
+    "fedada2.corollary-29",
+    statement="The bound of Theorem 20 with gamma1 and alpha1 of Corollary 29 holds for Algorithm 10",
+    source=COROLLARY,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
+)
+def corollary() -> Finding:
+    """The three clients of Theorem 20."""
+    h = joint.FedAdaAdagrad(**rates())
+    low, B = F(1, 2), F(1)
+    k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False)
+    more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
+    return unmoved(joint.fedadaadagrad, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
+
+
+def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return joint.FedAdaAdagrad(**common), {"scales": choose.of(F(1), F(1, 2), F(3))}
+
+
+def _agdu_constants(case: Case, s: Setting) -> Constants:
+    w = case.who.scales[0]
+    return corollary_29(s, FLOAT, low=float(w), B=float(w), carried=True)
+
+
+@claim(
+    "fedada2.corollary-29-repaired",
+    statement="The bound of Corollary 29 with D, L^2, and B^2 in Psi3 and Psi4 (d = 1)",
+    source=COROLLARY,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={**ROUND_WORDS, **DRIFT_WORDS},
+    repairs="fedada2.corollary-29",
+)
+def corollary_repaired() -> Finding:
+    """The weights enter the drift squared, as in Corollary 27."""
+    return searched(inequality(drawn_rounds(_agdu_clients), _agdu_constants, printed=False), 400, drop=250)

@@ -1,0 +1,219 @@
+"""Inductions with everything that a claim of the ledger wants beside them: a second look and what each input is for.
+
+The builders of inductions take their variables from a :class:`~fedspec_proofs.engines.draw.Draw`, so that the same
+step, invariant and claim run on z3 reals and, from the first state on, on random fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import true, variables
+from fedspec_proofs.engines.draw import Draw, Rationals, filled
+from fedspec_proofs.engines.reals import Real
+from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
+from fedspec_proofs.words import said
+
+S = TypeVar("S")
+
+Build = Callable[[Draw], Induction[Any]]
+"""An induction over the variables of a draw."""
+
+RUN = 6
+"""Steps of one simulated run."""
+
+RUNS = 20
+
+LINEAR = "QF_LRA"
+
+TURNS = 5
+"""How often a query is put that comes back undecided."""
+
+ABLATION_MS = 1500
+"""Limit of the queries that only tell what an assumption is for."""
+
+TRIES = 40
+"""How often inputs are drawn anew until they satisfy what is known of them."""
+
+
+class Small(Rationals):
+    """Random rationals of [0, 3] with small denominators: what inductions ask of their inputs is often met.
+
+    Rules that take a root which the claim does not look at get numerals of z3 instead, whose roots stay unevaluated.
+    """
+
+    def __init__(
+        self, rng: np.random.Generator, known: Mapping[str, Fraction] | None = None, *, numerals: bool = False
+    ) -> None:
+        super().__init__(rng, known)
+        self.numerals = numerals
+
+    def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
+        """One rational or an array of them, the same for the same name."""
+
+        def make(one: str) -> Any:
+            if one not in self.values:
+                low = 1 if positive else 0
+                (value,) = exact.rationals(self.rng, 1, low=low, high=3, denominators=(1, 2, 3, 4))
+                self.values[one] = value
+            return Real(self.values[one]) if self.numerals else self.values[one]
+
+        return filled(name, shape, make)
+
+
+def _holds(formulas: Mapping[str, Any]) -> list[str]:
+    return [words for words, formula in formulas.items() if not true(formula)]
+
+
+def simulated(
+    build: Build, *, kept: tuple[str, ...] = (), runs: int = RUNS, steps: int = RUN, numerals: bool = False
+) -> tuple[int, str]:
+    """Run the system from its first state on random fractions: the steps made, and what broke, if anything.
+
+    Args:
+        build: the induction.
+        kept: names of inputs that stay the same during a run; the others are drawn anew at every step.
+        runs: how many runs.
+        steps: how many steps each.
+        numerals: whether fractions are given as numerals of z3.
+    """
+    rng, count = exact.generator(), 0
+    for _ in range(runs):
+        held: dict[str, Any] = {}
+        state: Any = None
+        for _ in range(steps):
+            induction, draw = _drawn(build, rng, held, numerals)
+            if induction is None:
+                break
+            held = {n: v for n, v in draw.values.items() if any(n == k or n.startswith(f"{k}_") for k in kept)}
+            before = induction.initial if state is None else state
+            if state is None and (wrong := _holds(induction.invariant(before))):
+                return count, f"at the first state, {said(draw.values)}: not {wrong[0]}"
+            state = induction.step(before)
+            if wrong := _holds({**induction.invariant(state), **induction.claim(before, state)}):
+                return count, f"{said(draw.values)}: not {wrong[0]}"
+            count += 1
+    return count, ""
+
+
+def _drawn(
+    build: Build, rng: np.random.Generator, held: Mapping[str, Any], numerals: bool
+) -> tuple[Induction[Any] | None, Small]:
+    draw = Small(rng, held, numerals=numerals)
+    for _ in range(TRIES):
+        draw = Small(rng, held, numerals=numerals)
+        induction = build(draw)
+        if not _holds(induction.inputs):
+            return induction, draw
+    return None, draw
+
+
+def reachable(build: Build, without: str, *, steps: int = 3) -> Dropped:
+    """Whether some run of equal steps from the first state breaks the claim once an input may be anything."""
+    induction = build(variables)
+    inputs = {words: formula for words, formula in induction.inputs.items() if words != without}
+    state = induction.initial
+    for n in range(1, steps + 1):
+        after = induction.step(state)
+        answer = prove(induction.claim(state, after), inputs, timeout_ms=ABLATION_MS)
+        if answer.outcome is Outcome.COUNTEREXAMPLE:
+            return Dropped(True, f"broken at step {n} of a run from the first state: {said(dict(answer.model))}")
+        state = after
+    return Dropped(False, f"no run of {steps} equal steps from the first state breaks it")
+
+
+def inductive(
+    builds: Mapping[str, Build],
+    *,
+    kept: tuple[str, ...] = (),
+    ablate: str = "",
+    logic: str | None = None,
+    timeout_ms: int = TIMEOUT_MS,
+    runs: int = RUNS,
+    steps: int = RUN,
+    numerals: bool = False,
+) -> Finding:
+    """Proved if every induction goes through and every simulated run agrees.
+
+    Args:
+        builds: the induction at each of its sizes, by a label.
+        kept: as in :func:`simulated`.
+        ablate: the label whose inputs are dropped one by one; the first if not given. What the invariants are for is
+            told in the evidence: a step that fails without one refutes nothing but the induction.
+        logic: as in :func:`fedspec_proofs.engines.smt.prove`.
+        timeout_ms: limit of each query.
+        runs: how many runs are simulated over all sizes together, at least one each.
+        steps: how many steps each.
+        numerals: as in :func:`simulated`.
+    """
+    proofs: list[tuple[str, Proof]] = []
+    for label, build in builds.items():
+        proofs += [(label, p) for p in _proved(build(variables), logic, timeout_ms)]
+    broken = [f"{label}: {p}" for label, p in proofs if not p]
+    if broken:
+        return Finding(Verdict.UNKNOWN, "\n".join(broken))
+    count = 0
+    for label, build in builds.items():
+        made, wrong = simulated(build, kept=kept, runs=max(1, runs // len(builds)), steps=steps, numerals=numerals)
+        count += made
+        if wrong:
+            return Finding(Verdict.UNKNOWN, f"{label}: proved, but a run on fractions disagrees: {wrong}")
+    chosen = builds[ablate or next(iter(builds))]
+    whole = chosen(variables)
+    known, claims = whole.invariant(whole.arbitrary), whole.claim(whole.arbitrary, whole.step(whole.arbitrary))
+    lines = [
+        f"{len(proofs)} queries over {len(builds)} sizes",
+        f"invariant: {'; '.join(known)}",
+        f"step: from {'; '.join((*whole.inputs, *known))} follow {'; '.join(('the same again', *claims))}",
+        *_invariants(whole, logic),
+    ]
+    dropped = {words: reachable(chosen, words) for words in whole.inputs}
+    second = Second(Engine.EXACT, count, "steps of runs of the rule on random fractions from its first state")
+    return Finding(Verdict.PROVED, "\n".join(lines), dropped, second)
+
+
+def patient(claims: Formulas, known: Formulas, *, logic: str | None, timeout_ms: int = TIMEOUT_MS) -> Proof:
+    """A query that is put again where z3 gives up: how fast it decides polynomials depends on what it did before.
+
+    The solvers of the logic and of no logic take turns, each within a part of the limit.
+    """
+    answer = None
+    for turn in range(TURNS):
+        answer = prove(claims, known, timeout_ms=timeout_ms // TURNS, logic=None if turn % 2 else logic)
+        if answer.outcome is not Outcome.UNKNOWN:
+            return answer
+    assert answer is not None
+    return answer
+
+
+def _proved(induction: Induction[Any], logic: str | None, timeout_ms: int) -> list[Proof]:
+    """The base and the step; outside linear arithmetic claim by claim, which z3 decides far more steadily."""
+    if logic == LINEAR:
+        return list(induction.prove(logic=logic, timeout_ms=timeout_ms))
+    before, after = induction.arbitrary, induction.step(induction.arbitrary)
+    base: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({words: formula}, {}) for words, formula in induction.invariant(induction.initial).items()
+    ]
+    given = {**induction.inputs, **induction.invariant(before)}
+    again = {f"{words}, again": formula for words, formula in induction.invariant(after).items()}
+    step = [({words: f}, given) for words, f in {**again, **induction.claim(before, after)}.items()]
+    return [patient(claims, known, logic=logic, timeout_ms=timeout_ms) for claims, known in (*base, *step)]
+
+
+def _invariants(whole: Induction[Any], logic: str | None) -> list[str]:
+    known = whole.invariant(whole.arbitrary)
+    after = whole.step(whole.arbitrary)
+    claims = {**{f"{w}, again": f for w, f in whole.invariant(after).items()}, **whole.claim(whole.arbitrary, after)}
+    lines = []
+    for words in known:
+        rest = {w: f for w, f in known.items() if w != words}
+        answer = prove(claims, {**whole.inputs, **rest}, timeout_ms=ABLATION_MS, logic=logic)
+        needed = {Outcome.PROVED: "not needed", Outcome.COUNTEREXAMPLE: "the step fails without it"}
+        lines.append(f"invariant {words}: {needed.get(answer.outcome, 'whether it is needed was not decided')}")
+    return lines

@@ -1,0 +1,162 @@
+"""Clients that meet Assumptions 1 and 2 with known constants, in rationals: Huber's function, scaled and shifted.
+
+    F_i(x) = s_i sum_j H(x_j - c_ij),    H(y) = y^2/2 where |y| <= 1, else |y| - 1/2
+    [grad F_i(x)]_j = s_i max(-1, min(1, x_j - c_ij))
+
+F_i is s_i-smooth and its gradient is at most s_i in every coordinate; f is their mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import joint
+from fedspec.arith import Array, Vector, maximum, minimum
+from fedspec.errors import InexactError
+from fedspec.plan import Oracle, Plan, Setup
+
+
+def huber(y: Any) -> Any:
+    """H(y)."""
+    return y * y / 2 if abs(y) <= 1 else abs(y) - Fraction(1, 2)
+
+
+def slope(y: Any) -> Any:
+    """H'(y) of a number or a vector of any kind."""
+    return maximum(minimum(y, 1), -1)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """N clients in d dimensions.
+
+    Attributes:
+        centres: [N, d].
+        scales: [N], positive.
+    """
+
+    centres: Array
+    scales: Vector
+
+    @property
+    def clients(self) -> tuple[Oracle, ...]:
+        """The full-batch gradient of each client, the same at every local step."""
+        return tuple(lambda k, x, s=s, c=c: s * slope(x - c) for s, c in zip(self.scales, self.centres, strict=True))
+
+    @property
+    def L(self) -> Any:
+        """The smoothness that all clients share."""
+        return max(self.scales)
+
+    @property
+    def G(self) -> Any:
+        """The bound on every coordinate of a gradient."""
+        return max(self.scales)
+
+    def gradient(self, x: Vector) -> Vector:
+        """Of f at x."""
+        mean: Vector = np.sum([client(0, x) for client in self.clients], axis=0) / len(self.scales)
+        return mean
+
+    def value(self, x: Vector) -> Any:
+        """f(x)."""
+        each = [s * sum(huber(y) for y in x - c) for s, c in zip(self.scales, self.centres, strict=True)]
+        return sum(each) / len(each)
+
+    def minimiser(self) -> Vector:
+        """A point where the gradient of f vanishes, exactly: it is piecewise linear and never falls."""
+        d = self.centres.shape[1]
+        out: Vector = self.centres[0] * 0
+        for j in range(d):
+            at = Huber(self.centres[:, j : j + 1], self.scales)
+            knots = sorted({c + y for c in self.centres[:, j] for y in (-1, 1)})
+            slopes = [at.gradient(np.array([k], dtype=self.centres.dtype))[0] for k in knots]
+            k = next(k for k, g in enumerate(slopes) if g >= 0)
+            # Left of the first knot every client pulls to the right, so that some slope before k is negative.
+            if slopes[k] == 0:
+                out[j] = knots[k]
+            else:
+                low, high = slopes[k - 1], slopes[k]
+                out[j] = knots[k - 1] + (knots[k] - knots[k - 1]) * (0 - low) / (high - low)
+        return out
+
+    def gap(self, x: Vector) -> Any:
+        """f(x) - f(x*)."""
+        return self.value(x) - self.value(self.minimiser())
+
+    def floats(self) -> Huber:
+        """The same in floating point."""
+        return Huber(self.centres.astype(float), self.scales.astype(float))
+
+
+def problem(*clients: tuple[Any, Any]) -> Huber:
+    """Clients on the line, each a scale and a centre."""
+    centres = np.empty((len(clients), 1), dtype=object)
+    scales = np.empty(len(clients), dtype=object)
+    for i, (scale, centre) in enumerate(clients):
+        scales[i], centres[i, 0] = Fraction(scale), Fraction(centre)
+    return Huber(centres, scales)
+
+
+Round = Callable[[Any, joint.State, Sequence[Oracle], Plan], tuple[joint.State, dict[str, Any]]]
+"""A round of :mod:`fedspec.algorithms.joint`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What some rounds gave.
+
+    Attributes:
+        xs: x_0, x_1, ...
+        still: whether a round left the whole state of the server as it was, so that all later ones do.
+        exact: whether the rounds ran on fractions.
+    """
+
+    xs: tuple[Vector, ...]
+    still: bool
+    exact: bool
+
+    def least(self, f: Huber) -> Any:
+        """The smallest squared length of the gradient of f over x_0, x_1, ..., the last point left out if not still."""
+        points = self.xs if self.still else self.xs[:-1]
+        g = [f.gradient(x) for x in points]
+        return min((v * v).sum() for v in g)
+
+    def floor(self, f: Huber) -> Any:
+        """A rational lower bound of the smallest squared length over x_0, x_1, ... for ever; 0 where none is known."""
+        return self.least(f) if self.still and self.exact else Fraction(0)
+
+
+def everybody(f: Huber, K: int, **more: Any) -> Plan:
+    """A round in which every client takes K steps."""
+    N = len(f.scales)
+    return Plan(tuple(range(N)), (K,) * N, (1,) * N, **more)
+
+
+def rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int) -> Run:
+    """At most T rounds from x; the server's state is compared after each, and a round that changes nothing is the last.
+
+    Fractions are tried first; where a root is not rational everything runs in floating point instead.
+    """
+    try:
+        return _rounds(step, h, f, x, plan, T, exact=True)
+    except InexactError:
+        floating = type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
+        return _rounds(step, floating, f.floats(), x.astype(float), plan, T, exact=False)
+
+
+def _rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int, *, exact: bool) -> Run:
+    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
+    xs = [x]
+    for _ in range(T):
+        before, (state, _) = state.server, step(h, state, f.clients, plan)
+        xs.append(state.x)
+        same = (before.x == state.x).all() and (before.m == state.server.m).all() and (before.v == state.server.v).all()
+        if same:
+            return Run(tuple(xs), True, exact)
+    return Run(tuple(xs), False, exact)

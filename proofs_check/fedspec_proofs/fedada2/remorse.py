@@ -1,0 +1,252 @@
+"""Remorse: Definitions 3 and 12, and Theorem 13 (4 in the main text) on FedAvg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, Vector, maximum, minimum, where_less
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fedada2.normalised import step
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.student import fedavg_clients, fedavg_round
+from fedspec_proofs.refutation import refutation
+
+THEOREM = Source(FEDADA2, "Theorem 13 (L544), Theorem 4 (L72)")
+
+
+def _signs(N: int, K: int) -> Body:
+    """E f(x_1) on x^2/2 where the last noise of client 1 is s or -s, all else given: less its closed form."""
+
+    def body(draw: Draw) -> Iterable[Any]:
+        eta_l, x, s = draw("eta_l", positive=True), draw("x", 1), draw("s")
+        mean = total = 0
+        for sign in (1, -1):
+            noise = [[draw(f"xi{i}_{p}", 1) for p in range(K)] for i in range(N)]
+            noise[0][K - 1] = noise[0][K - 1] * 0 + sign * s
+            total = total + fedavg_round(x, eta_l, noise)[0] ** 2 / 2
+        noise[0][K - 1] = noise[0][K - 1] * 0
+        mean = fedavg_round(x, eta_l, noise)[0]
+        return [total / 2 - mean**2 / 2 - eta_l**2 * s**2 / (2 * N**2)]
+
+    return body
+
+
+@claim(
+    "fedada2.definition-3",
+    statement="On x^2/2 with noise s or -s, E f(x_1) of client AdaGrad is at most (|x| + eta)^2/2 whatever s: as the "
+    "noise's "
+    "second moment grows it is not remorseful, while FedAvg's rises as eta^2 s^2/(2 |S|^2)",
+    source=Source(FEDADA2, "Definitions 3 (L68) and 12 (L538)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"eta, eps > 0": "the client's rate and stabiliser"},
+)
+def remorse() -> Finding:
+    """Deeply remorseful: infinite expected regret. z3 for client AdaGrad's own step, an identity for FedAvg."""
+    fedavg = identities({f"|S| = {N}, K = {K}": _signs(N, K) for N, K in ((1, 1), (2, 2))}, instances=6)
+    if fedavg.verdict is not Verdict.PROVED:
+        return fedavg
+
+    def body(draw: Draw) -> Statement:
+        x, s, eta, eps, size = draw("x", 1), draw("s", 1), draw("eta"), draw("eps"), draw("size")
+        if isinstance(eta, F) and not (eta > 0 and eps > 0):
+            raise ValueError("no instance")
+        given = {
+            "eta, eps > 0": every((eta > 0, eps > 0)),
+            "|x|": every((size >= x[0], size >= -x[0])),
+        }
+        after = [step(x, sign * s, eta, eps) for sign in (1, -1)]
+        return Statement(given, {"f(x_1) <= (|x| + eta)^2/2": every(a * a <= (size + eta) ** 2 for a in after)})
+
+    found = decide(body, sample=_sampled, ablate=False)
+    words = "the rule refuses rates that are not positive"
+    evidence = f"{found.evidence}\nFedAvg: {fedavg.evidence}"
+    return Finding(found.verdict, evidence, {"eta, eps > 0": Dropped(False, words)}, found.second)
+
+
+def _sampled(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    x = F(int(rng.integers(-9, 10)), 2)
+    return {"x_0": x, "size": abs(x), "eta": F(int(rng.integers(1, 9)), 4), "eps": F(int(rng.integers(1, 9)), 4)}
+
+
+def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
+    """f(x_1) = x_1'Hx_1/2 after a round of FedAvg with K = 1 in which client 1 of N has the given noise."""
+    quiet = noise * 0
+    clients = [lambda k, at, own=own: H @ at + own for own in (noise, *[quiet] * (N - 1))]
+    end = fedavg_clients(x, eta_l, clients, 1)
+    return end @ H @ end / 2
+
+
+def _quadratic(d: int, N: int) -> Body:
+    """E f(x_1) for f = x'Hx/2 and signs of noise in every coordinate of client 1, K = 1."""
+
+    def body(draw: Draw) -> Iterable[Any]:
+        eta_l, x, s = draw("eta_l", positive=True), draw("x", d), draw("s")
+        H = np.empty((d, d), dtype=object)
+        for i, j in product(range(d), repeat=2):
+            H[i, j] = draw(f"H{min(i, j)}_{max(i, j)}")
+
+        def after(signs: tuple[int, ...]) -> Any:
+            return energy(H, x, eta_l, np.array([sign * s for sign in signs], dtype=object), N)
+
+        outcomes = list(product((1, -1), repeat=d))
+        mean = sum(after(signs) for signs in outcomes) / len(outcomes)
+        trace = sum(H[j, j] for j in range(d))
+        return [mean - after((0,) * d) - eta_l**2 * s**2 * trace / (2 * N**2)]
+
+    return body
+
+
+@claim(
+    "fedada2.theorem-13",
+    statement="For quadratics f = x'Hx/2 a round of FedAvg (K = 1) has E f(x_1) = f(mean) + eta^2 s^2 tr(H)/(2|S|^2) "
+    "where "
+    "client 1's noise has mean 0 and second moment s^2 a coordinate: infinite where that is, as H >= mu > 0 (d and |S| "
+    "up to 2)",
+    source=THEOREM,
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"mu > 0": "f is strongly convex", "heavy-tailed": "client 1 takes part and its s^2 is infinite"},
+)
+def fedavg_remorse() -> Finding:
+    """An identity at d, |S| up to 2, through a round of FedAvg.
+
+    For any mu-strongly convex f the same is a lower bound with mu d in place of tr(H), by the definition of strong
+    convexity at the mean. The printed proof writes grad f for the clients' gradients (L557), which does no harm.
+    """
+    found = identities(
+        {
+            **{f"d = {d}, |S| = {N}": _quadratic(d, N) for d in (1, 2) for N in (1, 2)},
+            "the rule, |S| = 2, K = 2": _signs(2, 2),
+        },
+        instances=5,
+    )
+    if found.verdict is not Verdict.PROVED:
+        return found
+    saddle, x = exact.vector(1, 0, 0, -1).reshape(2, 2), exact.vector(1, 2)
+
+    def mean(H: Array, s: int) -> Any:
+        ends = [energy(H, x, F(1, 2), s * exact.vector(*signs), 1) for signs in product((1, -1), repeat=2)]
+        return sum(ends) / len(ends)
+
+    flat = mean(saddle, 10**6) == mean(saddle, 0)
+    light = mean(abs(saddle), 1) - mean(abs(saddle), 0)
+    dropped = {
+        "mu > 0": Dropped(bool(flat), "H = diag(1, -1): E f(x_1) is the same for s = 0 and s = 10^6"),
+        "heavy-tailed": Dropped(bool(light == F(1, 4)), f"H = I, s = 1, eta = 1/2: E f(x_1) rises by {light} only"),
+    }
+    return Finding(found.verdict, found.evidence, dropped, found.second)
+
+
+@claim(
+    "fedada2.eq-7",
+    statement="f(y) >= sum_j f~_j(y_j) for all y outside the sup-ball of radius R, for all slopes and R that "
+    "meet eq. (7) "
+    "and the line after it",
+    source=Source(FEDADA2, "eq. (7) and after it (L587-597)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def minorant() -> Finding:
+    """Only one coordinate of y need be beyond R; the quadratic of another may be negative, while its f~_j is 0.
+
+    A larger R would do, see the repair; the text asks for none.
+    """
+    R, a, y = F(3, 2), F(1, 10), (F(8, 5), F(0))
+
+    def part(v: Fraction) -> Fraction:
+        return v * v / 2 - 1
+
+    def piece(v: Fraction) -> Any:
+        return a * (v - R) if v > R else -a * (v + R) if v < -R else F(0)
+
+    beyond = [R + F(k, 10) for k in range(1, 40)]
+    return refutation(
+        instance="f(y) = |y|^2/2 - 2, d = 2, mu = 1, x = 0 (so f(x)/d = -1), R = 3/2, slopes 1/10, y = (8/5, 0)",
+        conditions={
+            "f is 1-strongly convex: f(y) - |y|^2/2 is constant": part(F(3)) - F(9, 2) == part(F(0)),
+            "0 <= f~_j <= y_j^2/2 - 1 beyond R, at 39 points": all(0 <= piece(v) <= part(v) for v in beyond),
+            "f~_j is linear and the quadratic rises faster beyond R: R >= 1/10": a <= R,
+            "y lies outside the ball": max(map(abs, y)) > R,
+        },
+        left=sum(piece(v) for v in y),
+        right=sum(part(v) for v in y),
+    )
+
+
+@claim(
+    "fedada2.eq-7-repaired",
+    statement="q_1(y_1) + q_2(y_2) >= f~_1(y_1) + f~_2(y_2) outside the sup-ball of radius R, for q_j >= -M_j "
+    "whose R is so "
+    "large that q_j >= f~_j + M_1 + M_2 beyond it (d = 2)",
+    source=Source(FEDADA2, "eq. (7) and after it (L587-597)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "q_j >= -M_j": "the quadratics of the line after eq. (7) have a least value",
+        "beyond R": "there each exceeds its f~_j by M_1 + M_2; a quadratic does so beyond some R, a line being slower",
+        "outside": "y_1 or y_2 lies beyond R",
+    },
+    repairs="fedada2.eq-7",
+)
+def minorant_repaired() -> Finding:
+    """For any values of the quadratics; f~_j by eq. (7) itself. For any d by the same sum, in words."""
+
+    def body(draw: Draw) -> Statement:
+        q, y, M, a, b, R = draw("q", 2), draw("y", 2), draw("M", 2), draw("a"), draw("b"), draw("R")
+        zero = y * 0
+        pieces = a * maximum(y - R, zero) + b * minimum(y + R, zero)
+        excess = maximum(y - R, zero) - minimum(y + R, zero)
+        given = {
+            "a > 0 > b": every((a > 0, b < 0, R > 0, M[0] >= 0, M[1] >= 0)),
+            "q_j >= -M_j": every(v >= -m for v, m in zip(q, M, strict=True)),
+            "beyond R": every(gap >= 0 for gap in where_less(zero, excess, q - pieces - M[0] - M[1], zero)),
+            "outside": excess[0] + excess[1] > 0,
+        }
+        return Statement(given, {"q_1 + q_2 >= f~_1 + f~_2": q[0] + q[1] >= pieces[0] + pieces[1]})
+
+    found = decide(body, sample=_beyond)
+    return replace(found, dropped={k: v for k, v in found.dropped.items() if k != "a > 0 > b"})
+
+
+def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    R, far = F(int(rng.integers(1, 5))), F(int(rng.integers(1, 5)), 2)
+    return {
+        "R": R,
+        "y_0": R + far,
+        "y_1": R / 2,
+        "M_0": F(1),
+        "M_1": F(1),
+        "q_0": far + 3,
+        "q_1": F(-1),
+        "a": F(1),
+        "b": F(-1),
+    }
+
+
+@claim(
+    "fedada2.theorem-13-variance",
+    statement="Where E f is +infinity E f^2 is too: f^2 >= 2 f - 1",
+    source=Source(FEDADA2, "Theorem 13, second part (L544)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+)
+def variance() -> Finding:
+    """So the second part follows from the first, and eq. (7) is not needed."""
+
+    def body(draw: Draw) -> Statement:
+        f = draw("f")
+        return Statement({}, {"f^2 >= 2 f - 1": f * f >= 2 * f - 1})
+
+    return decide(body)

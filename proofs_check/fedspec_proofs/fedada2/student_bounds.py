@@ -1,0 +1,175 @@
+"""The steps of Proposition 9 (ii) about Student's law: where |xi| p(xi) peaks, a majorant of it, and a contraction."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+from mpmath import iv, libmp
+
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import enclosure
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.student import quantile
+from fedspec_proofs.refutation import refutation
+
+
+def _slope(nu: Any, x: Any) -> Any:
+    """d/dx log(x p_nu(x)) for x > 0, with p_nu proportional to (1 + x^2/nu)^(-(nu+1)/2)."""
+    return sympy.diff(sympy.log(x) - (nu + 1) / 2 * sympy.log(1 + x**2 / nu), x)
+
+
+@claim(
+    "fedada2.l405",
+    statement="|xi| p_(i+1)(xi) rises up to (3/2 + 2/(i+1))^(-1/2) and falls afterwards",
+    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def peak() -> Finding:
+    """For client 1 the place is sqrt(2/5), but the value at 1 is larger."""
+
+    def squared(x2: Fraction) -> Fraction:
+        return x2 / (2 + x2) ** 3
+
+    return refutation(
+        instance="i = 1 (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = 1 and "
+        "2/5",
+        conditions={"1 lies beyond the place": F(1) > 1 / (F(3, 2) + F(2, 2))},
+        left=squared(F(1)),
+        right=squared(F(2, 5)),
+    )
+
+
+@claim(
+    "fedada2.l405-repaired",
+    statement="|xi| p_nu(xi) rises up to |xi| = 1 and falls afterwards, for every nu > 0",
+    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"nu > 0": "degrees of freedom", "xi > 0": "one side; the other by symmetry"},
+    repairs="fedada2.l405",
+)
+def peak_repaired() -> Finding:
+    """The logarithmic derivative is nu (1 - xi^2)/(xi (nu + xi^2)), by sympy; its sign by z3."""
+    nu, x = sympy.symbols("nu x", positive=True)
+    if sympy.cancel(sympy.together(_slope(nu, x) - nu * (1 - x**2) / (x * (nu + x**2)))) != 0:
+        return Finding(Verdict.UNKNOWN, "the derivative is another one")
+
+    def body(draw: Draw) -> Statement:
+        n, xi, s = draw("nu"), draw("xi"), draw("slope")
+        given = {
+            "nu > 0": n > 0,
+            "xi > 0": xi > 0,
+            "slope": s * xi * (n + xi * xi) == n * (1 - xi * xi),
+        }
+        # The slope falls with xi and vanishes at 1: it has the sign of 1 - xi.
+        return Statement(given, {"slope (1 - xi) >= 0": s * (1 - xi) >= 0})
+
+    found = decide(body, sample=_slopes)
+    return Finding(
+        found.verdict, found.evidence, {k: v for k, v in found.dropped.items() if k != "slope"}, found.second
+    )
+
+
+def _slopes(rng: np.random.Generator) -> dict[str, Fraction]:
+    n, xi = F(int(rng.integers(1, 20))), F(int(rng.integers(1, 20)), 5)
+    return {"nu": n, "xi": xi, "slope": n * (1 - xi * xi) / (xi * (n + xi * xi))}
+
+
+@claim(
+    "fedada2.l407",
+    statement="Eq. (5): E |xi|/(|x_t + xi| + eps) <= int h/(|xi| + eps), h a ramp of slope -1/x_1 up to x_1 = "
+    "(3/2 + 2/(i+1))^(-1/2) and |xi| p_(i+1)(xi) beyond",
+    source=Source(FEDADA2, "eq. (5) (L411) with h as printed (L407), proof of Proposition 9 (ii)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def majorant() -> Finding:
+    """At the end of its ramp h is -1 + sup |xi| p + epsilon, which is negative; so is its integral over the ramp.
+
+    Beyond x_1 both sides have the same integrand at x_t = 0. Over [0, x_1] that of h is (s + 1/x_1) log(1 + x_1) - 1
+    with s = sup |xi| p + epsilon, for eps = 1, and that of |xi| p is not negative.
+    """
+    top, small, above, below = enclosure.sqrt_above(F(1, 27)), F(1, 100), enclosure.sqrt_above(F(2, 5)), F(63, 100)
+    return refutation(
+        instance="i = 1, x_t = 0, eps = 1, epsilon = 1/100, sup |xi| p(xi) = 3^(-3/2) from above, x_1 = sqrt(2/5); the "
+        "sides over [0, x_1], where alone they differ: 0 from below on the left, a rational upper bound on the right",
+        conditions={
+            "epsilon << 1": small < F(1, 10),
+            "eps lies in (0, 1]": F(0) < F(1) <= 1,
+            "63/100 <= x_1 <= its upper bound": below**2 <= F(2, 5) <= above**2,
+        },
+        left=F(0),
+        right=(top + small + 1 / below) * enclosure.log(1 + above)[1] - 1,
+    )
+
+
+def at_one(nu: int) -> Fraction:
+    """p_nu(1) from above, by interval arithmetic."""
+    before = iv.dps
+    iv.dps = 30
+    try:
+        n = iv.mpf(nu)
+        value = iv.gamma((n + 1) / 2) / (iv.sqrt(iv.pi * n) * iv.gamma(n / 2)) * (1 + 1 / n) ** (-(n + 1) / 2)
+        return Fraction(*libmp.to_rational(value._mpi_[1]))
+    finally:
+        iv.dps = before
+
+
+@claim(
+    "fedada2.proposition-9-ii-b",
+    statement="B = 2 p(1) log((1 + eps)/eps) + 2 int_1^oo xi p/(xi + eps) < 2 sqrt(3), with the majorant that stays "
+    "at p(1) "
+    "up to 1, for eps >= 1/100 and 2 to 40 degrees of freedom",
+    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L411, L424)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+    assumptions={"eps >= 1/100": "the client's stabiliser"},
+    repairs="fedada2.l407",
+)
+def constant() -> Finding:
+    """The second term is at most P(|xi| > 1) <= 1. That B bounds the mean for every x is a rearrangement, in words."""
+    worst = F(0)
+    for nu in range(2, 41):
+        worst = max(worst, 2 * at_one(nu) * enclosure.log(F(101))[1] + 1)
+    below = enclosure.sqrt_below(F(12))
+    tiny = 2 * at_one(40) * enclosure.log(1 + F(10) ** 9)[0]
+    words = f"eps = 10^-9, 40 degrees: the first term alone is {float(tiny):.3f}, 2 sqrt(3) is {float(below):.3f}"
+    return Finding(
+        Verdict.CHECKED if worst < below else Verdict.REFUTED,
+        f"39 degrees of freedom at eps = 1/100, where B is largest: at most {float(worst):.4f} < {float(below):.4f}",
+        {"eps >= 1/100": Dropped(bool(tiny > below), words)},
+    )
+
+
+@claim(
+    "fedada2.l401",
+    statement="For every x_t some eps_i <= 1 and ehat_i <= 1/2 (the text: << 1) have 1 > I_i(eps) >= 1 - ehat_i, I_i = "
+    "E 1/(|x_t + xi_i| + eps), for eps in [eps_i, 1]",
+    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L401)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def contraction() -> Finding:
+    """I depends on x_t and falls to 0 as |x_t| grows; at x_t = 10 and eps = 1 it is below 1/5.
+
+    P(xi <= -49/10) = 1/51 by the specification's quantile; beyond that |x_t + xi| is at least 51/10.
+    """
+    u, x, eps = F(1, 51), F(10), F(1)
+    edge = quantile(u)
+    return refutation(
+        instance="i = 1, x_t = x_0 = 10, eps = 1, which lies in every [eps_i, 1]; ehat_1 at most 1/2; the left side "
+        "is an upper bound of I_1(1)",
+        conditions={
+            "the quantile at 1/51 is -49/10": edge == F(-49, 10),
+            "eps = 1 lies in (0, 1]": 0 < eps <= 1,
+        },
+        left=u * 1 / eps + (1 - u) / (x + edge + eps),
+        right=F(1, 2),
+        relation=">=",
+    )

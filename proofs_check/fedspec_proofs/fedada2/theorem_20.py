@@ -1,0 +1,272 @@
+"""Theorem 20, the convergence of FedAda2: as printed it is false, also where everybody takes part in every round.
+
+What breaks it stays put: a round from some x_0 leaves the whole state of the server as it was, or an induction over
+the round, run on z3 reals, shows that no x_t leaves a half-line on which the gradient of f is bounded away from 0. So
+the left side is known for every T, while the printed right side falls to 0 with eta_l = T^(-1/2).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from fedspec.algorithms import joint
+from fedspec.arith import digits
+from fedspec.plan import Plan, Setup
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.reals import reals, roots
+from fedspec_proofs.engines.search import searched
+from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
+from fedspec_proofs.fedada2.conditions import PRINTED, printed
+from fedspec_proofs.fedada2.inductive import patient
+from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
+from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, known
+from fedspec_proofs.refutation import refutation
+
+SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
+STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi6 for Algorithm 2"
+BALANCED = problem((1, -1), (1, F(1, 3)), (1, F(1, 3)))
+"""At 0 the clients' steps 1/2, -1/4, -1/4 cancel (eps = 1), while their gradients 1, -1/3, -1/3 do not."""
+
+
+def hyper(T: int, eps_s: Any, beta1: Any = 0) -> joint.FedAda2:
+    """eta_l = T^(-1/2) for a square T; everything else 1, no momentum unless asked for."""
+    one = F(1)
+    return joint.FedAda2(eta_l=F(1, _root(T)), eps=one, eta=one, beta1=F(beta1), tau=one, v0=one, eps_s=eps_s)
+
+
+def _root(T: int) -> int:
+    root: int = round(T**0.5)
+    assert root * root == T
+    return root
+
+
+def setting(f: Huber, h: joint.FedAda2, x: Any, T: int) -> Setting:
+    """What the bound takes from a problem, the hyper-parameters and the first model."""
+    return Setting(T, 1, h.z, len(x), h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, f.L, f.G, f.gap(x))
+
+
+def printed_right(f: Huber, h: joint.FedAda2, x: Any, T: int) -> Any:
+    """A rational upper bound of the printed right side."""
+    s = setting(f, h, x, T)
+    return right(s, theorem_20(s, ABOVE), ABOVE)
+
+
+@claim(
+    "fedada2.theorem-20",
+    statement=STATEMENT,
+    source=SOURCE,
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def theorem() -> Finding:
+    """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+
+    With beta1 = 1/2 c(beta1) is the same number whether the natural numbers start at 0 or at 1.
+    """
+    T, x = 10**12, exact.vector(0)
+    h = hyper(T, F(1, 4), F(1, 2))
+    run = rounds(joint.fedada2, h, BALANCED, x, everybody(BALANCED, 1), 3)
+    steps = [abs(g[0]) / (abs(g[0]) + h.eps) for g in (client(0, x) for client in BALANCED.clients)]
+    return refutation(
+        instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
+        "K = z = d = 1, eps = tau = eta = 1, eps_s = 1/4, beta1 = 1/2, the clients' v_0 = 0, the server's 1, "
+        f"eta_l = T^(-1/2), T = {T}; the right side is a rational upper bound",
+        conditions={
+            **printed(BALANCED, F(1), F(1), h),
+            "no step falls into the dead zone": min(steps) >= h.eps_s,
+            "one round, in fractions, gives the very same x, m and v: every x_t is x_0": run.still and run.exact,
+        },
+        left=run.floor(BALANCED),
+        right=printed_right(BALANCED, h, x, T),
+    )
+
+
+def _stays(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, slope: Fraction) -> dict[str, bool]:
+    """By induction over the round on z3 reals: x_t never falls below the edge, and f' >= slope from there on.
+
+    What a round changes is x and v (there is no momentum); it is run from any x >= edge and v >= 1, and the first are
+    edge + 2 and 1. First the mean change that the round's clients send is bounded, then the step that its server takes
+    with any change so bounded.
+    """
+    x, v, delta = reals("x", 1), reals("v", 1), reals("delta", 1)
+    cover = joint.init(h, exact.vector(0), Setup((1,), {"w": (1,)})).cover
+    start = Adaptive(x=x, m=x * 0, v=v, t=0)
+    with roots() as known:
+        sent = joint.fedada2(h, joint.State(start, cover), f.clients, who)[1]["delta"]
+        known.clear()
+        after = adagrad(start, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+    (at,), (moved,), (change,) = x, after.x, delta
+    inside = {"x >= edge": every((at >= edge,))}
+    clients = {
+        "Delta <= 0": every((sent[0] <= 0,)),
+        "Delta >= edge - x": every((sent[0] >= edge - at,)),
+    }
+    given = {
+        **inside,
+        "edge - x <= Delta <= 0": every((change <= 0, change >= edge - at)),
+        "v >= 1": every((v[0] >= 1,)),
+        "roots": every(known),
+    }
+    server = {
+        "x >= edge, again": every((moved >= edge,)),
+        "v >= 1, again": every((after.v[0] >= 1,)),
+        "x does not rise": every((moved <= at,)),
+    }
+    holds = [patient({words: formula}, inside, logic=None) for words, formula in clients.items()]
+    holds += [patient({words: formula}, given, logic=None) for words, formula in server.items()]
+    return {
+        f"by induction over the round (z3): x_t >= {edge} for all t": all(holds),
+        f"f'(x) >= {slope} for all x >= {edge} (z3)": bool(
+            prove({"f' >= slope": every((f.gradient(x)[0] >= slope,))}, {"x >= edge": every((x[0] >= edge,))})
+        ),
+    }
+
+
+def _decimal(q: Any) -> Decimal:
+    exactly = Fraction(q)
+    return Decimal(exactly.numerator) / exactly.denominator
+
+
+def _replayed(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, n: int) -> bool:
+    """The first n rounds with 50 digits: every model beyond the edge, none above the one before, the last below."""
+    with digits():
+        near_rates: dict[str, Any] = {k: _decimal(v) if isinstance(v, F) else v for k, v in vars(h).items()}
+        d = type(h)(**near_rates)
+        near = Huber(f.centres * 0, f.scales * 0)
+        for i, (s, c) in enumerate(zip(f.scales, f.centres, strict=True)):
+            near.scales[i], near.centres[i, 0] = _decimal(s), _decimal(c[0])
+        x = near.centres[0] * 0 + _decimal(edge + 2)
+        state = joint.init(d, x, Setup((1,) * len(f.scales), {"w": (1,)}))
+        seen = [x[0]]
+        for _ in range(n):
+            state, _ = joint.fedada2(d, state, near.clients, who)
+            seen.append(state.x[0])
+        return all(b <= a for a, b in pairwise(seen)) and bool(seen[0] > seen[-1] > _decimal(edge))
+
+
+def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words: str) -> Finding:
+    x = exact.vector(0) + edge + 2
+    h = hyper(T, F(1, 100))
+    return refutation(
+        instance=f"{words}, f their mean; x_0 = {edge + 2}, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/100, "
+        "beta1 = 0 (c(0) = 1, the natural numbers of its u_0 from 1 on), the clients' v_0 = 0, the server's 1, "
+        f"eta_l = T^(-1/2), T = {T}; the left side is a lower bound of the minimum over all t, the right side a "
+        "rational upper bound",
+        conditions={
+            **printed(f, F(1), F(1), h),
+            **_stays(f, h, who, edge, slope),
+            "the first 200 rounds, with 50 digits and eta_l = 1/10, move down towards the edge": _replayed(
+                f, hyper(100, F(1, 100)), who, edge, 200
+            ),
+        },
+        left=slope**2,
+        right=printed_right(f, h, x, T),
+    )
+
+
+@claim(
+    "fedada2.theorem-20-moving",
+    statement=f"{STATEMENT}; here with iterates that move in every round",
+    source=SOURCE,
+    engine=Engine.SMT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def moving() -> Finding:
+    """The three clients again, all of them in every round, from x_0 = 2: x_t falls towards 0, where f' is 1/9."""
+    words = "three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round"
+    return _moving(BALANCED, everybody(BALANCED, 1), F(0), F(1, 9), 10**12, words)
+
+
+@claim(
+    "fedada2.theorem-20-sampled",
+    statement=f"{STATEMENT}, under any sampling scheme, f the plain mean of eq. (1), as the proof takes it (L919)",
+    source=SOURCE,
+    engine=Engine.SMT,
+    verdict=Verdict.REFUTED,
+    assumptions={**PRINTED, "sampling": "clients are sampled by any scheme (L111, L670), and the bound holds surely"},
+)
+def sampled() -> Finding:
+    """Two clients about 1 and -1 and rounds that all draw the first: x_t falls towards 1, where f' is 1/2.
+
+    Uniform sampling of one client gives these rounds with probability 2^-T, and the bound is claimed of every run
+    (L148, L178). With a scheme that never draws the second client and an f weighted by the sampling probabilities, as
+    L90 has it on the side, it is no counterexample; ``fedada2.theorem-20`` does not depend on this.
+    """
+    f = problem((1, 1), (1, -1))
+    words = (
+        "two Huber clients of scale 1 about 1 and -1, of which the first is drawn in every round (of probability 2^-T "
+        "under uniform sampling of one)"
+    )
+    return _moving(f, Plan((0,), (1,), (1,)), F(1), F(1, 2), 10**10, words)
+
+
+@claim(
+    "fedada2.theorem-20-dead-zone",
+    statement=f"{STATEMENT}; here with one client, so that nothing is heterogeneous",
+    source=Source(
+        FEDADA2,
+        "Theorem 20 (L842) for Alg. 2 with its line 11 (L679), whose case the proof leaves out as direct (L892)",
+    ),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=PRINTED,
+)
+def dead_zone() -> Finding:
+    """A step shorter than eps_s is not taken, in this and in every later round, however large T is.
+
+    The bound falls as T grows with eps_s fixed; the paper says that experiments take eps_s negligible (L142).
+    """
+    T, x, f = 10**12, exact.vector(0), problem((1, F(-1, 2)))
+    h = hyper(T, F(1, 2), F(1, 2))
+    run = rounds(joint.fedada2, h, f, x, everybody(f, 1), 3)
+    return refutation(
+        instance="one Huber client of scale 1 about -1/2, x_0 = 0, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/2, "
+        f"beta1 = 1/2, the client's v_0 = 0, the server's 1, eta_l = T^(-1/2), T = {T}; its step has length 1/3, below "
+        "eps_s; the right side is a rational upper bound",
+        conditions={
+            **printed(f, F(1), F(1), h),
+            "one round, in fractions, gives the very same x, m and v: every x_t is x_0": run.still and run.exact,
+        },
+        left=run.floor(f),
+        right=printed_right(f, h, x, T),
+    )
+
+
+@claim(
+    "fedada2.theorem-20-searched",
+    statement=f"{STATEMENT}; looked for by the search that its repair withstands",
+    source=SOURCE,
+    engine=Engine.SEARCH,
+    verdict=Verdict.REFUTED,
+    assumptions=WORDS,
+)
+def broken_by_search() -> Finding:
+    """One to three Huber clients on the line, K and z up to 3 and 2, horizons up to 10^14."""
+    return searched(known(printed=True), 600)
+
+
+@claim(
+    "fedada2.theorem-20-repaired",
+    statement="Theorem 20 with Phi1 as its proof has it, L^2 in place of L in Psi4, and D in place of Ltilde |Phi1|^2 "
+    "in Psi3 (d = 1): no convergence unless D falls",
+    source=SOURCE,
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={**WORDS, **DRIFT_WORDS},
+    repairs="fedada2.theorem-20",
+)
+def repaired() -> Finding:
+    """The proof then goes through: D bounds what L922 wants bounded, with the square that it loses. Checked for d = 1.
+
+    For identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
+    """
+    return searched(known(printed=False), 600, drop=250)

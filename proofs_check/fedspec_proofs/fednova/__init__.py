@@ -1,0 +1,37 @@
+"""FedNova: "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization", its statements.
+
+``settings``, ``bounds``, ``runs``, ``sampled_runs`` and ``responses`` hold what the claims share: algorithms on
+quadratics, the constants of the bounds, instances for a search, and the solvers' answers to a unit gradient.
+"""
+
+from __future__ import annotations
+
+MODULES = (
+    "limits",
+    "small_rate",
+    "limit_numbers",
+    "lemma_1",
+    "nova",
+    "assumptions",
+    "theorem_1",
+    "theorem_2",
+    "theorem_3",
+    "theorem_3_one_length",
+    "theorem_3_minimum",
+    "accumulation",
+    "descent",
+    "drift",
+    "lower_bound",
+    "special_cases",
+    "weight_bias",
+    "corollary_1",
+    "corollary_2",
+    "fedprox_rate",
+    "sampling",
+    "lemma_5",
+    "corollary_3",
+    "corollary_3_steps",
+    "variance_reduction",
+    "remarks",
+)
+"""Where the claims are, in the paper's order as far as the main text and the appendices allow."""

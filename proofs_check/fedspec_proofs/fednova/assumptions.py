@@ -1,0 +1,202 @@
+"""Assumptions 1 to 3: what meets them, with which constants, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.problems.heavy_tailed import noisy
+from fedspec.problems.quadratic import Quadratics
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.expectation import mean, signs
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fednova.bounds import least_kappa, rational
+from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.runs import BETAS, quadratics
+
+OURS = "one instance that meets it and one that does not"
+
+
+def _smooth(draw: Draw, *, factor: Any = 1) -> Statement:
+    """|grad F(x) - grad F(y)|^2 <= L^2 |x - y|^2 for H = diag(a, c), 0 <= a, c <= L."""
+    a, c, L = draw("a"), draw("c"), draw("L")
+    zero = a * 0
+    H = np.array([[a, zero], [zero, c]], dtype=object)
+    x, y, e = draw("x", 2), draw("y", 2), draw("e", 2)
+    (g,) = Quadratics.clients.fget(_Bare(H[None], e[None]))  # type: ignore[attr-defined]
+    difference, step = g(0, x) - g(0, y), x - y
+    inside = [a >= 0, a <= L, c >= 0, c <= L]
+    return Statement(
+        {"eigenvalues": every(*inside)},
+        {"Lipschitz": difference @ difference <= factor * L**2 * (step @ step)},
+    )
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """The arrays of quadratics without the check that H is symmetric, which z3 terms cannot answer."""
+
+    H: Any
+    e: Any
+
+
+@claim(
+    "fednova.assumption-1",
+    statement="Quadratics are smooth with L the largest eigenvalue of a Hessian and with no smaller L; F(x) = x^4/4 "
+    "with no L at all",
+    source=Source(FEDNOVA, "Assumption 1 (L141)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"eigenvalues": "0 <= a, c <= L for H = diag(a, c)"},
+)
+def smoothness() -> Finding:
+    """Two coordinates in which H is diagonal, which any H is after a rotation. For the quartic, x = L + 1 and y = 0
+    give |x^3 - 0| > L |x - 0|, whatever L >= 0."""
+    holds = decide(_smooth)
+
+    def quartic(draw: Draw) -> Statement:
+        L = draw("L")
+        return Statement({"L": L >= 0}, {"not Lipschitz": (L + 1) ** 3 > L * (L + 1)})
+
+    not_smooth = decide(quartic, ablate=False)
+    proved = holds.verdict is Verdict.PROVED and not_smooth.verdict is Verdict.PROVED
+    words = f"{holds.evidence}\nquartic: {not_smooth.evidence}"
+    return Finding(Verdict.PROVED if proved else Verdict.UNKNOWN, words, holds.dropped, holds.second)
+
+
+@false(
+    "fednova.assumption-1-smaller", of=smoothness, statement="Quadratics are smooth with L^2 half of the largest square"
+)
+def smaller() -> Finding:
+    """z3 finds where."""
+    return decide(lambda draw: _smooth(draw, factor=rational(1, 2)), ablate=False)
+
+
+def _moments(size: Fraction, x: Fraction, scaled: bool) -> tuple[Any, Any]:
+    """Mean and variance of the stochastic gradient at x, its noise a fair coin times ``size``, or times size x."""
+
+    def gradient(coin: tuple[int, ...]) -> Vector:
+        noise = exact.vector(coin[0] * size * (x if scaled else 1))
+        return noisy([noise])(0, exact.vector(x))
+
+    centre = mean(gradient, signs(1))
+    return centre[0], mean(lambda c: (gradient(c) - centre) @ (gradient(c) - centre), signs(1))
+
+
+@claim(
+    "fednova.assumption-2",
+    statement="A gradient with added coins of size s is unbiased with variance sigma^2 = s^2 everywhere; with coins of "
+    "size s x it is unbiased and no sigma^2 bounds its variance",
+    source=Source(FEDNOVA, "Assumption 2 (L145)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.CHECKED,
+    assumptions={"additive": "the noise does not grow with the model"},
+)
+def variance() -> Finding:
+    """Exact expectations over the coin, for the noisy quadratic of the specification, at x = 0, 1, 10, ..., 10^6."""
+    s, points = rational(3, 2), [rational(0), *(rational(10) ** k for k in range(7))]
+    added = [_moments(s, x, False) for x in points]
+    grown = [_moments(s, x, True) for x in points]
+    held = all(m == x and v == s**2 for (m, v), x in zip(added, points, strict=True))
+    unbiased = all(m == x for (m, _), x in zip(grown, points, strict=True))
+    words = f"variances {', '.join(str(v) for _, v in grown)} with noise that grows"
+    return Finding(
+        Verdict.CHECKED if held and unbiased else Verdict.REFUTED,
+        f"{len(points)} points, s = {s}: mean x, variance {s**2} at each",
+        {"additive": Dropped(grown[-1][1] > 10**6, words)},
+    )
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Quadratics, weights, a point, and the constants that are said to hold."""
+
+    problem: Quadratics
+    w: Any
+    x: Vector
+    beta2: Any
+    kappa2: Any
+    enough: bool
+
+
+def _clients(choose: Choose) -> Clients:
+    m, d = choose.whole(2, 3), choose.whole(1, 2)
+    problem, _ = quadratics(choose, m, d)
+    w, x = choose.simplex(m), choose.vector(d, -8, 8, 4)
+    fit = [(b, k) for b in BETAS if (k := least_kappa(problem, w, b)) is not None]
+    beta2, kappa2 = choose.of(*fit) if fit else (rational(1), rational(0))
+    short = choose.of(rational(1), rational(1), rational(3, 4))
+    return Clients(problem, w, x, beta2, kappa2 * short, bool(fit) and (short == 1 or kappa2 == 0))
+
+
+def _sides(c: Clients) -> Iterable[Sides]:
+    g = np.stack([client(0, c.x) for client in c.problem.clients])
+    centre = c.w @ g
+    left = sum(w_i * (g_i @ g_i) for w_i, g_i in zip(c.w, g, strict=True))
+    yield left, c.beta2 * (centre @ centre) + c.kappa2
+
+
+def _opposite() -> int:
+    """F_1 = x^2/2 and F_2 = -x^2/2 at equal weights have gradients x and -x, so that kappa^2 >= x^2 for every x: at how
+    many of six points that is so."""
+    H = exact.vector(1, -1).reshape(2, 1, 1)
+    problem, half = Quadratics(H, exact.vector(0, 0).reshape(2, 1)), rational(1, 2)
+    count = 0
+    for k in range(1, 7):
+        g = [client(0, exact.vector(10**k))[0] for client in problem.clients]
+        count += half * sum(g) == 0 and half * sum(g_i**2 for g_i in g) == 100**k
+    return count
+
+
+@claim(
+    "fednova.assumption-3",
+    statement="Positive definite quadratics meet it, with kappa^2 as small as sum w_i |r_i|^2 + b' Q^(-1) b for beta^2 "
+    "(r_i the gradients at the surrogate's minimiser); F_1 = x^2/2, F_2 = -x^2/2 meet it with no constants",
+    source=Source(FEDNOVA, "Assumption 3 (L149); the constants are ours"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions={
+        "constants": "kappa^2 is at least that, and beta^2 H_w^2 - sum w_i H_i^2 is positive definite (or zero)"
+    },
+)
+def dissimilarity() -> Finding:
+    """An adversary chooses clients, weights and the point. The constants depend on the weights; the assumption may be
+    read with constants for all weights at once, which is stronger."""
+    found = searched(Inequality(_clients, {"constants": lambda c: c.enough}, _sides), 800, drop=300)
+    none = _opposite()
+    ok = found.verdict is Verdict.CHECKED and none == 6
+    words = f"{found.evidence}\nno constants at {none} points x = 10, ..., 10^6 of F = x^2/2, -x^2/2"
+    return Finding(Verdict.CHECKED if ok else Verdict.UNKNOWN, words, found.dropped)
+
+
+def _same(draw: Draw) -> Statement:
+    """Identical functions of two coordinates and three clients: every gradient is g."""
+    w, g = draw("w", 3), draw("g", 2)
+    return Statement({"sum": sum(w) == 1}, {"(1, 0)": sum(w_i * (g @ g) for w_i in w) <= sum(w) ** 2 * (g @ g)})
+
+
+@claim(
+    "fednova.assumption-3-identical",
+    statement="Identical functions meet Assumption 3 with beta^2 = 1, kappa^2 = 0",
+    source=Source(FEDNOVA, "Assumption 3, last sentence (L149)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"sum": "the weights sum to one"},
+)
+def identical() -> Finding:
+    """Three clients, two coordinates; for others the same line holds: both sides are |g|^2."""
+    return decide(_same, sample=_weights)
+
+
+def _weights(rng: np.random.Generator) -> dict[str, Fraction]:
+    first, second = (rational(int(n), 8) for n in rng.integers(0, 5, size=2))
+    return {"w_0": first, "w_1": second, "w_2": 1 - first - second}

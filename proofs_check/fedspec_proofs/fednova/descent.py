@@ -1,0 +1,211 @@
+"""App. C: the steps of the proof of Theorem 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.readings import Solver
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import moments
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fednova.bounds import gap, gradient, mixed, printed, rational, spread, tau_eff, vectors
+from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, rate, run, with_dropped
+from fedspec_proofs.fednova.theorem_1 import SCHEDULES, thrown
+
+
+def _tree(depth: int, *, fair: bool = True) -> Body:
+    """Matrices of one column on a binary tree: what A_k is depends on the way there, its mean given the way is 0."""
+
+    def body(draw: Draw) -> Iterable[Any]:
+        def node(way: tuple[int, ...]) -> tuple[Any, tuple[Vector, Vector]]:
+            name = "".join(map(str, way)) or "r"
+            u, other, n = draw(f"u{name}", 2), draw(f"v{name}", 2), draw(f"n{name}", 2, positive=True)
+            q = n[0] / (n[0] + n[1])
+            return q, (u, -q * u / (1 - q) if fair else other)
+
+        total, single = 0 * draw("ur", 2)[0], 0 * draw("ur", 2)[0]
+        for way in product((0, 1), repeat=depth):
+            chance, parts = 1, []
+            for k, turn in enumerate(way):
+                q, values = node(way[:k])
+                chance = chance * (q if turn == 0 else 1 - q)
+                parts.append(values[turn])
+            whole: Any = sum(parts)
+            total += chance * (whole @ whole)
+            single += chance * sum(part @ part for part in parts)
+        yield total - single
+
+    return body
+
+
+@claim(
+    "fednova.lemma-2",
+    statement="E|sum A_k|_F^2 = sum E|A_k|_F^2 where E[A_k | A_(k-1), ..., A_1] = 0"
+    ", for up to three steps with two outcomes each",
+    source=Source(FEDNOVA, "Lemma 2 (L461), eqs. (50)-(53)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"martingale": "the mean of A_k is zero, given those before"},
+)
+def martingale() -> Finding:
+    """Every outcome of trees of depth 1 to 3 with two branches at each node; all values and probabilities are
+    variables.
+
+    Matrices of two entries. In general the cross terms vanish by conditioning on the earlier factor.
+    """
+    bodies = {f"T = {depth}": _tree(depth) for depth in (1, 2, 3)}
+    return identities(bodies, without={"martingale": {"T = 2": _tree(2, fair=False)}}, instances=5)
+
+
+def _polar(draw: Draw) -> Iterable[Any]:
+    g, h = draw("g", 3), draw("h", 3)
+    yield g @ h - (g @ g + h @ h - (g - h) @ (g - h)) / 2
+
+
+@claim(
+    "fednova.eq-56",
+    statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2"
+    ", in three coordinates",
+    source=Source(FEDNOVA, "eq. (56) (L480)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+)
+def polarisation() -> Finding:
+    """Three coordinates; it holds for each."""
+    return identities({"d = 3": _polar})
+
+
+def _noise(r: Run) -> Iterable[Sides]:
+    """E|sum w_i d_i|^2 and its bound, from the round as it runs; d_i - h_i is sum a_k xi_k / ||a_i||_1."""
+    s, w, d = r.s, r.w, len(r.x)
+    noises = sum(s.steps) * d
+    length = tau_eff(s) * rate(s)
+    step = moments.affine(lambda x, xi: (x - s.round(x, xi)) / length, d, noises)
+    centre = step.M @ r.x + step.b
+    direct = [
+        w_i * a_k / sum(a) * (1 if row == column else 0)
+        for row in range(d)
+        for w_i, a in zip(w, vectors(s), strict=True)
+        for a_k in a
+        for column in range(d)
+    ]
+    h = step.N - np.array(direct, dtype=object).reshape(d, noises)
+    both, exact_part = (centre @ centre + r.variance * (N * N).sum() for N in (step.N, h))
+    share = spread(vectors(s), w, rational(1)) / len(w)
+    yield both, 2 * r.sigma2 * share + 2 * exact_part
+
+
+@claim(
+    "fednova.eq-61",
+    statement="E|sum w_i d_i|^2 <= 2 sigma^2 sum w_i^2 ||a_i||_2^2 / ||a_i||_1^2 + 2 E|sum w_i h_i|^2",
+    source=Source(FEDNOVA, "eqs. (57)-(61) (L488-495)"),
+    engine=Engine.MOMENTS,
+    verdict=Verdict.CHECKED,
+    assumptions={"variance": ASSUMPTIONS["variance"]},
+)
+def second_moment() -> Finding:
+    """The runs of Theorem 1's search, every solver of App. B, with the exact covariance of one round."""
+    solvers = (*SCHEDULES, Solver.PROXIMAL)
+    claimed = Inequality(run(solvers), {"variance": lambda r: r.sigma2 >= len(r.x) * r.variance}, _noise)
+    return searched(claimed, 200, drop=80)
+
+
+def _one_round(r: Run) -> Iterable[Sides]:
+    """(91) times eta tau_eff, its gradient term on the left."""
+    s, w, d = r.s, r.w, len(r.x)
+    c, eta = printed(s), rate(s)
+    noises = sum(s.steps) * d if r.variance else 0
+    step = moments.affine(lambda x, xi: s.round(x, xi if noises else None), d, noises)
+    after = moments.push(step, moments.start(r.x), r.variance)
+    slope = gradient(s.problem, w, r.x)
+    later = gap(s.problem, w, after.mean) + np.trace(mixed(w, s.problem.H) @ after.covariance) / 2
+    terms = (
+        eta * r.L * r.sigma2 * c.A / len(w)
+        + rational(3, 2) * (eta * r.L) ** 2 * r.sigma2 * c.B
+        + 3 * (eta * r.L) ** 2 * r.kappa2 * c.C
+    )
+    left = later - gap(s.problem, w, r.x) + eta * c.tau_eff * (slope @ slope) / 4
+    yield left, eta * c.tau_eff * terms
+
+
+@claim(
+    "fednova.eq-91",
+    statement="For SGD, decayed rates and momentum one round gives (E F~(x') - F~(x)) / (eta tau_eff) <= -|grad "
+    "F~|^2 / 4 + eta L sigma^2 A / m + (3/2) eta^2 L^2 sigma^2 B + 3 eta^2 L^2 kappa^2 C",
+    source=Source(FEDNOVA, "eq. (91) (L596)"),
+    engine=Engine.MOMENTS,
+    verdict=Verdict.CHECKED,
+    assumptions=ASSUMPTIONS,
+)
+def one_round() -> Finding:
+    """The runs of Theorem 1's search, of which (97) is the sum over rounds."""
+    like = bound(SCHEDULES, printed)
+    claimed = Inequality(like.instance, like.assumptions, _one_round)
+    words = "one client, F = x^2/2, two steps at eta L = 4, tau_eff = 1/8"
+    return with_dropped(searched(claimed, 350, drop=100), drift=by_hand(claimed, "drift", thrown(), words))
+
+
+def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:
+    """D <= 1 / (factor beta^2 + 1) gives 1/(1-D) <= 1 + 1/(factor beta^2) <= least, D beta^2 / (1-D) <= share.
+
+    All times 1 - D and beta^2, so that nothing is divided.
+    """
+
+    def body(draw: Draw) -> Statement:
+        D, beta2 = draw("D"), draw("beta2")
+        return Statement(
+            {"drift": D * (factor * beta2 + 1) <= 1, "beta": beta2 >= 1},
+            {
+                "1/(1-D) <= 1 + 1/(c beta^2)": factor * beta2 <= (1 - D) * (factor * beta2 + 1),
+                "1/(1-D) <= its largest value": least * (1 - D) >= 1,
+                "D beta^2/(1-D)": D * beta2 <= share * (1 - D),
+            },
+        )
+
+    return body
+
+
+def small_drift(factor: int) -> Any:
+    """Values of D and beta^2 that meet the condition."""
+
+    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
+        beta2 = 1 + rational(int(rng.integers(0, 9)), 4)
+        return {"beta2": beta2, "D": rational(int(rng.integers(0, 9)), 8) / (factor * beta2 + 1)}
+
+    return sample
+
+
+DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
+
+
+@claim(
+    "fednova.eq-90",
+    statement="D <= 1 / (2 beta^2 + 1) gives 1/(1-D) <= 1 + 1/(2 beta^2) <= 3/2 and D beta^2 / (1-D) <= 1/2",
+    source=Source(FEDNOVA, "the words above eq. (90), and (91) (L589-596)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=DRIFT,
+)
+def drift_constants() -> Finding:
+    """For all reals."""
+    return decide(drift_step(2, rational(3, 2), rational(1, 2)), sample=small_drift(2))
+
+
+@false(
+    "fednova.eq-90-weaker",
+    of=drift_constants,
+    statement="D <= 1 / (beta^2 + 1) is enough for the same",
+)
+def weaker_drift() -> Finding:
+    """z3 finds where."""
+    body = drift_step(1, rational(3, 2), rational(1, 2))
+    return decide(body, sample=small_drift(1), ablate=False)

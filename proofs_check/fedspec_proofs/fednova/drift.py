@@ -1,0 +1,196 @@
+"""App. C.5: how far a client gets from the model that it starts from: eqs. (69)-(79)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.local import local_solve
+from fedspec.mixing.accumulation import accumulation
+from fedspec.problems.quadratic import given
+from fedspec.readings import Solver
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import At, Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.fednova.bounds import rational
+from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.responses import hyper
+from fedspec_proofs.refutation import refutation
+
+
+def _after(solver: Solver, k: int, vector: str, tau: int) -> Body:
+    """x_0 - x_k - eta sum_(s<k) a_s g_s, with the first k entries of a^(tau) or with a^(k)."""
+
+    def body(draw: Draw) -> Iterable[Any]:
+        h, x, g = hyper(draw), draw("x", 2), draw("g", k, 2)
+        end = local_solve(solver, x, given(list(g)), k, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma)
+        a = accumulation(solver, tau if vector == "whole" else k, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
+        yield from x - end - h.eta * sum(a[s] * g[s] for s in range(k))
+
+    return body
+
+
+PAIRS = tuple((k, tau) for tau in (2, 3, 4) for k in range(1, tau))
+
+
+@claim(
+    "fednova.eq-69-schedules",
+    statement="For SGD and decayed rates x_0 - x_k = eta sum_(s<k) a_s g_s, a the accumulation vector of all tau steps"
+    ", for tau up to 4",
+    source=Source(FEDNOVA, "eq. (69) (L526)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"schedule": "the solver is SGD with rates that only depend on k"},
+)
+def prefixes() -> Finding:
+    """0 < k < tau <= 4, any gradients; without the assumption momentum."""
+    solvers = (Solver.SGD, Solver.DECAYED)
+    bodies = {f"{s}, k = {k}, tau = {tau}": _after(s, k, "whole", tau) for s in solvers for k, tau in PAIRS}
+    other = {"momentum, k = 1, tau = 2": _after(Solver.MOMENTUM, 1, "whole", 2)}
+    return identities(bodies, without={"schedule": other}, instances=10)
+
+
+def _distance(solver: Solver) -> Finding:
+    """|x_0 - x_1|^2 and eta^2 |a_0 g_0|^2 at rho = alpha = 1/2, eta = 1, tau = 2, g = 1."""
+    h = {"eta_l": rational(1), "mu": rational(1, 2), "rho": rational(1, 2)}
+    x, g = exact.vector(0), [exact.vector(1), exact.vector(1)]
+    a = accumulation(solver, 2, alpha=rational(1, 2), rho=rational(1, 2))
+    one, two = (local_solve(solver, x, given(g), k, **h) for k in (1, 2))
+    return refutation(
+        instance=f"{solver}, alpha = rho = 1/2, eta = 1, tau = 2, k = 1, both gradients 1, a = ({a[0]}, {a[1]})",
+        conditions={
+            "Delta = -eta G a": two[0] - x[0] == -sum(a),
+            "a >= 0": min(a) >= 0,
+            "no noise (Assumption 2, sigma^2 = 0)": g[0][0] == g[1][0],
+        },
+        left=(x - one)[0] ** 2,
+        right=a[0] ** 2,
+        relation="=",
+    )
+
+
+@claim(
+    "fednova.eq-69",
+    statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for proximal SGD",
+    source=Source(FEDNOVA, "eq. (69) (L526)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def not_proximal() -> Finding:
+    """The right side is a quarter of the left one, so that <= fails as well, and with it C of Theorem 1."""
+    return _distance(Solver.PROXIMAL)
+
+
+@claim(
+    "fednova.eq-69-momentum",
+    statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for momentum",
+    source=Source(FEDNOVA, "eq. (69) (L526)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def not_momentum() -> Finding:
+    """The right side is larger: what follows from (69) still holds, since a^(k)_s <= a_s."""
+    return _distance(Solver.MOMENTUM)
+
+
+@claim(
+    "fednova.eq-69-repaired",
+    statement="x_0 - x_k = eta sum_(s<k) a^(k)_s g_s for every solver, a^(k) the accumulation vector of k steps"
+    ", for k up to 3",
+    source=Source(FEDNOVA, "ours, in place of eq. (69) (L526)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
+    repairs="fednova.eq-69",
+)
+def own_vector() -> Finding:
+    """Every solver of the specification, k = 1..4, any gradients; without the assumption proximal SGD, tau = 2."""
+    bodies = {f"{s}, k = {k}": _after(s, k, "own", k) for s in Solver for k in (1, 2, 3)}
+    other = {"proximal, k = 1, tau = 2": _after(Solver.PROXIMAL, 1, "whole", 2)}
+    return identities(bodies, without={"own": other}, instances=10)
+
+
+@claim(
+    "fednova.eq-69-momentum-bound",
+    statement="For momentum a^(k)_s <= a_s for s < k <= tau, so that (73)-(97) hold though (69) does not"
+    " (for tau up to 4)",
+    source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"rho": "rho >= 0"},
+)
+def momentum_bound() -> Finding:
+    """tau <= 4, every k < tau."""
+
+    def body(draw: Draw) -> Statement:
+        rho = draw("rho")
+        pairs = [
+            (accumulation(Solver.MOMENTUM, k, rho=rho)[s], accumulation(Solver.MOMENTUM, tau, rho=rho)[s])
+            for k, tau in PAIRS
+            for s in range(k)
+        ]
+        shown = {f"pair {n}": below <= above for n, (below, above) in enumerate(pairs)}
+        return Statement({"rho": rho >= 0}, shown)
+
+    return decide(body, sample=lambda rng: {"rho": rational(int(rng.integers(0, 9)), 8)})
+
+
+def _weighted(tau: int, power: int) -> Any:
+    """(76) or (78) for a vector of tau entries."""
+
+    def body(draw: Draw) -> Statement:
+        a = draw("a", tau)
+        left = sum(a[k] * sum(a[s] ** power for s in range(k)) for k in range(1, tau))
+        right = sum(a[s] ** power for s in range(tau - 1))
+        signs = [*(a_k >= 0 for a_k in a), sum(a) > 0]
+        positive = every(*signs)
+        return Statement({"positive": positive}, {"bound": left / sum(a) <= right})
+
+    return body
+
+
+def _vectors(power: int, **negative: int) -> Finding:
+    found = [decide(_weighted(tau, power), sample=_positive, ablate=False) for tau in (2, 3, 4)]
+    proved = all(f.verdict is Verdict.PROVED for f in found)
+    words = "\n".join(f"tau = {tau}: {f.evidence}" for tau, f in zip((2, 3, 4), found, strict=True))
+    there = _weighted(2, power)(At({name: rational(value) for name, value in negative.items()}))
+    without = Dropped(not there.given["positive"] and not there.shown["bound"], f"a = {tuple(negative.values())}")
+    return Finding(Verdict.PROVED if proved else Verdict.UNKNOWN, words, {"positive": without}, found[-1].second)
+
+
+def _positive(rng: np.random.Generator) -> dict[str, Fraction]:
+    return {f"a_{k}": rational(int(n), 4) for k, n in enumerate(rng.integers(0, 9, size=4))}
+
+
+POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
+
+
+@claim(
+    "fednova.eq-76",
+    statement="sum_k a_k sum_(s<k) a_s^2 / ||a||_1 <= ||a||_2^2 - a_(-1)^2, for tau up to 4",
+    source=Source(FEDNOVA, "eqs. (76)-(77) (L540-541)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=POSITIVE,
+)
+def squares_before() -> Finding:
+    """tau = 2, 3, 4. In general the inner sum is largest for the last k."""
+    return _vectors(2, a_0=-1, a_1=2)
+
+
+@claim(
+    "fednova.eq-78",
+    statement="sum_k a_k sum_(s<k) a_s / ||a||_1 <= ||a||_1 - a_(-1), for tau up to 4",
+    source=Source(FEDNOVA, "eqs. (78)-(79) (L542-543)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=POSITIVE,
+)
+def entries_before() -> Finding:
+    """tau = 2, 3, 4. In general the inner sum is largest for the last k."""
+    return _vectors(1, a_0=-2, a_1=1)

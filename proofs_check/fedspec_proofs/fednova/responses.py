@@ -1,0 +1,114 @@
+"""How FedNova's local solvers answer a unit gradient, in closed form, with their hyper-parameters as variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fedspec.arith import Vector
+from fedspec.client.momentum import (
+    Momentum,
+    dampened,
+    momentum,
+    momentum_proximal_inside,
+    momentum_proximal_outside,
+    nesterov,
+)
+from fedspec.client.proximal import proximal_sgd
+from fedspec.client.sgd import sgd
+from fedspec.readings import Solver
+from fedspec_proofs.engines.draw import Draw
+
+Step = Callable[[Momentum, Vector, Vector], Momentum]
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """The hyper-parameters of all solvers; alpha = eta mu."""
+
+    eta: Any
+    mu: Any
+    rho: Any
+    gamma: Any
+
+    @property
+    def alpha(self) -> Any:
+        """The proximal product."""
+        return self.eta * self.mu
+
+
+def hyper(draw: Draw) -> Hyper:
+    """All of them variables; at fractions alpha, rho and gamma are brought below one, which the rules ask for."""
+    eta, mu, rho, gamma = (draw(name, positive=True) for name in ("eta", "mu", "rho", "gamma"))
+    mu = below_one(mu) / eta if isinstance(mu, Fraction) else mu
+    return Hyper(eta, mu, below_one(rho), below_one(gamma))
+
+
+def below_one(value: Any) -> Any:
+    """A positive number in (0, 1); a symbol stays as it is."""
+    return value / (1 + value) if isinstance(value, Fraction) else value
+
+
+@dataclass(frozen=True)
+class Response:
+    """How a solver with constant coefficients answers a unit gradient, n steps after it, in closed form.
+
+    Attributes:
+        step: one step of the solver from a state, a gradient and the anchor.
+        closed: from (1 - alpha)^n and rho^n to y_n, the displacement over -eta_l, and b_n, the buffer.
+    """
+
+    step: Step
+    closed: Callable[[Any, Any], tuple[Any, Any]]
+
+
+def _plain(rule: Callable[[Vector, Vector, Vector], Vector]) -> Step:
+    return lambda state, g, anchor: Momentum(rule(state.x, g, anchor), state.u)
+
+
+def responses(h: Hyper) -> dict[Solver, Response]:
+    """The solvers whose response has a closed form."""
+    eta, mu, rho, alpha = h.eta, h.mu, h.rho, h.alpha
+    return {
+        Solver.SGD: Response(
+            _plain(lambda x, g, anchor: sgd(x, g, eta_l=eta)),
+            lambda B, R: (1, 0),
+        ),
+        Solver.PROXIMAL: Response(
+            _plain(lambda x, g, anchor: proximal_sgd(x, g, anchor, eta_l=eta, mu=mu)),
+            lambda B, R: (B / (1 - alpha), 0),
+        ),
+        Solver.MOMENTUM: Response(
+            lambda state, g, anchor: momentum(state, g, eta_l=eta, rho=rho),
+            lambda B, R: ((1 - R) / (1 - rho), R / rho),
+        ),
+        Solver.NESTEROV: Response(
+            lambda state, g, anchor: nesterov(state, g, eta_l=eta, rho=rho),
+            lambda B, R: ((1 - rho * R) / (1 - rho), R / rho),
+        ),
+        Solver.DAMPENED: Response(
+            lambda state, g, anchor: dampened(state, g, k=0, eta_l=eta, rho=rho),
+            lambda B, R: (1 - R, (1 - rho) * R / rho),
+        ),
+        Solver.MOMENTUM_PROXIMAL_OUTSIDE: Response(
+            lambda state, g, anchor: momentum_proximal_outside(state, g, anchor, eta_l=eta, rho=rho, mu=mu),
+            lambda B, R: ((B - R) / (1 - alpha - rho), R / rho),
+        ),
+    }
+
+
+CLOSED = (
+    Solver.SGD,
+    Solver.PROXIMAL,
+    Solver.MOMENTUM,
+    Solver.NESTEROV,
+    Solver.DAMPENED,
+    Solver.MOMENTUM_PROXIMAL_OUTSIDE,
+)
+
+
+def inside_buffer(h: Hyper) -> Step:
+    """Momentum with the proximal pull inside the buffer, whose response is a recurrence."""
+    return lambda state, g, anchor: momentum_proximal_inside(state, g, anchor, eta_l=h.eta, rho=h.rho, mu=h.mu)

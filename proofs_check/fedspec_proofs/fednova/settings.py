@@ -1,0 +1,128 @@
+"""An algorithm on quadratics: its round as it runs, and its closed forms, side by side.
+
+A round is always :func:`fedspec.algorithms.synchronous.run_round` with the functions of the catalogue: local training
+on the gradients H_i x - e_i, messages, server. On quadratics it is an affine map R(x) = M x + b; M is found from R
+alone, by running it at zero and at the basis vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.fedavg import FedAvg
+from fedspec.algorithms.fednova import FedNova
+from fedspec.algorithms.fedprox import FedProx
+from fedspec.algorithms.hyper import Hyper
+from fedspec.algorithms.synchronous import model, run_round
+from fedspec.arith import Array, Vector, Weights, numbers
+from fedspec.catalogue import CATALOGUE, Method
+from fedspec.linear import eye
+from fedspec.mixing.weighted import shares
+from fedspec.plan import Oracle, Plan
+from fedspec.problems.quadratic import Quadratics, limit, local_matrix
+from fedspec.readings import NovaWeights, Solver, TauEff
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An algorithm on a problem: everything that its round and its closed forms need.
+
+    Attributes:
+        h: its hyper-parameters.
+        problem: the clients' quadratics.
+        steps: local steps of each client.
+        examples: sample size of each client.
+    """
+
+    h: Hyper
+    problem: Quadratics
+    steps: tuple[int, ...]
+    examples: tuple[Any, ...]
+
+    @property
+    def method(self) -> Method:
+        """The functions of the algorithm, from the catalogue."""
+        run = CATALOGUE[type(self.h).__name__.lower()].run
+        assert isinstance(run, Method)
+        return run
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """The local solver with its parameters, as ``local_matrix`` takes them."""
+        match self.h:
+            case FedNova(eta_l=eta_l, mu=mu, rho=rho, gamma=gamma, solver=solver):
+                return {"solver": solver, "eta_l": eta_l, "mu": mu, "rho": rho, "gamma": gamma}
+            case FedProx(eta_l=eta_l, mu=mu):
+                return {"solver": Solver.PROXIMAL, "eta_l": eta_l, "mu": mu}
+            case FedAvg(eta_l=eta_l):
+                return {"solver": Solver.SGD, "eta_l": eta_l}
+        raise TypeError(f"no closed form for {type(self.h).__name__}")
+
+    def round(self, x: Vector, xi: Vector | None = None) -> Vector:
+        """The model after one round of the algorithm from x, with noise xi added to the gradients if given.
+
+        The noise has d entries for each local step of each client, client after client.
+        """
+        run = self.method
+        plan = Plan(tuple(range(len(self.steps))), self.steps, self.examples)
+        clients = self.problem.clients if xi is None else tuple(map(self._noisy(xi), range(len(self.steps))))
+        trace = run_round(self.h, x, clients, plan, local=run.local, norm=run.norm, server=run.server)
+        return model(trace.state)
+
+    def _noisy(self, xi: Vector) -> Callable[[int], Oracle]:
+        d = self.problem.e.shape[1]
+
+        def client(i: int) -> Oracle:
+            first, exact = sum(self.steps[:i]), self.problem.clients[i]
+            return lambda k, x: exact(k, x) + xi[(first + k) * d : (first + k + 1) * d]
+
+        return client
+
+    def linear_part(self, zero: Vector) -> Array:
+        """M of R(x) = M x + b, by running R at zero and at every basis vector."""
+        b = self.round(zero)
+        identity_matrix = eye(self.problem.H[0])
+        return np.stack([self.round(zero + basis) - b for basis in identity_matrix], axis=1)
+
+    def shares(self) -> Weights:
+        """p_i."""
+        return shares(self.examples, self.problem.e[0])
+
+    def norms(self) -> Weights:
+        """||a_i||_1."""
+        return numbers([self.method.norm(self.h, tau) for tau in self.steps], self.problem.e[0])
+
+    def local_matrices(self) -> Array:
+        """K_i."""
+        pairs = zip(self.problem.H, self.steps, strict=True)
+        return np.stack([local_matrix(H=H_i, tau=t, **self.solver) for H_i, t in pairs])
+
+    def client_weights(self) -> Weights:
+        """W_i: p_i where changes are averaged, p_i / ||a_i||_1 for FedNova's own weights."""
+        nova = isinstance(self.h, FedNova) and self.h.nova_weights is NovaWeights.NOVA
+        return self.shares() / self.norms() if nova else self.shares()
+
+    def limit(self) -> Vector:
+        """x~ in closed form."""
+        return limit(self.client_weights(), self.local_matrices(), self.problem)
+
+
+def algorithms(problem: Quadratics, steps: tuple[int, ...], examples: tuple[Any, ...], **h: Any) -> Iterator[Setting]:
+    """FedAvg, FedProx, and FedNova with every solver: implied weights, its own, and its own with a constant tau_eff."""
+    yield Setting(FedAvg(eta_l=h["eta_l"]), problem, steps, examples)
+    yield Setting(FedProx(eta_l=h["eta_l"], mu=h["mu"]), problem, steps, examples)
+    for solver in Solver:
+        for w in NovaWeights:
+            yield Setting(FedNova(**h, solver=solver, nova_weights=w), problem, steps, examples)
+        yield Setting(FedNova(**h, solver=solver, tau_eff_choice=TauEff.FIXED), problem, steps, examples)
+
+
+def label(s: Setting) -> str:
+    """Its name, with the readings of FedNova."""
+    if not isinstance(s.h, FedNova):
+        return type(s.h).__name__
+    return f"FedNova({s.h.solver}, {s.h.nova_weights}, {s.h.tau_eff_choice})"

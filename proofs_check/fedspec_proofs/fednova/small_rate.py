@@ -1,0 +1,153 @@
+"""What the fixed points tend to as the rate tends to zero: eq. (30), and the same for every solver and for FedNova."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from fedspec.algorithms.fedavg import FedAvg
+from fedspec.algorithms.fednova import FedNova
+from fedspec.algorithms.fedprox import FedProx
+from fedspec.arith import Vector, numbers
+from fedspec.mixing.accumulation import a_norm
+from fedspec.mixing.nova import general_weights
+from fedspec.readings import NovaWeights
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw, Rationals
+from fedspec_proofs.engines.exact import generator
+from fedspec_proofs.engines.identities import Body, identities, symbolic
+from fedspec_proofs.engines.symbolic import normal_form, vanishes
+from fedspec_proofs.fednova.bounds import rational
+from fedspec_proofs.fednova.limits import STEPS, blank, hyper, own_weights, scalar
+from fedspec_proofs.fednova.responses import below_one
+from fedspec_proofs.fednova.settings import Setting, algorithms, label
+
+ETA = sympy.Symbol("eta", positive=True)
+
+Case = tuple[str, Setting, Vector]
+"""What it is about, the setting at a rate, and the point that its limit is claimed to tend to."""
+
+
+def _cases(draw: Draw, eta: Any, steps: tuple[int, ...]) -> Iterator[Case]:
+    """FedAvg, eq. (30) as printed, FedProx and FedNova, with mu fixed (so that alpha -> 0) and with alpha fixed."""
+    h = {**hyper(draw), "eta_l": eta}
+    avg = scalar(draw, FedAvg(eta_l=eta), steps)
+    tau = numbers(steps, avg.problem.e[0])
+    p = avg.shares()
+    yield "FedAvg", avg, avg.problem.minimiser(p * tau)
+    printed = scalar(draw, FedAvg(eta_l=eta), steps, unit=True, equal=True)
+    yield "eq. (30)", printed, sum(tau[:, None] * printed.problem.e) / sum(tau)
+    alpha = draw("alpha", positive=True)
+    # A fixed alpha below one, at fractions.
+    alpha = below_one(alpha)
+    for mu, name in ((h["mu"], "mu"), (alpha / eta, "alpha")):
+        prox = replace(avg, h=FedProx(eta_l=eta, mu=mu))
+        yield f"FedProx, {name} fixed", prox, avg.problem.minimiser(p * (tau if name == "mu" else prox.norms()))
+        for s in algorithms(avg.problem, steps, avg.examples, **{**h, "mu": mu}):
+            if isinstance(s.h, FedNova):
+                a = numbers([_norm_at(s.h, t, alpha if name == "alpha" else alpha * 0) for t in steps], p)
+                yield f"{label(s)}, {name} fixed", s, avg.problem.minimiser(p if own_weights(s) else p * a)
+
+
+def _norm_at(h: FedNova, tau: int, alpha: Any) -> Any:
+    """||a||_1 as eta_l -> 0: with alpha fixed it does not change, with mu fixed alpha vanishes."""
+    return a_norm(h.solver, tau, alpha=alpha, rho=h.rho, gamma=h.gamma)
+
+
+def _tends(case: Case) -> Any:
+    """The limit of x~ less its claimed value: the reduced fraction at eta = 0, where it has no pole."""
+    _, s, target = case
+    value = normal_form(s.limit()[0])
+    below = sympy.fraction(value)[1].subs(ETA, 0)
+    assert sympy.expand(below) != 0
+    return value.subs(ETA, 0) - target[0]
+
+
+def _shrinks(steps: tuple[int, ...], rng: np.random.Generator) -> tuple[int, list[str]]:
+    """At fractions: x~ less its claimed limit is 2000 times smaller at a rate 2000 times smaller, within a tenth."""
+    draw, rate = Rationals(rng), rational(1, 10**5)
+    pairs = zip(_cases(draw, rate, steps), _cases(draw, rate / 2000, steps), strict=True)
+    count, wrong = 0, []
+    for (name, s, target), (_, smaller, at) in pairs:
+        far, near = abs(s.limit()[0] - target[0]), abs(smaller.limit()[0] - at[0])
+        if 1800 * near <= far <= 2200 * near:
+            count += 1
+        else:
+            wrong.append(f"{name}, steps {steps}: {float(far)} at {rate}, then {float(near)}")
+    return count, wrong
+
+
+@claim(
+    "fednova.limit-small-rate",
+    statement="As eta_l -> 0 the limit of FedAvg tends to the minimiser of sum p_i tau_i F_i (Lemma 1, eq. (30)), that "
+    "of averaging with any solver to the minimiser of sum p_i ||a_i||_1 F_i, and that of FedNova to the minimiser of "
+    "sum p_i F_i"
+    ", in one coordinate for two clients with tau = (1, 2), (2, 3)",
+    source=Source(FEDNOVA, "Lemma 1 and eq. (30) (L70, L385)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"rate": "eta_l -> 0"},
+)
+def small_rate() -> Finding:
+    """One coordinate, two clients, tau = (1, 2) and (2, 3), with mu fixed (so that alpha -> 0) and with alpha fixed.
+
+    For curvatures 1 and equal sample sizes this is eq. (30) as printed, which is tested as well.
+    """
+    rng = generator()
+    count, again, wrong = 0, 0, []
+    for steps in STEPS:
+        for case in _cases(symbolic, ETA, steps):
+            test = vanishes([_tends(case)], rng)
+            count += 1
+            if test.zero is not True:
+                wrong.append(f"{case[0]}, steps {steps}: {dict(test.witness)}")
+        for _ in range(2):
+            agreed, not_agreed = _shrinks(steps, rng)
+            again, wrong = again + agreed, wrong + not_agreed
+    if wrong:
+        return Finding(Verdict.REFUTED, "\n".join(wrong))
+    s = Setting(FedAvg(eta_l=rational(1, 4)), *blank())
+    s = replace(s, problem=replace(s.problem, e=exact.vector(0, 1).reshape(2, 1)))
+    finite = Dropped(s.limit()[0] != rational(2, 3), f"eta_l = 1/4, e = (0, 1), tau = (1, 2): {s.limit()[0]}, not 2/3")
+    return Finding(
+        Verdict.PROVED,
+        f"{count} limits; tau in {STEPS}; h_i, e_i, n_i, mu or alpha, rho, gamma, tau_eff are variables",
+        {"rate": finite},
+        Second(Engine.EXACT, again, "random fractions: x~ nears the point in proportion to eta_l"),
+    )
+
+
+@claim(
+    "fednova.limit-proximal-alpha-one",
+    statement="At alpha = 1 FedProx weights the clients by p_i: tau_eff = 1, w = p, and its limit tends to the "
+    "minimiser of sum p_i F_i as eta_l -> 0"
+    ", for tau = (1, 2), (2, 3)",
+    source=Source(FEDNOVA, "eq. (7) and the discussion of mu (L124-126, L185)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={"alpha": "alpha = eta_l mu = 1"},
+)
+def alpha_one() -> Finding:
+    """One coordinate, two clients, tau = (1, 2) and (2, 3); without the assumption alpha = 1/2."""
+
+    def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
+        def run(draw: Draw) -> Iterable[Any]:
+            eta = ETA if draw is symbolic else draw("eta", positive=True) / 97
+            s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
+            p, norms = s.shares(), s.norms()
+            yield from norms - 1
+            yield from general_weights(p, norms, NovaWeights.IMPLIED) - p
+            if draw is symbolic:
+                yield _tends(("", s, s.problem.minimiser(p)))
+
+        return run
+
+    half = sympy.Rational(1, 2)
+    return identities(
+        {f"tau = {steps}": body(steps) for steps in STEPS}, without={"alpha": {"tau = (1, 2)": body((1, 2), half)}}
+    )

@@ -1,0 +1,122 @@
+"""The ledger: every claim of the five papers in their order, and the statements that the papers number.
+
+A paper is a package of this one. Its ``MODULES`` hold the claims in the paper's order, its ``statements.toml`` lists
+what the paper numbers, with the claims about each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from fedspec.errors import FedspecError, UnknownNameError
+from fedspec_proofs.claim import AFGA, CLIENT_CENTRIC, FED_LAMB, FEDADA2, FEDNOVA, Claim
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the five.
+
+    Attributes:
+        key: what the ids of its claims begin with.
+        name: what people call it.
+        title: its title.
+        package: where its claims are.
+    """
+
+    key: str
+    name: str
+    title: str
+    package: str
+
+
+PAPERS: dict[str, Paper] = {
+    p.key: p
+    for p in (
+        Paper("fedada2", "FedAda2", FEDADA2, "fedada2"),
+        Paper("fed-lamb", "Fed-LAMB", FED_LAMB, "fed_lamb"),
+        Paper("afga", "AFGA", AFGA, "afga"),
+        Paper("client-centric", "Client-Centric", CLIENT_CENTRIC, "client_centric"),
+        Paper("fednova", "FedNova", FEDNOVA, "fednova"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something that a paper numbers, or a step of its proofs that is worth a verdict of its own.
+
+    Attributes:
+        paper: the key of its paper.
+        label: its number, as printed.
+        kind: assumption, definition, lemma, proposition, theorem, corollary, remark, algorithm, equation, step.
+        line: its line in the text conversion.
+        claims: ids of the claims about it.
+    """
+
+    paper: str
+    label: str
+    kind: str
+    line: int
+    claims: tuple[str, ...]
+
+
+def _claims(paper: Paper) -> Iterator[Claim]:
+    modules: tuple[str, ...] = importlib.import_module(f"fedspec_proofs.{paper.package}").MODULES
+    for module in modules:
+        for value in vars(importlib.import_module(f"fedspec_proofs.{paper.package}.{module}")).values():
+            # What a module imports from another one stands in the other's place.
+            if isinstance(value, Claim) and value.paper == paper.key:
+                yield value
+
+
+@cache
+def _all() -> Mapping[str, Claim]:
+    found: dict[str, Claim] = {}
+    for paper in PAPERS.values():
+        for one in _claims(paper):
+            if found.setdefault(one.id, one) is not one:
+                raise FedspecError(f"claims: two are called {one.id}")
+    return found
+
+
+def claims() -> dict[str, Claim]:
+    """The claims of all papers, by id."""
+    return {id: one for id, one in _all().items() if not one.false_of}
+
+
+def variants() -> dict[str, Claim]:
+    """False variants of true claims, by id: every one must come back refuted."""
+    return {id: one for id, one in _all().items() if one.false_of}
+
+
+def find(id: str) -> Claim:
+    """One claim or false variant.
+
+    Raises:
+        UnknownNameError: there is none of that id.
+    """
+    try:
+        return _all()[id]
+    except KeyError:
+        raise UnknownNameError(f"claim: none is called {id!r}; `fedspec claims` lists them") from None
+
+
+@cache
+def statements() -> tuple[Statement, ...]:
+    """What the papers number, in their order."""
+    found = []
+    for paper in PAPERS.values():
+        text = (files(f"fedspec_proofs.{paper.package}") / "statements.toml").read_text(encoding="utf-8")
+        for row in tomllib.loads(text)["statement"]:
+            found.append(Statement(paper.key, row["label"], row["kind"], row["line"], tuple(row["claims"])))
+    return tuple(found)
+
+
+def labels(claim: Claim) -> tuple[str, ...]:
+    """The numbered statements that a claim is about."""
+    return tuple(s.label for s in statements() if claim.id in s.claims)

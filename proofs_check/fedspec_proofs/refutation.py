@@ -1,0 +1,35 @@
+"""A counterexample, laid out: the instance, every printed assumption checked on it, and both sides."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+from fedspec_proofs.claim import Finding, Verdict
+from fedspec_proofs.words import both
+
+
+def refutation(*, instance: str, conditions: Mapping[str, Any], left: Any, right: Any, relation: str = "<=") -> Finding:
+    """Refuted if every condition holds and the claimed relation does not; else unknown, with what was in the way.
+
+    Args:
+        instance: the counterexample, in words.
+        conditions: each printed assumption in words, and whether it holds of the instance, decided by code.
+        left: the left side, an exact number (an upper or lower rational bound of it where it is irrational, on the
+            side that makes the refutation harder; say so in ``instance``).
+        right: the right side, likewise.
+        relation: ``"<="``, ``">="`` or ``"="``.
+
+    Raises:
+        TypeError: a side is a floating-point number.
+    """
+    for side in (left, right):
+        if not isinstance(side, numbers.Rational) and not getattr(side, "is_Rational", False):
+            raise TypeError(f"refutation: got {side!r} of type {type(side).__name__}; both sides must be exact")
+    holds = {"<=": left <= right, ">=": left >= right, "=": left == right}[relation]
+    missing = [words for words, met in conditions.items() if not met]
+    lines = [instance, *(f"{'met' if met else 'NOT MET'}: {words}" for words, met in conditions.items())]
+    lines.append(f"left side {both(left)}, right side {both(right)}; claimed: left {relation} right")
+    refuted = not missing and not bool(holds)
+    return Finding(Verdict.REFUTED if refuted else Verdict.UNKNOWN, "\n".join(lines))

@@ -1,0 +1,125 @@
+"""The command ``fedspec claims``: the ledger of the papers' statements, each with a verdict and evidence that runs."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections import Counter
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from fedspec.errors import FedspecError, ParameterError, UnknownNameError
+from fedspec_suite.report import claims as shown
+from fedspec_suite.report import terminal
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    help="The statements of the five papers: what is proved, checked, refuted or repaired, and the evidence.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
+
+EXIT_CODES = "Exit code: 0 every claim came out as it stands, 1 one did not, or timed out, 2 usage error."
+
+
+def _part(name: str) -> Any:
+    """A module of the proofs, which this package knows by name only.
+
+    Raises:
+        FedspecError: what the proofs need is not installed.
+    """
+    missing = [module for module in ("fedspec_proofs", "sympy", "z3") if find_spec(module) is None]
+    if missing:
+        raise FedspecError(f"claims: they need {' and '.join(missing)}; pip install 'fedspec[privacy,proofs]'")
+    return importlib.import_module(f"fedspec_proofs.{name}")
+
+
+def _chosen(paper: str, verdict: str) -> dict[str, Any]:
+    ledger = _part("ledger")
+    if paper and paper not in ledger.PAPERS:
+        raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
+    known = ("proved", "checked", "refuted", "repaired", "undecidable-here")
+    if verdict and verdict not in known:
+        raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(known)}")
+    return {
+        id: claim
+        for id, claim in ledger.claims().items()
+        if paper in ("", claim.paper) and verdict in ("", claim.said, claim.said.partition(",")[0])
+    }
+
+
+@app.callback(invoke_without_command=True)
+def table(
+    context: typer.Context,
+    paper: Annotated[str, typer.Option(help="Only this paper.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only claims of this verdict.")] = "",
+    as_json: Json = False,
+) -> None:
+    """The statements of the five papers: what is proved, checked, refuted or repaired, and the evidence.
+
+    Without a command: the ledger, a line for each claim.
+    """
+    if context.invoked_subcommand:
+        return
+    ledger, stored = _part("ledger"), _part("stored").load()
+    chosen = _chosen(paper, verdict)
+    if as_json:
+        terminal.emit([shown.row(c, stored.get(id), ledger) for id, c in chosen.items()])
+        return
+    shown.table(chosen, stored, ledger, terminal.console())
+
+
+@app.command()
+def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+    """Show one claim: its statement, assumptions, evidence, what happens without each assumption, its source."""
+    ledger = _part("ledger")
+    claim, record = ledger.find(id), _part("stored").load().get(id)
+    if as_json:
+        terminal.emit([shown.row(claim, record, ledger)])
+        return
+    shown.page(claim, record, ledger, terminal.console())
+
+
+@app.command("run", epilog=EXIT_CODES)
+def run_(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Claims or false variants.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every claim, and every false variant.")] = False,
+    paper: Annotated[str, typer.Option(help="Every claim and false variant of this paper.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
+    limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
+    save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run the evidence of some claims again, and say whether each comes out as it stands."""
+    if not 0 < limit < float("inf"):
+        raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
+    ledger, store = _part("ledger"), _part("stored")
+    known = {**ledger.claims(), **ledger.variants()}
+    if paper and paper not in ledger.PAPERS:
+        raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
+    chosen = [ledger.find(id).id for id in ids or ()]
+    chosen += [id for id, c in known.items() if (everything or (paper and c.paper == paper)) and id not in chosen]
+    if not chosen:
+        raise ParameterError("claims run: got no claim; give ids, --paper or --all (`fedspec claims` lists the ids)")
+    if save:
+        store.save(store.load(), known)
+    begun, outcomes = time.monotonic(), {}
+    with terminal.progress() as progress:
+        for outcome in _part("running").run(chosen, jobs=jobs, limit=limit):
+            outcomes[outcome.id] = outcome
+            progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
+    ordered = [outcomes[id] for id in chosen]
+    if save:
+        fresh = {o.id: o.record for o in ordered if o.as_it_stands}
+        store.save({**store.load(), **fresh}, known)
+    if as_json:
+        terminal.emit([shown.outcome(o, known[o.id]) for o in ordered])
+    else:
+        console = terminal.console()
+        shown.outcomes(ordered, known, console)
+        counts = Counter("as it stands" if o.as_it_stands else "NOT as it stands" for o in ordered)
+        words = ", ".join(f"{n} {what}" for what, n in sorted(counts.items(), reverse=True))
+        console.print(f"\n{words}; {time.monotonic() - begun:.0f} s")
+    raise typer.Exit(0 if all(o.as_it_stands for o in ordered) else 1)

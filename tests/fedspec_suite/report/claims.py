@@ -1,0 +1,160 @@
+"""The ledger, as people read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from fedspec_suite.report.table import plain
+
+WIDE = 140
+"""Columns from which on the statements stand in the table itself."""
+
+COLOURS = {"proved": "green", "checked": "green", "refuted": "red", "repaired": "cyan", "undecidable-here": "yellow"}
+
+JUDGED = (
+    "Line numbers (L12) are those of the papers' text conversions. A statement is judged as it is printed there; "
+    "what the evidence covers, and what not, is in `fedspec claims show ID`."
+)
+
+
+def _said(claim: Any) -> Text:
+    return Text(claim.said, style=COLOURS[claim.said.partition(",")[0]])
+
+
+def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
+    """One claim as JSON values, with what its last stored run gave."""
+    ran = record.record() if record else {"evidence": "", "dropped": {}, "second": None, "seconds": None}
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "numbers": list(ledger.labels(claim)),
+        "statement": claim.statement,
+        "title": claim.source.paper,
+        "source": claim.source.place,
+        "printed": claim.printed,
+        "verdict": "repaired" if claim.repairs else str(claim.verdict),
+        "shown": str(claim.verdict),
+        "engine": str(claim.engine),
+        "assumptions": dict(claim.assumptions),
+        "repairs": claim.repairs,
+        "false_of": claim.false_of,
+        "blind": bool(record and record.blind),
+        **{name: ran[name] for name in ("evidence", "dropped", "second", "seconds")},
+    }
+
+
+def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
+    """A line for each claim, and how many there are of each verdict."""
+    wide = console.width >= WIDE
+    for paper in ledger.PAPERS.values():
+        mine = {id: c for id, c in claims.items() if c.paper == paper.key}
+        if not mine:
+            continue
+        console.print(Text(f"{paper.name}: {paper.title}", style="bold"))
+        t = plain("number", "claim", "verdict", "engine", "seconds", *(("statement",) if wide else ()))
+        t.columns[2].no_wrap = True
+        t.columns[4].justify = "right"
+        for id, claim in mine.items():
+            seconds = f"{stored[id].seconds:.1f}" if id in stored else "not run"
+            said = (claim.statement,) if wide else ()
+            t.add_row(", ".join(ledger.labels(claim)), id, _said(claim), str(claim.engine), seconds, *said)
+        console.print(t)
+        console.print()
+    counts = Counter(c.said.partition(",")[0] for c in claims.values())
+    console.print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
+    printed = sum(c.printed for c in claims.values() if c.verdict == "refuted")
+    if counts["refuted"]:
+        beside = f"{counts['refuted'] - printed} are readings or consequences of ours"
+        console.print(f"of the refuted, {printed} are printed, statements and steps of proofs; {beside}")
+    blind = [id for id in claims if id in stored and stored[id].blind]
+    if blind:
+        console.print(f"no assumption matters to the check, which may be blind: {', '.join(blind)}")
+    console.print(JUDGED, style="dim")
+
+
+def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
+    """All about one claim."""
+
+    def block(text: str) -> None:
+        for line in text.splitlines():
+            console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+
+    numbers = ", ".join(ledger.labels(claim))
+    console.print(Text.assemble((claim.id, "bold"), f"  {numbers}  ", _said(claim), f" ({claim.engine})"))
+    console.print()
+    block(claim.statement)
+    block(f"Source: {claim.source}")
+    others = {**ledger.claims(), **ledger.variants()}
+    if claim.repairs:
+        block(f"Repairs {claim.repairs}: {others[claim.repairs].statement}")
+    if claim.false_of:
+        block(f"False on purpose; the true one is {claim.false_of}: {others[claim.false_of].statement}")
+    for id, other in others.items():
+        if other.repairs == claim.id:
+            block(f"Repaired in {id}: {other.statement}")
+        if other.false_of == claim.id:
+            block(f"A false variant that must be refuted: {id}")
+    if claim.assumptions:
+        refuted = claim.verdict == "refuted"
+        console.print(
+            "\nassumptions" + (", all met by the counterexample" if refuted else ", and what happens without each")
+        )
+        for name, words in claim.assumptions.items():
+            block(f"{name}: {words}" if words and words != name else name)
+            if record and name in record.dropped:
+                dropped = record.dropped[name]
+                block(f"    {'matters' if dropped.matters else 'does not matter to this check'}: {dropped.words}")
+        if record and record.blind:
+            block("No assumption matters to this check: it may be blind.")
+    if record is None:
+        console.print(f"\nno stored run; fedspec claims run {claim.id} --store")
+        return
+    console.print(f"\nevidence ({record.seconds:.2f} s)")
+    block(record.evidence)
+    if record.second:
+        console.print(f"\nlooked at again: {record.second.engine}, {record.second.instances} instances")
+        block(record.second.words)
+    console.print(f"\nagain: fedspec claims run {claim.id}", style="dim")
+    console.print(JUDGED, style="dim")
+
+
+def outcome(one: Any, claim: Any) -> dict[str, Any]:
+    """One run as JSON values."""
+    record = one.record.record() if one.record else None
+    return {
+        "id": one.id,
+        "expected": str(one.expected),
+        "verdict": record["verdict"] if record else None,
+        "as_it_stands": one.as_it_stands,
+        "false_of": claim.false_of,
+        "why": one.why,
+        "error": one.error,
+        "seconds": one.seconds,
+        "evidence": record["evidence"] if record else "",
+        "dropped": record["dropped"] if record else {},
+        "second": record["second"] if record else None,
+    }
+
+
+def outcomes(ran: Sequence[Any], claims: Mapping[str, Any], console: Console) -> None:
+    """A line for each claim that ran."""
+    t = plain("claim", "stands as", "came out", "engine", "seconds", "")
+    t.columns[4].justify = "right"
+    for one in ran:
+        claim = claims[one.id]
+        style = "green" if one.as_it_stands else "red"
+        came = str(one.record.verdict) if one.record else "nothing"
+        note = one.why or (f"false variant of {claim.false_of}" if claim.false_of else "")
+        t.add_row(
+            one.id, str(one.expected), Text(came, style=style), str(claim.engine), f"{one.seconds:.1f}", Text(note)
+        )
+    console.print(t)
+    for one in ran:
+        if one.error and not one.error.startswith("timed out"):
+            console.print(f"\n{one.id}\n{one.error}", markup=False, style="red")

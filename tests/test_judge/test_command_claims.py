@@ -1,0 +1,140 @@
+"""The command ``fedspec claims``: the ledger, one claim, running some again, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_judge.support import fedspec, inside
+
+from fedspec_proofs import ledger, running, stored
+from fedspec_proofs.claim import Finding, Verdict
+
+CHEAP = ("fedada2.sm3-one-set", "fednova.is-not-fedavg")
+"""A proof and a false variant that take no time."""
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal in which no line is folded."""
+    monkeypatch.setenv("COLUMNS", "240")
+
+
+REFUSED = [
+    (("show", "theorem-1"), ("'theorem-1'", "fedspec claims")),
+    (("run",), ("no claim", "--all")),
+    (("run", "fednova.theorem-9"), ("'fednova.theorem-9'", "fedspec claims")),
+    (("run", CHEAP[0], "--limit", "0"), ("limit", "seconds")),
+    (("run", "--paper", "adam"), ("'adam'", "fedada2")),
+    (("--paper", "adam"), ("'adam'", "client-centric")),
+    (("--verdict", "true"), ("'true'", "undecidable-here")),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSED, ids="-".join)
+def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    inside("claims", *arguments).refused(*words)
+
+
+def test_the_table_has_a_line_for_each_claim() -> None:
+    printed = inside("claims").out
+    for id, claim in ledger.claims().items():
+        assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} ", printed), id
+    assert "A statement is judged as it is printed there" in printed
+    counted = re.search(r"^(\d+) \w+.*, (\d+) refuted", printed, re.MULTILINE)
+    refuted = [c for c in ledger.claims().values() if c.verdict is Verdict.REFUTED]
+    assert counted and int(counted[2]) == len(refuted)
+
+
+@pytest.mark.parametrize("verdict", ["proved", "checked", "refuted", "repaired"])
+def test_chooses_by_paper_and_verdict(verdict: str) -> None:
+    rows = inside("claims", "--paper", "fednova", "--verdict", verdict, "--json").rows
+    assert rows and {row["paper"] for row in rows} == {"fednova"} and {row["verdict"] for row in rows} == {verdict}
+    assert all(bool(row["repairs"]) == (verdict == "repaired") for row in rows)
+
+
+def test_rows_carry_everything() -> None:
+    (row,) = (r for r in inside("claims", "--json").rows if r["id"] == CHEAP[0])
+    claim, record = ledger.find(CHEAP[0]), stored.load()[CHEAP[0]]
+    assert row["statement"] == claim.statement and row["engine"] == "smt" and row["assumptions"] == claim.assumptions
+    assert row["evidence"] == record.evidence and set(row["dropped"]) == set(claim.assumptions)
+    assert row["second"]["instances"] > 0 and row["seconds"] == record.seconds
+
+
+def test_shows_a_claim_from_all_sides() -> None:
+    for id, claim in ledger.claims().items():
+        if claim.repairs:
+            repaired, page = ledger.find(claim.repairs), inside("claims", "show", claim.repairs).out
+            assert f"Repaired in {id}" in page and str(repaired.source) in page
+            assert f"Repairs {claim.repairs}" in inside("claims", "show", id).out
+            break
+    page = inside("claims", "show", CHEAP[0]).out
+    assert "assumptions, and what happens without each" in page and "looked at again" in page
+    variant = ledger.find(CHEAP[1])
+    assert f"the true one is {variant.false_of}" in inside("claims", "show", CHEAP[1]).out
+    assert CHEAP[1] in inside("claims", "show", variant.false_of).out
+
+
+def test_runs_some_and_ends_with_nought() -> None:
+    ran = inside("claims", "run", *CHEAP, "--jobs", "1")
+    assert ran.code == 0, ran.out
+    assert re.search(rf"{re.escape(CHEAP[0])} +proved +proved +smt", ran.out)
+    assert re.search(rf"{re.escape(CHEAP[1])} +refuted +refuted", ran.out)
+    assert "2 as it stands" in ran.out
+
+
+def test_the_same_with_two_processes() -> None:
+    ran = fedspec("claims", "run", *CHEAP, "--jobs", "2", "--json")
+    assert ran.code == 0, ran.err
+    assert [(row["id"], row["as_it_stands"]) for row in ran.rows] == [(id, True) for id in CHEAP]
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, body: Any) -> None:
+    """Another body behind the cheap proof."""
+    real = ledger.find
+
+    def find(id: str) -> Any:
+        return replace(real(id), body=body) if id == CHEAP[0] else real(id)
+
+    monkeypatch.setattr(running, "find", find)
+
+
+def test_a_claim_that_comes_out_otherwise_ends_with_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(stored, "PATH", tmp_path / "ledger.json")
+    pretend(monkeypatch, lambda: Finding(Verdict.REFUTED, "1 > 0"))
+    ran = inside("claims", "run", CHEAP[0], "--jobs", "1", "--store")
+    assert ran.code == 1
+    assert "came out refuted, stands as proved: 1 > 0" in " ".join(ran.out.split())
+    assert "1 NOT as it stands" in ran.out
+    assert stored.load() == {}, "what is wrong is not stored"
+
+
+def test_a_claim_that_crashes_is_told_of_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, lambda: 1 / 0)
+    ran = inside("claims", "run", *CHEAP, "--jobs", "1")
+    assert ran.code == 1
+    assert "ZeroDivisionError" in ran.out and "1 as it stands, 1 NOT as it stands" in ran.out
+
+
+def test_a_claim_that_takes_too_long_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forever() -> Finding:
+        # Work of the specification: this is what may be broken off.
+        while True:
+            ledger.labels(ledger.claims()[CHEAP[0]])
+
+    pretend(monkeypatch, forever)
+    ran = inside("claims", "run", CHEAP[0], "--jobs", "1", "--limit", "0.2", "--json")
+    assert ran.code == 1
+    assert ran.rows[0]["why"] == "timed out after 0.2 s" and not ran.rows[0]["as_it_stands"]
+
+
+def test_stores_what_came_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(stored, "PATH", tmp_path / "ledger.json")
+    assert inside("claims", "run", *CHEAP, "--jobs", "1", "--store").code == 0
+    assert list(stored.load()) == list(CHEAP)
+    assert stored.load()[CHEAP[0]].second is not None
+    (tmp_path / "ledger.json").write_text("[]")
+    inside("claims").refused("no ledger", "--all")

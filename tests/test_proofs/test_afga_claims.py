@@ -1,0 +1,283 @@
+"""The claims about AFGA are about the specification's rules; and the exact expectations behind them are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.algorithms import cafga
+from fedspec.arith import Array, minimum
+from fedspec.mixing import topology
+from fedspec.server.amsgrad import amsgrad
+from fedspec_proofs.afga import (
+    bounds,
+    changes,
+    consensus,
+    convergence,
+    difference,
+    drift,
+    orders,
+    parts,
+    perpendicular,
+    recursion,
+    rounds,
+    sampling,
+    sequences,
+    server,
+    spectral,
+)
+from fedspec_proofs.afga.constants import (
+    between,
+    dissimilar,
+    largest_slope,
+    least_rho,
+    mixes,
+    never_negative,
+    only_consensus_is_fixed,
+)
+from fedspec_proofs.afga.explicit import Setting, expected, sampled
+from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
+from fedspec_proofs.afga.learning_rates import Rates
+from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
+from fedspec_proofs.afga.wells import Bump, Well
+from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.choose import Choose, Tape
+from fedspec_proofs.engines.mutation import mutate
+
+
+def networks(count: int, wanted: Callable[[Network], bool] = lambda net: True) -> list[Network]:
+    rng = exact.generator()
+    found: list[Network] = []
+    while len(found) < count:
+        net = network(Choose(Tape(rng)))
+        if wanted(net):
+            found.append(net)
+    return found
+
+
+# --- another rule in place of the one a claim is about ------------------------------------------------------------
+
+
+def unmixed(X: Array, W: Array) -> Array:
+    return X
+
+
+def half_mixed(X: Array, W: Array) -> Array:
+    half: Array = (X + W @ X) / 2
+    return half
+
+
+def sum_of_changes(X: Array, x: Array, senders: Any) -> Array:
+    whole: Array = sum(X[i] - x for i in senders)
+    return whole
+
+
+def first_change(X: Array, x: Array, senders: Any) -> Array:
+    change: Array = X[senders[0]] - x
+    return change
+
+
+ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
+    (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
+    (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
+    (sequences.eq_13, sequences, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (drift.lemma_f_2, rounds, "gossip", unmixed),
+    (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
+    (consensus.lemma_f_4, rounds, "gossip", unmixed),
+    (consensus.lemma_f_3, rounds, "adapt", lambda h, X, clients, S, t: X * 2),
+    (sequences.eq_9, sequences, "adapt_then_combine", lambda h, X, clients, sets, W: X),
+    (sequences.eq_12, sequences, "mean_change", first_change),
+    (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
+    (sampling.lemma_f_6_exact, sampling, "mean_change", first_change),
+    (difference.eq_75_exact, difference, "cluster_mean", lambda deltas, w: deltas[0]),
+]
+
+
+@pytest.mark.parametrize(("claim", "module", "name", "other"), ANOTHER_RULE, ids=lambda x: getattr(x, "id", None))
+def test_with_another_rule_the_claim_falls(
+    claim: Claim, module: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "TRIES", 120)
+    monkeypatch.setattr(module, name, other)
+    assert claim().verdict is not claim.verdict
+
+
+def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the last v in place of the maximum, v_hat falls again, which the sum of absolute values shows."""
+    monkeypatch.setattr(server, "amsgrad", mutate(amsgrad, maximum=lambda old, new: new))
+    assert server.lemma_f_9().verdict is not Verdict.PROVED
+
+
+def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody moves, nothing is refuted."""
+    monkeypatch.setattr(cafga, "adapt_then_combine", lambda h, X, clients, sets, W: X)
+    assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
+    assert parts.eq_76().verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "value"),
+    [
+        (drift.lemma_f_1_repaired, "growth", lambda steps: F(1, 2)),
+        (drift.eq_41, "printed_growth", lambda steps: F(1, 2)),
+        (drift.lemma_f_2, "zetas", lambda net: [F(-1, 2)]),
+    ],
+)
+def test_with_another_constant_the_claim_falls(
+    claim: Claim, name: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "TRIES", 120)
+    monkeypatch.setattr(bounds, name, value)
+    assert claim().verdict is Verdict.REFUTED
+
+
+def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
+    monkeypatch.setitem(changes.PATH_HOLDS, "4.3", lambda path: True)
+    assert changes.lemma_f_8_repaired().verdict is Verdict.REFUTED
+
+
+def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, (few, long) = Setting.bound, convergence._afga()
+    monkeypatch.setattr(convergence, "_afga", lambda: (few[:1], long[2:]))
+    monkeypatch.setattr(convergence, "_without", lambda K: {})
+    assert convergence.theorem_4_6().verdict is Verdict.CHECKED
+    monkeypatch.setattr(Setting, "bound", lambda self: whole(self) / 1000)
+    assert convergence.theorem_4_6().verdict is Verdict.REFUTED
+
+
+def test_powers_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recursion, "_s", lambda low, high, j: low * 0 + j)
+    assert recursion.eq_54_repaired().verdict is Verdict.REFUTED
+
+
+# --- expectations -------------------------------------------------------------------------------------------------
+
+
+def small(net: Network) -> bool:
+    return net.N <= 3 and net.m * net.K * net.I <= 3
+
+
+@pytest.mark.parametrize("net", networks(9, small), ids=range(9))
+def test_moments_are_those_of_all_outcomes(net: Network) -> None:
+    """The recursion of mean and covariance against every set and sign, through the whole algorithm."""
+    states = rounds.path(net)
+    last = states[-1]
+    assert rounds.change_squared(net, last) == rounds.enumerated(net, lambda _, delta: delta @ delta)
+
+    def about(X: Array) -> Any:
+        return sum(sum((X[list(V), 0] - sum(X[list(V), 0]) / F(net.n)) ** 2) for V in net.clusters) / F(net.N)
+
+    def away(X: Array) -> Any:
+        return sum((sum(X[list(V), 0]) / F(net.n) - net.x) ** 2 for V in net.clusters) / F(net.K)
+
+    assert rounds.consensus(net, last) == rounds.enumerated(net, lambda X, _: about(X))
+    assert rounds.drift(net, last) == rounds.enumerated(net, lambda X, _: away(X))
+
+    def slope(X: Array) -> Any:
+        return sum(a * x + c for a, x, c in zip(net.a, X[:, 0], net.c, strict=True)) / F(net.N)
+
+    assert rounds.slopes_at_models(net, last) == rounds.enumerated(net, lambda X, _: slope(X) ** 2)
+
+
+def test_expected_runs_are_sampled_runs_where_nothing_is_drawn() -> None:
+    s = Setting(1, 2, 2, 2, 3, 0.5, 0.1, 1.0, phi=((0.1,), (-0.4,)), theta=0.5, beta1=0.5)
+    assert expected(s) == pytest.approx(sampled(s, (0,)), rel=1e-12)
+
+
+def test_expected_runs_are_what_samples_tend_to() -> None:
+    s = Setting(1, 2, 1, 1, 2, 4.0, 0.5, 0.1, phi=((0.5,), (-1.0,)), nu=0.3, theta=0.5)
+    assert sampled(s, range(400)) == pytest.approx(expected(s), rel=0.06)
+
+
+# --- constants ----------------------------------------------------------------------------------------------------
+
+
+def test_definiteness_is_that_of_the_eigenvalues() -> None:
+    rng = exact.generator()
+    for _ in range(60):
+        A = exact.rationals(rng, 3, 3, low=-2, high=2, denominators=(1,))
+        M = A + A.T
+        lowest = np.linalg.eigvalsh(M.astype(float)).min()
+        if abs(lowest) > 1e-9:
+            assert never_negative(M) == (lowest > 0)
+    rank_one = np.outer(exact.vector(1, 2, -1), exact.vector(1, 2, -1))
+    assert never_negative(rank_one)
+    assert not never_negative(-rank_one)
+
+
+def test_rho_is_that_of_the_singular_values() -> None:
+    for n, order, rho in ((2, (1, 0), F(3, 8)), (3, (1, 2, 0), F(1, 4)), (4, (1, 0, 3, 2), F(7, 8))):
+        W = blended_permutation(n, order, rho)
+        assert topology.rho(W.astype(float)) == pytest.approx(float(rho))
+        assert mixes(W, rho)
+        assert not mixes(W, rho - F(1, 10**6))
+    ring = topology.lazy(topology.ring(5, EXACT), F(1, 2))  # type: ignore[arg-type]
+    assert 0 <= float(least_rho(ring)) - topology.rho(ring.astype(float)) <= 1 / 64
+
+
+def test_fixed_points_by_rank() -> None:
+    for n in (3, 4):
+        turn = topology.permutation([*range(1, n), 0], EXACT)
+        for W, only in ((turn, True), (topology.alone(n, EXACT), False), (topology.ring(n, EXACT), True)):
+            values = np.linalg.eigvals(W.astype(float))
+            assert only_consensus_is_fixed(W) == (sum(abs(values - 1) < 1e-9) == 1) == only
+
+
+@pytest.mark.parametrize("net", [opposed(), two_tilts((2, -1), F(1, 2)), *networks(6)], ids=range(8))
+def test_dissimilarity_on_a_grid(net: Network) -> None:
+    """The discriminant and the constant variance against values at many points."""
+    grid = np.linspace(-60, 60, 4001)
+    a, c = np.array(net.a, dtype=float)[:, None], np.array(net.c, dtype=float)[:, None]
+    slopes = (a * grid + c).reshape(net.K, net.n, -1)
+    centres = slopes.mean(axis=1)
+    for k in range(net.K):
+        least, seen = dissimilar(net, k), ((slopes[k] - centres[k]) ** 2).mean(axis=0)
+        assert np.ptp(seen) > 1 if least is None else seen == pytest.approx(float(least))
+    spare = float(net.alpha2) * centres.mean(axis=0) ** 2 + float(net.sigma2_c) - (centres**2).mean(axis=0)
+    assert between(net, net.alpha2, net.sigma2_c) == (spare.min() > -1e-9)
+    assert largest_slope(net.a) == abs(a).max()
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_networks_by_hand_break_one_assumption(name: str) -> None:
+    assert [n for n, holds in HOLDS.items() if not holds(BREAKING[name])] == [name]
+
+
+def test_the_generator_leaves_every_assumption() -> None:
+    drawn = networks(400)
+    for name, holds in HOLDS.items():
+        assert 0 < sum(not holds(net) for net in drawn) < 300, name
+    assert sum(all(h(net) for h in HOLDS.values()) for net in drawn) > 40
+
+
+@pytest.mark.parametrize("f", [Well(F(3), F(1)), Well(F(-2), F(0)), Bump(F(2), F(-1))], ids=str)
+def test_wells_have_their_constants(f: Any) -> None:
+    xs = np.linspace(-8, 8, 20001)
+    slopes = np.array([float(f.slope(x)) for x in xs])
+    assert abs(np.diff(slopes) / np.diff(xs)).max() == pytest.approx(float(f.L), rel=1e-3)
+    assert abs(slopes).max() <= float(f.G)
+    assert abs(slopes).max() == pytest.approx(float(f.G), rel=1e-3)
+    if isinstance(f, Bump):
+        values = np.array([float(f.value(x)) for x in xs])
+        assert np.gradient(values, xs)[1:-1] == pytest.approx(slopes[1:-1], abs=1e-4)
+
+
+def test_the_eigenvalue_refutation_sees_its_matrix() -> None:
+    assert sorted(map(str, spectral._eigenvalues(topology.ring(4, EXACT)))) == ["-1/3", "1", "1/3", "1/3"]
+
+
+def test_a_fourth_root_makes_a_third() -> None:
+    """Why eq. (27) is read with the fourth root: where it is an equality and all compute, so is a third of eq. (26)."""
+    at = Rates(n=2, m=2, I=3, L=F(1), G=F(0), eta=F(1), eta_l=F(1, 108), s=F(1), C_0=F(1))
+    left, right = at.sides_26()
+    assert 3 * left == right
+    assert at.conditions("26", "27")["eq. (27), fourth root of eps, C_1 = 72"]
+    longer = Rates(n=2, m=2, I=3, L=F(1), G=F(0), eta=F(1), eta_l=F(1, 107), s=F(1), C_0=F(1))
+    assert not longer.conditions("27")["eq. (27), fourth root of eps, C_1 = 72"]

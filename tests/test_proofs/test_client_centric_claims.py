@@ -1,0 +1,257 @@
+"""The claims of the client-centric paper are about the rules, and their clients' constants are what they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.arith import Scalar, Vector
+from fedspec.readings import Normalise
+from fedspec.server.adagrad import Adaptive
+from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.client_centric import (
+    algorithms,
+    averaged,
+    carried,
+    corollary,
+    design,
+    family,
+    growth,
+    lyapunov,
+    momentum,
+    momentum_sums,
+    remarks,
+    roots,
+    runs,
+    starts,
+    steps,
+    theorem,
+)
+from fedspec_proofs.client_centric.by_hand import two_clients
+from fedspec_proofs.client_centric.combine import all_proved, all_refuted, by_hand
+from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.regimes import as_printed, corrected, printed
+from fedspec_proofs.client_centric.runs import mean_gradient, measure
+from fedspec_proofs.engines import exact
+
+Rule = Callable[..., Any]
+
+
+def _outcome(claim: Claim) -> Verdict | None:
+    """What comes out, or None where nothing does."""
+    try:
+        return claim().verdict
+    except (ArithmeticError, AssertionError, ValueError):
+        return None
+
+
+def _falls_with(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, other: Rule, *claims: Claim) -> None:
+    monkeypatch.setattr(module, name, other)
+    for claim in claims:
+        assert _outcome(claim) is not claim.verdict, claim.id
+
+
+def _undivided(x: Vector, x_mu: Vector, *, steps: int, normalise: Normalise = Normalise.PER_STEP) -> Vector:
+    return x - x_mu
+
+
+def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    _falls_with(monkeypatch, algorithms, "local_change", _undivided, algorithms.local)
+    _falls_with(monkeypatch, design, "local_change", _undivided, design.debiased_repaired)
+
+
+def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = momentum.averaged_momentum
+
+    def heavy(state: Any, delta: Vector, *, eta: Scalar, beta: Scalar) -> Any:
+        return rule(state, delta / (1 - beta), eta=eta, beta=beta)
+
+    for module in (momentum, momentum_sums, lyapunov, averaged):
+        monkeypatch.setattr(module, "averaged_momentum", heavy)
+    for claim in (
+        momentum.sums,
+        momentum_sums.squares,
+        lyapunov.constant_preconditioner,
+        averaged.ams_is_avgm,
+        averaged.bounds,
+    ):
+        assert _outcome(claim) is not claim.verdict, claim.id
+
+
+def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = steps.adagrad
+
+    def forgetful(state: Adaptive, delta: Vector, **hyper: Any) -> Adaptive:
+        return rule(replace(state, v=state.v / 2), delta, **hyper)
+
+    _falls_with(
+        monkeypatch, steps, "adagrad", forgetful, growth.telescoping, roots.a_5_roots, starts.between, lyapunov.moves
+    )
+
+
+def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = steps.amsgrad
+
+    def adam(state: Any, delta: Vector, **hyper: Any) -> Any:
+        after = rule(state, delta, **hyper)
+        return replace(after, v_hat=after.v)
+
+    _falls_with(monkeypatch, steps, "amsgrad", adam, growth.telescoping, roots.a_5_roots, carried.footnote_3_repaired)
+
+
+def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(state: Adaptive, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Adaptive:
+        return steps.adagrad(state, delta, **hyper)
+
+    _falls_with(monkeypatch, steps, "adam", never, carried.footnote_3, growth.telescoping_adam)
+
+
+def test_a_draw_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If every client answers with the mean gradient, the refuted theorem and corollary are not refuted any more."""
+    for module, name in ((runs, "cc_fedadagrad"), (runs, "cc_fedams")):
+        rule = getattr(module, name)
+
+        def everybody(h: Any, state: Any, clients: Any, arrival: Any, rule: Rule = rule) -> Any:
+            def average(k: int, x: Vector) -> Vector:
+                return sum(c(k, x) for c in clients) / len(clients)
+
+            return rule(h, state, [average] * len(clients), arrival)
+
+        monkeypatch.setattr(module, name, everybody)
+    for claim in (theorem.theorem, corollary.rate, remarks.speedup):
+        assert _outcome(claim) is not Verdict.REFUTED, claim.id
+
+
+def test_the_theorem_s_two_sides_by_hand() -> None:
+    """x_1 = eta eta_l / (eta_l + eps) either way; only the 240 eta_l^2 term is left on the right."""
+    r = two_clients(0, Fraction(1, 1000))
+    left, spread = measure(r, exact=True)
+    assert left == (Fraction(50, 1000) / (1 + Fraction(1, 1000))) ** 2 / 2
+    assert spread == 1
+    assert printed(r) == 240 * r.eta_l**2
+    assert corrected(r, spread) > corrected(r, spread, sampling=0)
+    assert measure(replace(r, m=2), exact=True)[0] == 0
+
+
+def test_the_run_in_floating_point_is_the_exact_one() -> None:
+    r = two_clients(0, Fraction(1, 1000))
+    r = replace(r, clients=Clients(r.clients.slopes, Fraction(1, 2)), steps=((2, 1), (1, 2)))
+    near, spread = measure(r, exact=False)
+    far, wide = measure(r, exact=True)
+    assert near == pytest.approx(float(far), rel=1e-12)
+    assert spread == pytest.approx(float(wide), rel=1e-12)
+
+
+def test_the_spread_against_every_pair_of_draws() -> None:
+    """E (1/n) sum |v_i - mean|^2 by enumerating both clients' noise at once, not client by client."""
+    r = two_clients(0, Fraction(1, 1000))
+    dip = Slope(((Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1))))
+    r = replace(
+        r, clients=Clients(((dip,), (huber(-1, 2),)), Fraction(1)), eta_l=Fraction(1, 4), steps=((2, 2), (2, 2))
+    )
+    h = type("Rate", (), {"eta_l": r.eta_l})()
+    total, draws = Fraction(0), [(a, b) for a in (1, -1) for b in (1, -1)]
+    for one in draws:
+        for two in draws:
+            v = [mean_gradient(h, r.clients, i, r.x0, 2, noise)[0] for i, noise in enumerate((one, two))]
+            total += ((v[0] - v[1]) / 2) ** 2
+    first = replace(r, steps=((2, 2),), delays=((0, 0),))
+    assert measure(first, exact=True)[1] == total / 16
+
+
+KINKED = Slope(((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2))))
+
+
+@pytest.mark.parametrize("slope", [huber(1, 2), huber(0, 3, Fraction(1, 2)), KINKED, flat(2)], ids=str)
+def test_constants_of_one_slope_on_a_grid(slope: Slope) -> None:
+    grid = [Fraction(k, 4) for k in range(-40, 41)]
+    steepest = max(abs(slope(x) - slope(y)) / (y - x) for x, y in combinations(grid, 2))
+    assert steepest == slope.smoothness
+    assert max(abs(slope(x)) for x in grid) == slope.bound
+
+
+def test_variances_and_the_gap_on_a_grid() -> None:
+    clients = Clients(((huber(1, 2), KINKED), (flat(-1), huber(0, 1)), (KINKED, huber(-1, 3))))
+    grid = [Fraction(k, 4) for k in range(-24, 25)]
+    points = [np.array([x, y], dtype=object) for x in grid for y in grid]
+    means = max(sum(clients.deviations(p), Fraction(0)) / 3 for p in points)
+    assert means == clients.global_variance
+    assert max(max(clients.deviations(p)) for p in points) <= clients.per_client_variance
+    one = Clients(((huber(0, 2),), (KINKED,)))
+    assert one.bounded_below
+    assert not Clients(((flat(1),),)).bounded_below
+    x = np.array([Fraction(3)], dtype=object)
+    fine = [Fraction(k, 64) for k in range(-64 * 4, 64 * 3 + 1)]
+    # The mean of the derivative at midpoints is exact where it is linear, and the kinks are multiples of 1/64.
+    heights, f = [Fraction(0)], Fraction(0)
+    for a, b in pairwise(fine):
+        f += (b - a) * one.gradient(np.array([(a + b) / 2], dtype=object))[0]
+        heights.append(f)
+    assert 0 <= one.gap(x) - (heights[-1] - min(heights)) <= Fraction(1, 64**2)
+
+
+def test_findings_put_together() -> None:
+    refuted, proved = carried.footnote_3.body(), algorithms.objective.body()
+    assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
+    assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
+    assert all_proved(proved, refuted).verdict is Verdict.REFUTED
+    both = all_proved(proved, proved)
+    assert both.verdict is Verdict.PROVED and both.second is not None and proved.second is not None
+    assert both.second.instances == 2 * proved.second.instances
+    assert both.dropped.keys() == proved.dropped.keys()
+
+
+def test_an_instance_by_hand_must_break_that_assumption_alone() -> None:
+    r = two_clients(0, Fraction(1, 1000))
+    inequality = as_printed({"all clients": lambda r: r.m == r.n})
+    assert by_hand(inequality, "all clients", "one of two", r)
+    assert by_hand(inequality, "H", "one of two", r) is None
+    assert (
+        by_hand(inequality, "all clients", "tau too small as well", replace(r, tau=0, delays=((0, 0), (1, 1)))) is None
+    )
+
+
+def test_the_schedule_s_bounds_enclose_its_moments() -> None:
+    schedule = family.Schedule(4, 4096)
+    assert schedule.agrees()
+    assert schedule.spread == measure(schedule.regime, exact=True)[1]
+    low, high = schedule.bounds()
+    a = schedule.recursion()
+    rho, noise = a.M[0, 0], a.N[0, 0]
+    s = noise**2 / (1 - rho**2)
+    exact_mean = s * (1 - (1 - rho ** (2 * schedule.T)) / (schedule.T * (1 - rho**2)))
+    assert low <= exact_mean <= high
+    assert all(schedule.conditions.values())
+
+
+def test_the_bound_for_adagrad_lies_below_every_draw() -> None:
+    """Six rounds of the run itself, both starts, against the lower bound; which is no empty one."""
+    schedule = family.Schedule(4, 4096)
+    assert schedule.stays()
+    for v0 in (Fraction(0), family.EPS**2):
+        r = schedule.regime
+        r = replace(r, server="adagrad", v0=v0, steps=r.steps[:1] * 6, delays=r.delays[:1] * 6)
+        near = measure(r, exact=False)[0]
+        below = float(schedule.adagrad(v0, 6))
+        assert 0.2 * near < below <= near
+        assert 0 < schedule.adagrad(v0) < schedule.bounds()[1] * 2
+
+
+def test_the_lower_bound_for_every_member_is_one() -> None:
+    for j in (1, 2, 3):
+        schedule = family.Schedule(4**j, 4 * 4 ** (5 * j))
+        quotient = schedule.bounds()[0] * schedule.eta / schedule.eta_l
+        assert Fraction(schedule.K, 10) <= schedule.least <= quotient
+
+
+def test_refuted_runs_do_not_hang_on_rounding() -> None:
+    """Both sides of the theorem's refutation are fractions."""
+    r = two_clients(0, Fraction(1, 1000))
+    assert isinstance(measure(r, exact=True)[0], Fraction) and isinstance(printed(r), Fraction)
+    assert exact.vector("1/3")[0] == Fraction(1, 3)

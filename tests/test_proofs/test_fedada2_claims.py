@@ -1,0 +1,288 @@
+"""The claims about FedAda2 are about its rules, and what they share is right."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+import z3
+
+from fedspec.algorithms import joint
+from fedspec.arith import least, sqrt
+from fedspec.client.sgd import sgd
+from fedspec.client.sm3 import accumulate_ii
+from fedspec.client.sm3_delayed import sm3_ii_delayed
+from fedspec.plan import Plan
+from fedspec.readings import Idle
+from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs.engines.reals import Real, real, roots
+from fedspec_proofs.engines.smt import Induction, every, prove
+from fedspec_proofs.fedada2 import bounds, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
+from fedspec_proofs.fedada2.inductive import reachable, simulated
+from fedspec_proofs.fedada2.problems import Huber, everybody, huber, problem, rounds, slope
+from fedspec_proofs.fedada2.runs import Case, outcome
+from fedspec_proofs.fedada2.student_bounds import at_one
+from fedspec_proofs.fedada2.sums import double_sum
+
+
+def claim(module: str, name: str) -> Claim:
+    found = getattr(importlib.import_module(f"fedspec_proofs.fedada2.{module}"), name)
+    assert isinstance(found, Claim)
+    return found
+
+
+def plain_sgd(state: Any, g: Any, cover: Any, *, eta_l: Any, eps: Any, z: int = 1, eps_s: Any = 0) -> Any:
+    """SGD where SM3 is expected."""
+    return type(state)(x=sgd(state.x, g, eta_l=eta_l), mu=state.mu, nu=state.nu, t=state.t + 1)
+
+
+def forgetful(state: Any, g: Any, cover: Any, **more: Any) -> Any:
+    """SM3-II that sets its accumulators to 0 between updates, whatever it is asked for."""
+    return sm3_ii_delayed(state, g, cover, **{**more, "idle": Idle.RESET})
+
+
+def swapped(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Adam with its two decays exchanged."""
+
+    def other(state: Any, g: Any, *, beta1: Any, beta2: Any, **more: Any) -> Any:
+        return rule(state, g, beta1=beta2, beta2=beta1, **more)
+
+    return other
+
+
+def decaying(state: Any, delta: Any, *, eta: Any, beta1: Any, tau: Any) -> Any:
+    """A server whose second moment decays where AdaGrad's is a sum."""
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = state.v / 4 + delta**2
+    return type(state)(x=state.x + eta * m / (sqrt(v) + tau), m=m, v=v, t=state.t + 1)
+
+
+def frozen(state: Any, delta: Any, *, eta: Any, beta1: Any, tau: Any) -> Any:
+    """A server whose second moment stays where it started."""
+    m = beta1 * state.m + (1 - beta1) * delta
+    return type(state)(x=state.x + eta * m / (sqrt(state.v) + tau), m=m, v=state.v, t=state.t + 1)
+
+
+def twice(state: Any, g: Any, cover: Any, **more: Any) -> Any:
+    """SM3-II fed gradients twice as large."""
+    return sm3_ii_delayed(state, 2 * g, cover, **more)
+
+
+RULES: list[tuple[str, str, Any, str, str]] = [
+    ("fedspec.algorithms.optimise", "sm3_ii_delayed", plain_sgd, "theorem_20", "theorem"),
+    ("fedspec.algorithms.optimise", "sm3_ii_delayed", plain_sgd, "theorem_20", "dead_zone"),
+    ("fedspec.algorithms.joint", "adagrad", decaying, "corollaries", "convergence"),
+    ("fedspec.client.sm3_delayed", "sm3_ii_delayed", forgetful, "pseudogradients", "repaired"),
+    ("fedspec_proofs.fedada2.pseudogradients", "sm3_ii_delayed", forgetful, "pseudogradients", "carried_sum"),
+    ("fedspec_proofs.fedada2.server_steps", "adagrad", frozen, "server_steps", "lemma"),
+    ("fedspec_proofs.fedada2.accumulators", "sm3_ii_delayed", twice, "accumulators", "lemma"),
+    (
+        "fedspec_proofs.fedada2.normalised",
+        "normalised_sgd",
+        lambda x, g, *, eta_l, eps: x - eta_l * g,
+        "normalised",
+        "second_moment",
+    ),
+    ("fedspec_proofs.fedada2.student", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student", "fedavg_explodes"),
+    ("fedspec_proofs.fedada2.student", "student_2", lambda u: u, "student", "heavy_tailed"),
+]
+
+
+@pytest.mark.parametrize(("place", "rule", "other", "module", "name"), RULES)
+def test_claims_are_about_the_rules(
+    monkeypatch: pytest.MonkeyPatch, place: str, rule: str, other: Any, module: str, name: str
+) -> None:
+    """With another rule in its place the claim does not come back with its verdict."""
+    tested = claim(module, name)
+    monkeypatch.setattr(importlib.import_module(place), rule, other)
+    assert tested().verdict is not tested.verdict
+
+
+@pytest.mark.parametrize(("L", "least"), [(F(1200), True), (F(1199), False), (F(1), False)])
+def test_a_ramp_is_as_steep_as_it_is_said_to_be(L: F, least: bool) -> None:
+    def gradient(x: Any) -> Any:
+        return ramp(x, F(1200), F(1, 100))
+
+    assert lipschitz(gradient, L) is least
+    assert [gradient(exact.vector(v))[0] for v in (-1, 0, 1)] == [-1, F(1, 100), 1]
+
+
+@pytest.mark.parametrize("name", ["lemma", "lemma_undelayed"])
+def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Normalised steps of length 1 keep to the bound."""
+    module = importlib.import_module("fedspec_proofs.fedada2.delayed_adam")
+
+    def signs(state: Any, g: Any, *, eta_l: Any, **more: Any) -> Any:
+        return type(state)(x=state.x - eta_l * np.sign(g), m=state.m, v=state.v, v_hat=state.v_hat, t=state.t + 1)
+
+    monkeypatch.setattr(module, "admu", signs)
+    assert claim("delayed_adam", name)().verdict is Verdict.UNKNOWN
+
+
+def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("fedspec_proofs.fedada2.delayed_moments")
+    monkeypatch.setattr(module, "admu", swapped(module.admu))
+    assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
+
+
+def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", mutate(accumulate_ii, greatest=least))
+    record = claim("sm3", "upper_bound")()
+    assert record.verdict is Verdict.UNKNOWN, "a step that fails refutes the induction, not the claim"
+    assert "counterexample" in record.evidence
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "factor", "tested"),
+    [
+        ("runs", "right", 1e-3, ("theorem_20", "repaired")),
+        ("pseudogradients", "lemma_15", 0.5, ("pseudogradients", "repaired")),
+        ("delayed_adagrad", "_lemma_30", 0.5, ("delayed_adagrad", "sharper")),
+    ],
+)
+def test_searches_bite(
+    monkeypatch: pytest.MonkeyPatch, place: str, name: str, factor: float, tested: tuple[str, str]
+) -> None:
+    """With a smaller constant in the closed form the search finds a violation."""
+    module = importlib.import_module(f"fedspec_proofs.fedada2.{place}")
+    whole = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *args, **more: factor * float(whole(*args, **more)))
+    assert claim(*tested)().verdict is Verdict.REFUTED
+
+
+def test_the_printed_bound_of_theorem_20_in_numbers() -> None:
+    """The right side at T = 4e6 with G = L = 1, eps = tau = 1, written out once more in floating point."""
+    T, rate, eps_s, gap = 4_000_000, 1 / 2000, 0.1, 2.0
+    s = bounds.Setting(T, 1, 1, 1, 1.0, rate, 1.0, eps_s, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, gap)
+    phi = rate * math.sqrt(math.log(2))
+    above = (
+        gap
+        + T * phi**2
+        + rate * (2 / (rate * eps_s)) * T * phi**2 * 4
+        + rate * T * phi**2 * 4
+        + phi * (1 + math.log(1 + T * phi**2))
+    )
+    below = 3 / 4 * rate / 2 * T / (math.sqrt(T * phi**2 + 1) + 1)
+    assert bounds.right(s, bounds.theorem_20(s, bounds.FLOAT), bounds.FLOAT) == pytest.approx(above / below, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("b", "u0", "c"),
+    [("0", 1, 1.0), ("1/10", 1, 1.1), ("24/100", 4, 0.8979), ("1/2", 17, 6.0561), ("9/10", 202, 1710.0047)],
+)
+def test_the_constant_c(b: str, u0: int, c: float) -> None:
+    """u_0 is the first number from which b^v v^4 < 1 on; c the partial sum and 1/u_0."""
+    rate = F(b)
+    assert bounds.cut(rate) == u0
+    assert all(rate**v * v**4 < 1 for v in range(u0, 3 * u0 + 40))
+    assert u0 == 1 or rate ** (u0 - 1) * (u0 - 1) ** 4 >= 1
+    assert float(bounds.c(rate)) == pytest.approx(c, abs=1e-4)
+
+
+def test_upper_bounds_are_above_and_near() -> None:
+    s = bounds.Setting(25, 3, 2, 1, F(1), F(1, 5), F(1), F(1, 4), F(1), F(1, 2), F(0), F(1), F(1), F(1), F(1))
+    above = bounds.right(s, bounds.theorem_20(s, bounds.ABOVE), bounds.ABOVE)
+    near = bounds.right(s, bounds.theorem_20(s, bounds.FLOAT), bounds.FLOAT)
+    assert float(above) == pytest.approx(float(near), rel=1e-9)
+    assert isinstance(above, F)
+
+
+def test_minimisers_against_a_grid() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        f = problem(*((F(int(rng.integers(1, 5)), 2), F(int(rng.integers(-8, 9)), 3)) for _ in range(3)))
+        least_value = f.value(f.minimiser())
+        assert not f.gradient(f.minimiser()).any()
+        assert all(f.value(exact.vector(F(k, 12))) >= least_value for k in range(-60, 61))
+
+
+def test_gradients_are_those_of_the_values() -> None:
+    """Huber's function has slope H' by differences, and is smooth and bounded with its own constants only."""
+    h = 1e-6
+    for y in (-3.0, -1.0, -0.4, 0.0, 0.7, 2.5):
+        assert (huber(y + h) - huber(y - h)) / (2 * h) == pytest.approx(float(slope(np.array([y]))[0]), abs=1e-5)
+    f = problem((2, 0), (F(1, 2), 3))
+    assert smooth(f, f.L) and bounded(f, f.G)
+    assert not smooth(f, f.L - F(1, 10)) and not bounded(f, f.G - F(1, 10))
+
+
+def test_a_run_that_stands_still_is_noticed() -> None:
+    f, h = theorem_20.BALANCED, theorem_20.hyper(100, F(1, 4))
+    still = rounds(joint.fedada2, h, f, exact.vector(0), everybody(f, 1), 5)
+    assert still.still and still.exact and still.least(f) == F(1, 81)
+    moving = rounds(joint.fedada2, h, f, exact.vector(1), everybody(f, 1), 5)
+    assert not moving.still and len(moving.xs) == 6
+    assert float(moving.xs[-1][0]) < float(moving.xs[0][0])
+
+
+def test_the_drift_of_a_run() -> None:
+    """Two clients with gradients -1/2 and 1 at the start; the first one is drawn and takes one step."""
+    f = problem((1, F(1, 2)), (1, -2))
+    case = Case(f, theorem_20.hyper(100, F(1, 10)), Plan((0,), (1,), (1,)), 1, 1, F(1), F(1), F(1))
+    _, D = outcome(case, 1)
+    assert float(D) == pytest.approx((1 + 1 / 2) ** 2)
+
+
+def test_double_sums() -> None:
+    """By counting how often each difference u = t - r occurs."""
+    for b, T in ((F(1, 3), 7), (F(9, 10), 12), (F(0), 4)):
+        assert double_sum(b, T) == sum(b**u * u**2 * (T - u) for u in range(T))
+
+
+def test_densities_at_one() -> None:
+    assert float(at_one(2)) == pytest.approx(3**-1.5, rel=1e-15)
+    assert float(at_one(3)) == pytest.approx(2 / (math.pi * math.sqrt(3) * (1 + 1 / 3) ** 2), rel=1e-15)
+    assert float(at_one(40)) < math.exp(-0.5) / math.sqrt(2 * math.pi)
+
+
+def test_roots_are_variables_or_absolute_values() -> None:
+    x = real("x")
+    with roots() as known:
+        square, other = (x * x).sqrt(), (x + 3).sqrt()
+    assert len(known) == 1 and isinstance(square, Real)
+    assert prove({"|x|": every((square >= x, square >= -x))})
+    assert prove({"r^2": every((other * other == x + 3,))}, {"known": every(known)})
+    assert not prove({"r^2": every((other * other == x + 3,))})
+    assert not z3.is_app_of(other.term, z3.Z3_OP_POWER)
+
+
+def counter(limit: int) -> Callable[[Any], Induction[Any]]:
+    """n rises by a step of 0 to 1; claimed: it never passes the limit."""
+
+    def build(draw: Any) -> Induction[Any]:
+        by = draw("by")
+        return Induction(
+            initial={"n": by * 0},
+            arbitrary={"n": draw("n")},
+            step=lambda s: {"n": s["n"] + by},
+            inputs={"by <= 1": every((by <= 1,)), "by >= 0": every((by >= 0,))},
+            invariant=lambda s: {"n >= 0": every((s["n"] >= 0,))},
+            claim=lambda before, after: {"n <= limit": every((after["n"] <= limit,))},
+        )
+
+    return build
+
+
+def test_simulations_run_from_the_first_state() -> None:
+    steps, wrong = simulated(counter(6), runs=5, steps=6)
+    assert steps == 30 and not wrong
+    _, wrong = simulated(counter(1), runs=5, steps=6)
+    assert "not n <= limit" in wrong
+
+
+def test_dropped_inputs_are_looked_for_in_runs() -> None:
+    assert reachable(counter(3), "by <= 1").matters
+    assert not reachable(counter(3), "by >= 0").matters
+
+
+def test_problems_keep_their_numbers_in_floating_point() -> None:
+    f = Huber(np.array([[F(1, 4)]], dtype=object), np.array([F(3)], dtype=object))
+    assert f.floats().gradient(np.array([0.75]))[0] == 1.5 == float(f.gradient(exact.vector("3/4"))[0])

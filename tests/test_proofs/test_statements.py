@@ -1,0 +1,169 @@
+"""Statements written once: for all values by z3 or sympy, again on fractions, and without each assumption."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.client.sgd import sgd
+from fedspec_proofs.claim import Claim, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines import enclosure, exact, expectation, moments
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import At, Draw, Rationals
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.refutation import refutation
+from fedspec_proofs.words import said
+
+
+def step(draw: Draw) -> Any:
+    x, g, eta = draw("x", 2), draw("g", 2), draw("eta", positive=True)
+    return x, g, eta, sgd(x, g, eta_l=eta)
+
+
+def test_algebra_proves_checks_and_drops() -> None:
+    def descends(draw: Draw) -> Statement:
+        x, g, eta, after = step(draw)
+        return Statement({"g_0 >= 0": g[0] >= 0, "eta > 0": eta > 0}, {"x falls": after[0] <= x[0]})
+
+    found = decide(descends)
+    assert found.verdict is Verdict.PROVED
+    assert found.second is not None and found.second.instances == 100
+    assert all(d.matters for d in found.dropped.values()) and set(found.dropped) == {"g_0 >= 0", "eta > 0"}
+    assert "the rule refuses it (eta_l: " in found.dropped["eta > 0"].words
+
+
+def test_algebra_replays_what_refutes() -> None:
+    def falls(draw: Draw) -> Statement:
+        x, _, eta, after = step(draw)
+        return Statement({"eta > 0": eta > 0}, {"x falls": after[1] <= x[1]})
+
+    found = decide(falls)
+    assert found.verdict is Verdict.REFUTED
+    assert "replayed on fractions: confirmed" in found.evidence
+
+
+def test_algebra_needs_instances_that_meet_the_assumptions() -> None:
+    def rare(draw: Draw) -> Statement:
+        a, b = draw("a"), draw("b")
+        return Statement({"a = b^2 + 1/7": a == b**2 + Fraction(1, 7)}, {"a > 0": a > 0})
+
+    none = decide(rare)
+    assert none.second is not None and none.second.instances == 0
+
+    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
+        b = Fraction(int(rng.integers(9)), 3)
+        return {"a": b**2 + Fraction(1, 7), "b": b}
+
+    some = decide(rare, sample=sample)
+    assert some.second is not None and some.second.instances == 100
+
+
+SOURCE = Source("A paper", "Lemma 1 (L1)")
+
+
+def a_claim(finding: Finding, engine: Engine = Engine.SMT) -> Claim:
+    made = claim("paper.a", statement="a", source=SOURCE, engine=engine, verdict=Verdict.PROVED)
+    return made(lambda: finding)
+
+
+def test_a_proof_that_nothing_confirms_is_none() -> None:
+    lonely = a_claim(Finding(Verdict.PROVED, "by z3"))()
+    assert lonely.verdict is Verdict.UNKNOWN and "no second engine" in lonely.evidence
+    assert a_claim(Finding(Verdict.PROVED, "every case"), Engine.EXACT)().verdict is Verdict.PROVED
+
+
+def test_a_false_variant_knows_what_it_spoils() -> None:
+    true = a_claim(Finding(Verdict.PROVED, ""), Engine.EXACT)
+    spoiled = false("paper.b", of=true, statement="b")(lambda: Finding(Verdict.REFUTED, "1 > 0"))
+    assert spoiled.false_of == "paper.a" and spoiled.verdict is Verdict.REFUTED and spoiled().seconds >= 0
+
+
+def test_identities_hold_twice() -> None:
+    def linear(draw: Draw) -> list[Any]:
+        x, g, eta, after = step(draw)
+        return list(after - x + eta * g)
+
+    found = identities({"d = 2": linear}, without={"the sign": {"d = 2": lambda draw: [step(draw)[3][0] - 1]}})
+    assert found.verdict is Verdict.PROVED
+    assert found.second is not None and found.second.instances == 25
+    assert found.dropped["the sign"].matters
+
+
+def test_an_identity_that_is_none_is_refuted_with_a_point() -> None:
+    found = identities({"one": lambda draw: [draw("a") ** 2 - draw("a")]})
+    assert found.verdict is Verdict.REFUTED and "one: not zero at a = " in found.evidence
+
+
+def test_refutations_check_their_conditions() -> None:
+    conditions = {"m < n": True, "eta L <= 1": True}
+    good = refutation(instance="n = 2", conditions=conditions, left=Fraction(1, 2), right=Fraction(1, 3))
+    assert good.verdict is Verdict.REFUTED and "met: m < n" in good.evidence
+    unmet = refutation(instance="", conditions={**conditions, "G": False}, left=Fraction(1), right=Fraction(0))
+    assert unmet.verdict is Verdict.UNKNOWN and "NOT MET: G" in unmet.evidence
+    holds = refutation(instance="", conditions=conditions, left=0, right=0)
+    assert holds.verdict is Verdict.UNKNOWN
+    assert refutation(instance="", conditions={}, left=0, right=1, relation="=").verdict is Verdict.REFUTED
+    with pytest.raises(TypeError, match="must be exact"):
+        refutation(instance="", conditions={}, left=0.5, right=0)
+
+
+def test_draws_are_the_same_for_the_same_name() -> None:
+    draw = Rationals(np.random.default_rng(3), {"p_1": Fraction(1, 9)})
+    p = draw("p", 2, positive=True)
+    assert p[1] == Fraction(1, 9) and p[0] > 0 and draw("p", 2)[0] == p[0]
+    assert said(At({"a": Fraction(2, 3)})("a")) == "2/3" and At({})("b", positive=True) == 1
+
+
+@pytest.mark.parametrize("q", [Fraction(2), Fraction(1, 3), Fraction(49, 4), Fraction(0)])
+def test_roots_are_enclosed(q: Fraction) -> None:
+    below, above = enclosure.sqrt_below(q), enclosure.sqrt_above(q)
+    assert below**2 <= q <= above**2 and above - below <= Fraction(1, 10**50)
+
+
+@pytest.mark.parametrize("q", [Fraction(1, 7), Fraction(3), Fraction(10**6)])
+def test_logarithms_and_exponentials_are_enclosed(q: Fraction) -> None:
+    low, high = enclosure.log(q)
+    assert low <= high and high - low < Fraction(1, 10**45)
+    assert math.isclose(float(low), math.log(q), rel_tol=1e-15)
+    # e^log q = q, from both sides.
+    assert enclosure.exp(low)[0] <= q <= enclosure.exp(high)[1]
+
+
+def test_expectations_are_exact() -> None:
+    size = expectation.mean(len, expectation.subsets(4, 2))
+    first = expectation.mean(lambda s: int(0 in s), expectation.subsets(5, 2))
+    assert size == 2 and first == Fraction(2, 5)
+    p = exact.vector("1/2", "1/3", "1/6")
+    both = expectation.mean(lambda s: int(s == (2, 2)), expectation.with_replacement(p, 2))
+    assert both == Fraction(1, 36)
+    pairs = expectation.independent(list(expectation.signs(2)), list(expectation.subsets(2, 1)))
+    assert expectation.mean(lambda o: Fraction(o[0][0] * o[0][1] + o[1][0]), pairs) == Fraction(1, 2)
+    with pytest.raises(ValueError, match="sum to 1/2"):
+        expectation.mean(len, [(Fraction(1, 2), "a")])
+
+
+def test_moments_are_those_of_every_outcome() -> None:
+    """Two noisy steps of SGD on x^2/2 against all 16 outcomes of fair coins."""
+    eta = exact.number("1/3")
+
+    def noisy(x: Any, xi: Any) -> Any:
+        return sgd(x, x + xi, eta_l=eta)
+
+    a = moments.affine(noisy, 2, 2)
+    x0 = exact.vector(1, "1/2")
+    now = moments.start(x0)
+    for _ in range(2):
+        now = moments.push(a, now, 1)
+
+    def end(coins: tuple[int, ...]) -> Any:
+        return noisy(noisy(x0, exact.vector(*coins[:2])), exact.vector(*coins[2:]))
+
+    want = expectation.mean(lambda c: end(c) @ end(c), expectation.signs(4))
+    assert moments.second_moment(now, np.diag(exact.vector(1, 1)), exact.vector(0, 0)) == want
+    assert list(now.mean) == list(expectation.mean(end, expectation.signs(4)))
+    with pytest.raises(ValueError, match="not affine"):
+        moments.affine(lambda x, xi: x * x + xi, 1, 1)
