@@ -115,7 +115,7 @@ def test_agrees_with_the_reference(
                     assert_close(flat(got[name]), flat(value), scale[name], f"{options} {name}")
 
 
-CASES = 4 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 12
+CASES = 2 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 12
 PROGRAMS = [a for a in CATALOGUE.values() if isinstance(a.run, Program)]
 
 

@@ -99,6 +99,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("claim", "module", "name", "other"), ANOTHER_RULE, ids=lambda x: getattr(x, "id", None))
 def test_with_another_rule_the_claim_falls(
     claim: Claim, module: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +115,7 @@ def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.lemma_f_9().verdict is not Verdict.PROVED
 
 
+@pytest.mark.slow
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
     monkeypatch.setattr(cafga, "adapt_then_combine", lambda h, X, clients, sets, W: X)
@@ -121,6 +123,7 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts.eq_76().verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "name", "value"),
     [
@@ -137,12 +140,14 @@ def test_with_another_constant_the_claim_falls(
     assert claim().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
     monkeypatch.setitem(changes.PATH_HOLDS, "4.3", lambda path: True)
     assert changes.lemma_f_8_repaired().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, (few, long) = Setting.bound, convergence._afga()
     monkeypatch.setattr(convergence, "_afga", lambda: (few[:1], long[2:]))

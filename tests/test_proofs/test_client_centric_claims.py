@@ -66,6 +66,7 @@ def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, design, "local_change", _undivided, design.debiased_repaired)
 
 
+@pytest.mark.slow
 def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = momentum.averaged_momentum
 
@@ -112,6 +113,7 @@ def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, steps, "adam", never, carried.footnote_3, growth.telescoping_adam)
 
 
+@pytest.mark.slow
 def test_a_draw_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """If every client answers with the mean gradient, the refuted theorem and corollary are not refuted any more."""
     for module, name in ((runs, "cc_fedadagrad"), (runs, "cc_fedams")):

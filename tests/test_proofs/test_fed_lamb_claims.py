@@ -99,6 +99,7 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_changed_rule_or_bound_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     claim, changes = CHANGES[what]
@@ -130,6 +131,7 @@ NAMED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", NAMED)
 def test_refutations_name_every_assumption(claim: Claim) -> None:
     evidence = claim().evidence

@@ -96,6 +96,7 @@ RULES: list[tuple[str, str, Any, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "rule", "other", "module", "name"), RULES)
 def test_claims_are_about_the_rules(
     monkeypatch: pytest.MonkeyPatch, place: str, rule: str, other: Any, module: str, name: str
@@ -133,6 +134,7 @@ def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPat
     assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", mutate(accumulate_ii, greatest=least))
     record = claim("sm3", "upper_bound")()
@@ -140,6 +142,7 @@ def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> 
     assert "counterexample" in record.evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "name", "factor", "tested"),
     [

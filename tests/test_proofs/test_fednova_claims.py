@@ -37,6 +37,7 @@ def of_id(id: str) -> Claim:
     raise KeyError(id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -65,6 +66,7 @@ def test_with_another_rule_a_claim_is_refuted(
     assert of_id(id)().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -125,6 +127,7 @@ def test_least_kappa_is_the_top_of_a_parabola() -> None:
     assert found > 20
 
 
+@pytest.mark.slow
 def test_least_kappa_in_two_coordinates_is_attained() -> None:
     """No point is above it, and a fine grid comes near."""
     rng, near = np.random.default_rng(5), 0

@@ -22,7 +22,7 @@ S = TypeVar("S")
 Formulas: TypeAlias = Mapping[str, Any]
 """z3 formulas by what they say in words."""
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 30_000
 
 
 class Outcome(StrEnum):
@@ -77,6 +77,10 @@ def number(value: Any) -> Fraction | None:
     return Fraction(value.as_fraction()) if z3.is_rational_value(value) else None
 
 
+def _alone(formula: Any, context: z3.Context) -> Any:
+    return formula.translate(context) if isinstance(formula, z3.ExprRef) else z3.BoolVal(bool(formula), ctx=context)
+
+
 def prove(
     claim: Formulas, assumptions: Formulas | None = None, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None
 ) -> Proof:
@@ -93,9 +97,11 @@ def prove(
     """
     start = time.perf_counter()
     given = assumptions or {}
-    solver = z3.SolverFor(logic) if logic else z3.Solver()
+    # A context of its own: else what z3 answers, and when, depends on all that it was asked before.
+    context = z3.Context()
+    solver = z3.SolverFor(logic, ctx=context) if logic else z3.Solver(ctx=context)
     solver.set("timeout", timeout_ms)
-    solver.add(*given.values())
+    solver.add(*(_alone(formula, context) for formula in given.values()))
 
     def answer(outcome: Outcome, model: Mapping[str, Fraction] | None = None, reason: str = "") -> Proof:
         return Proof(outcome, tuple(claim), tuple(given), model or {}, reason, time.perf_counter() - start)
@@ -105,7 +111,7 @@ def prove(
         return answer(Outcome.VACUOUS)
     if possible != z3.sat:
         return answer(Outcome.UNKNOWN, reason=f"assumptions: {solver.reason_unknown()}")
-    solver.add(z3.Not(every(claim.values())))
+    solver.add(z3.Not(_alone(every(claim.values()), context)))
     result = solver.check()
     if result == z3.unsat:
         return answer(Outcome.PROVED)

@@ -149,7 +149,8 @@ def _weighted(tau: int, power: int) -> Any:
         right = sum(a[s] ** power for s in range(tau - 1))
         signs = [*(a_k >= 0 for a_k in a), sum(a) > 0]
         positive = every(*signs)
-        return Statement({"positive": positive}, {"bound": left / sum(a) <= right})
+        # Times ||a||_1 > 0, which spares z3 a division.
+        return Statement({"positive": positive}, {"bound": left <= right * sum(a)})
 
     return body
 
