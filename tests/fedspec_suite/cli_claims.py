@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import math
 import time
-from collections import Counter
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -87,6 +87,7 @@ def run_(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Claims or false variants.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim, and every false variant.")] = False,
     paper: Annotated[str, typer.Option(help="Every claim and false variant of this paper.")] = "",
+    upto: Annotated[float, typer.Option(help="Only those whose stored run took at most so many seconds.")] = math.inf,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
@@ -101,6 +102,9 @@ def run_(
         raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
     chosen = [ledger.find(id).id for id in ids or ()]
     chosen += [id for id, c in known.items() if (everything or (paper and c.paper == paper)) and id not in chosen]
+    last = store.load()
+    long = [id for id in chosen if id in last and last[id].seconds > upto]
+    chosen = [id for id in chosen if id not in long]
     if not chosen:
         raise ParameterError("claims run: got no claim; give ids, --paper or --all (`fedspec claims` lists the ids)")
     if save:
@@ -119,7 +123,9 @@ def run_(
     else:
         console = terminal.console()
         shown.outcomes(ordered, known, console)
-        counts = Counter("as it stands" if o.as_it_stands else "NOT as it stands" for o in ordered)
-        words = ", ".join(f"{n} {what}" for what, n in sorted(counts.items(), reverse=True))
+        stands = sum(o.as_it_stands for o in ordered)
+        left = f"longer than {upto:g} s left out"
+        counts = {"as it stands": stands, "NOT as it stands": len(ordered) - stands, left: len(long)}
+        words = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
         console.print(f"\n{words}; {time.monotonic() - begun:.0f} s")
     raise typer.Exit(0 if all(o.as_it_stands for o in ordered) else 1)

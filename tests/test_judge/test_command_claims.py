@@ -86,6 +86,13 @@ def test_runs_some_and_ends_with_nought() -> None:
     assert "2 as it stands" in ran.out
 
 
+def test_leaves_out_what_takes_long() -> None:
+    seconds = stored.load()[CHEAP[0]].seconds
+    ran = inside("claims", "run", *CHEAP, "--jobs", "1", "--upto", str(seconds / 2))
+    assert ran.code == 0 and "1 as it stands, 1 longer than" in ran.out
+    inside("claims", "run", CHEAP[0], "--upto", "0").refused("no claim")
+
+
 def test_the_same_with_two_processes() -> None:
     ran = fedspec("claims", "run", *CHEAP, "--jobs", "2", "--json")
     assert ran.code == 0, ran.err

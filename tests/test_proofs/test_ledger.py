@@ -54,7 +54,7 @@ NUMBERED: dict[str, dict[str, str]] = {
 """What the papers number, read off their texts."""
 
 CHEAP, FREE = 0.1, 0.02
-"""Seconds up to which a claim runs here, and in the quick profile; ``make claims``, in ``make test``, runs them all."""
+"""Seconds up to which a claim runs here, and in the quick profile; ``make claims`` runs them all."""
 
 
 def cheap(claims: dict[str, Claim]) -> list[object]:

@@ -18,7 +18,7 @@ from fedspec_suite.judge.verdict import Status
 
 QUICK = os.environ.get("FEDSPEC_PROFILE", "full") == "quick"
 
-CASES = {"canonical": 4 if QUICK else 12, "other": 2 if QUICK else 3}
+CASES = {"canonical": 4 if QUICK else 8, "other": 2}
 """Cases drawn for each law: `fedspec check` draws more, and other ones with another seed."""
 
 
