@@ -23,10 +23,15 @@ class Verdict(StrEnum):
     """How far a statement was shown, as it is printed."""
 
     PROVED = "proved"
-    """For every value of its variables: by SMT (with induction over steps where steps occur), as an identity, or by
-    enumerating every case."""
+    """For everything that the statement quantifies over: by SMT (with induction over steps where steps occur), as an
+    identity, or by enumerating every case."""
+    PROVED_AT_SIZES = "proved at sizes"
+    """The same at the sizes (dimension, clients, steps, ...) that stand in the row, and at no others."""
     CHECKED = "checked"
-    """No violation at any instance that was tried, or exact equality at each."""
+    """No violation found by a search that comes within a factor two of the bound and notices a dropped term of it, or
+    exact equality at every instance that was tried."""
+    NOT_CONTRADICTED = "not contradicted"
+    """No violation found by a weaker search: it stays far below the bound, or would not see a term of it missing."""
     REFUTED = "refuted"
     """By an exact counterexample that meets every printed assumption, replayed through the specification's rules."""
     UNDECIDABLE = "undecidable-here"
@@ -158,6 +163,7 @@ class Claim:
         verdict: the verdict that stands.
         body: the evidence.
         assumptions: what is assumed, in words, by a short name.
+        sizes: what a proof is confined to, where the statement is wider; empty for others.
         repairs: the refuted claim beside which this one stands, corrected; empty for others.
         false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
     """
@@ -169,6 +175,7 @@ class Claim:
     verdict: Verdict
     body: Callable[[], Finding]
     assumptions: Mapping[str, str] = field(default_factory=dict)
+    sizes: str = ""
     repairs: str = ""
     false_of: str = ""
 
@@ -196,6 +203,8 @@ class Claim:
             and not (found.second and found.second.instances)
         ):
             found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
+        if found.verdict is Verdict.PROVED and self.sizes:
+            found = replace(found, verdict=Verdict.PROVED_AT_SIZES)
         seconds = time.perf_counter() - start
         return Record(self.id, found.verdict, found.evidence, dict(found.dropped), found.second, seconds)
 
@@ -208,12 +217,19 @@ def claim(
     engine: Engine,
     verdict: Verdict,
     assumptions: Mapping[str, str] | None = None,
+    sizes: str = "",
     repairs: str = "",
 ) -> Callable[[Callable[[], Finding]], Claim]:
-    """Turn a function that returns a finding into a claim."""
+    """Turn a function that returns a finding into a claim.
+
+    Raises:
+        ValueError: it is proved at sizes and names none, or names sizes and is not.
+    """
+    if bool(sizes) != (verdict is Verdict.PROVED_AT_SIZES):
+        raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is proved at sizes")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
-        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, repairs)
+        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, sizes, repairs)
 
     return decorate
 
