@@ -24,7 +24,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import bounds, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2 import bounds, runs, sm3_inductions, theorem_20
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
 from fedspec_proofs.fedada2.problems import Huber, everybody, huber, problem, rounds, slope
@@ -226,12 +226,45 @@ def test_a_run_that_stands_still_is_noticed() -> None:
     assert float(moving.xs[-1][0]) < float(moving.xs[0][0])
 
 
-def test_the_drift_of_a_run() -> None:
-    """Two clients with gradients -1/2 and 1 at the start; the first one is drawn and takes one step."""
-    f = problem((1, F(1, 2)), (1, -2))
-    case = Case(f, theorem_20.hyper(100, F(1, 10)), Plan((0,), (1,), (1,)), 1, 1, F(1), F(1), F(1))
-    _, D = outcome(case, 1)
-    assert float(D) == pytest.approx((1 + 1 / 2) ** 2)
+@pytest.mark.parametrize(
+    ("centre", "eps_s", "K", "D"),
+    [
+        # Gradients -1/2 and 1 at the start; the first client is drawn and takes one step with its own.
+        (F(1, 2), F(1, 10), 1, F(9, 4)),
+        # Its step of length 1/3 is dropped, which uses 0: the other's gradient is 1 away.
+        (F(1, 2), F(1, 2), 1, F(1)),
+        # The first of two steps, 1/10 of 1/2, moves it by 1/20, where its own gradient is 1 as before.
+        (F(3), F(1, 10), 2, F(4)),
+        (F(-2), F(1, 10), 2, F(0)),
+    ],
+)
+def test_the_drift_of_a_run(centre: F, eps_s: F, K: int, D: F) -> None:
+    f = problem((1, centre), (1, -2))
+    case = Case(f, theorem_20.hyper(100, eps_s), Plan((0,), (K,), (1,)), 1, K, F(1), F(1), F(1))
+    _, found = outcome(case, 1)
+    assert found == pytest.approx(float(D))
+
+
+REPAIRED = [
+    ("theorem_20", "repaired"),
+    ("blended", "theorem_25_repaired"),
+    ("delayed_adam", "corollary_repaired"),
+    ("delayed_adagrad", "corollary_repaired"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), REPAIRED)
+def test_the_repaired_bounds_need_more_than_their_third_term(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    """D alone does not carry them: it is 0 for one client that takes one step, and its gradient is not."""
+
+    def third(s: Any, k: Any, by: Any, D: Any) -> Any:
+        psis = bounds.psis(s, k, by, D)
+        return psis[2] / psis[5]
+
+    monkeypatch.setattr(runs, "right", third)
+    assert claim(module, name)().verdict is Verdict.REFUTED
 
 
 def test_double_sums() -> None:

@@ -16,7 +16,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Functions, Setting, phi1, phi2
 from fedspec_proofs.fedada2.conditions import PRINTED, printed, smooth
-from fedspec_proofs.fedada2.problems import problem
+from fedspec_proofs.fedada2.problems import floating, problem, used
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import (
     DRIFT,
@@ -25,10 +25,9 @@ from fedspec_proofs.fedada2.runs import (
     ROUNDS,
     WORDS,
     Case,
-    Recorded,
-    Watched,
     drawn,
     fedada2,
+    largest_drift,
     setting,
 )
 from fedspec_proofs.refutation import refutation
@@ -93,30 +92,16 @@ def drift() -> Finding:
 
 
 def _watched(case: Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]:
-    """Some rounds in floating point: x_0, x_1, ...; the gradients of each round; the server after each."""
-    f, h = case.f.floats(), case.h
-    h = type(h)(**{n: float(v) if isinstance(v, F) else v for n, v in vars(h).items()})
-    x = np.zeros(1)
-    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (1,)}))
-    xs, gradients, servers = [x], [], [state.server]
+    """Some rounds in floating point: x_0, x_1, ...; the gradients that each round used; the server after each."""
+    f, h = case.f.floats(), floating(case.h)
+    state = joint.init(h, np.zeros(1), Setup((1,) * len(f.scales), {"w": (1,)}))
+    xs, gradients, servers = [state.x], [], [state.server]
     for _ in range(T):
-        record = Recorded(x, [])
-        state, _ = joint.fedada2(h, state, Watched(f.centres, f.scales, record).clients, case.who)
+        gradients.append([g for _, g in used(joint.fedada2, h, f, state.x, case.who)])
+        state, _ = joint.fedada2(h, state, f.clients, case.who)
         xs.append(state.x)
-        gradients.append([g for _, g in record.seen])
         servers.append(state.server)
     return xs, gradients, servers
-
-
-def _largest_drift(case: Case, xs: list[Any], gradients: list[list[Any]]) -> float:
-    """D: over all rounds, of the gradient of any client at the start and one that a step used, or 0."""
-    f = case.f.floats()
-    apart = [0.0]
-    for x, seen in zip(xs, gradients, strict=False):
-        for client in f.clients:
-            there = client(0, x)
-            apart += [float((there**2).sum()), *(float(((there - g) ** 2).sum()) for g in seen)]
-    return max(apart) * float(case.D)
 
 
 def _drift(*, as_printed: bool) -> Inequality[Case]:
@@ -124,7 +109,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
         T = min(case.T, 3)
         xs, gradients, _ = _watched(case, T)
         s, f = setting(case, T), case.f.floats()
-        D = _largest_drift(case, xs, gradients)
+        D = largest_drift(case, xs[:-1]) * float(case.D)
         moved = float(phi2(s, FLOAT, phi1(s, FLOAT, printed=False))) ** 2
         for r in range(1, T + 1):
             for t in range(r, T + 1):
@@ -237,7 +222,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
         T = min(case.T, ROUNDS, 3)
         xs, gradients, servers = _watched(case, T)
         s, f = setting(case, T), case.f.floats()
-        D = None if as_printed else _largest_drift(case, xs, gradients)
+        D = None if as_printed else largest_drift(case, xs[:-1]) * float(case.D)
         phi, b, S = phi1(s, FLOAT, printed=as_printed), float(s.b), case.who.participants
         inverse = [[1 / root for i in S for root in _roots(case, x, i)] for x in xs[:-1]]
         gammas = [float(s.eta_l) * sum(row) / len(S) for row in inverse]

@@ -9,8 +9,9 @@ F_i is s_i-smooth and its gradient is at most s_i in every coordinate; f is thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,11 @@ class Run:
     still: bool
     exact: bool
 
+    @property
+    def starts(self) -> tuple[Vector, ...]:
+        """The models from which the rounds started."""
+        return self.xs[:-1]
+
     def least(self, f: Huber) -> Any:
         """The smallest squared length of the gradient of f over x_0, x_1, ..., the last point left out if not still."""
         points = self.xs if self.still else self.xs[:-1]
@@ -146,8 +152,34 @@ def rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int) -> Run:
     try:
         return _rounds(step, h, f, x, plan, T, exact=True)
     except InexactError:
-        floating = type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
-        return _rounds(step, floating, f.floats(), x.astype(float), plan, T, exact=False)
+        return _rounds(step, floating(h), f.floats(), x.astype(float), plan, T, exact=False)
+
+
+def floating(h: Any) -> Any:
+    """The hyper-parameters in floating point."""
+    return type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
+
+
+def used(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[tuple[Vector, Vector]]:
+    """The gradients of a round from x in floating point, as they are and as the steps used them.
+
+    They differ where a step is dropped, which uses 0: the model stays although the gradient is not 0. Every client is
+    asked once more than it takes steps, so that the model after its last one is seen.
+    """
+    h, x, seen = floating(h), x.astype(float), []
+
+    def watched(client: Oracle) -> Oracle:
+        def gradient(k: int, at: Vector) -> Vector:
+            g = client(k, at)
+            seen.append((k, at, g))
+            return g
+
+        return gradient
+
+    one_more = replace(plan, steps=tuple(K + 1 for K in plan.steps))
+    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
+    step(h, state, tuple(watched(client) for client in f.floats().clients), one_more)
+    return [(g, g * bool((after != at).any())) for (k, at, g), (l, after, _) in pairwise(seen) if l == k + 1]
 
 
 def _rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int, *, exact: bool) -> Run:
