@@ -220,7 +220,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
 
     def sides(case: Case) -> Iterable[Sides]:
         T = min(case.T, ROUNDS, 3)
-        xs, gradients, servers = _watched(case, T)
+        xs, _, servers = _watched(case, T)
         s, f = setting(case, T), case.f.floats()
         D = None if as_printed else largest_drift(case, xs[:-1]) * float(case.D)
         phi, b, S = phi1(s, FLOAT, printed=as_printed), float(s.b), case.who.participants
