@@ -228,8 +228,8 @@ def printed_searched() -> Finding:
 
 @claim(
     "fedada2.lemma-15-repaired",
-    statement="|Delta_i| <= eta_l (sqrt(n log(1 + n G^2/eps^2)) + (K - n) G / (sqrt(v_0) + eps)), n = ceil(K/z), in every "
-    "coordinate (d = 1, 2; z in 1, 2, 3, 8; K up to 16)",
+    statement="|Delta_i| <= eta_l (sqrt(n log(1 + n G^2/eps^2)) + (K - n) G / (sqrt(v_0) + eps)), n = ceil(K/z), in "
+    "every coordinate (d = 1, 2; z in 1, 2, 3, 8; K up to 16)",
     source=REPAIRED,
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
