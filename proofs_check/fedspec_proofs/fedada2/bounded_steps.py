@@ -131,12 +131,12 @@ def radius_half() -> Finding:
 
 @claim(
     "fedada2.proposition-14",
-    statement="Under client AdaGrad x_t stays in a ball about x_0 that does not depend on the noise, on which a "
-    "continuous f is bounded: the expected regret and the variance are finite",
+    statement="Under client AdaGrad x_t stays in a ball about x_0 that does not depend on the noise, on which f "
+    "in C(R^d) is bounded: the expected regret and the variance are finite",
     source=PROPOSITION,
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
-    assumptions={**NORMALISED, "continuous": "f_t is continuous, hence bounded on every ball"},
+    assumptions=NORMALISED,
     sizes=SIZES,
 )
 def no_remorse() -> Finding:

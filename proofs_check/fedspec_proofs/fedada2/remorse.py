@@ -115,8 +115,8 @@ def _affine(d: int, N: int, K: int) -> Body:
     verdict=Verdict.PROVED_AT_SIZES,
     assumptions={
         "mu > 0": "f is strongly convex",
-        "heavy-tailed": "client 1 takes part and E|xi|^2 is infinite",
-        "finite mean": "xi is integrable (L530) and independent of the other noise (L534)",
+        "heavy-tailed": "client 1 takes part and E|xi|^2 is infinite; xi has a mean (L530) and is independent of the "
+        "other noise (L534)",
     },
     sizes="d, |S|, K <= 3 for the round; the lower bound is strong convexity at a itself, integrated over xi",
 )
