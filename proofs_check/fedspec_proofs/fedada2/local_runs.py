@@ -72,7 +72,9 @@ HELD_WORDS = {CARRIED: "SM3's accumulators are kept at the steps without an upda
 def _unit(choose: Choose, kind: str, due: bool) -> Any:
     if kind == "any":
         return choose.rational(-2, 2, 2)
-    return F(0) if kind == "late" and due else F(1)
+    if kind != "same" and due:
+        return F(0)
+    return F(2) if kind == "beyond" else F(1)
 
 
 def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
@@ -83,7 +85,7 @@ def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
         K, z = choose.whole(1, longest), choose.of(2, 1, 3, 8)
         G = choose.of(F(1), F(2), F(1, 2))
         # What the extremes are made of: 0 where the preconditioner is updated, the same sign elsewhere.
-        kind = choose.of("any", "late", "same")
+        kind = choose.of("any", "late", "same", "beyond")
         g = np.empty((K, d), dtype=object)
         for k in range(K):
             for j in range(d):

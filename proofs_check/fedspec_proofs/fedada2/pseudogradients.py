@@ -101,11 +101,11 @@ def _delayed(cover: Cover) -> Build:
 
 @claim(
     "fedada2.l752-carried",
-    statement="v_k >= v_0 + the sum of the squares at the updates up to step k, where mu is carried and starts at v_0 "
-    "(z = 2, any k, covers of at most three coordinates)",
+    statement="v_k >= v_0 + the sum of the squares at the updates up to step k, where mu is carried and starts at v_0",
     source=L752,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="z = 2, any k; every cover of at most three coordinates",
     assumptions=HELD_WORDS,
     repairs="fedada2.l752",
 )

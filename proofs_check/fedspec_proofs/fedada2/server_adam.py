@@ -80,11 +80,11 @@ def _means(cover: Cover) -> Build:
 
 @claim(
     "fedada2.l1132-repaired",
-    statement="SM3-Adam's v_k is at least (1 - beta2) times the sum of beta2^(n-l) g_l^2 over its updates: Adam's mean "
-    "(covers of one or two coordinates and a chain of three)",
+    statement="SM3-Adam's v_k is at least (1 - beta2) times the sum of beta2^(n-l) g_l^2 over its updates: Adam's mean",
     source=Source(FEDADA2, "App. C.2 (L1132)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="every cover of one or two coordinates and a chain of three; any number of updates",
     assumptions={"0 <= beta2 < 1": "the clients' beta2"},
     repairs="fedada2.l1132",
 )
