@@ -146,7 +146,6 @@ def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("place", "name", "factor", "tested"),
     [
-        ("runs", "right", 1e-3, ("theorem_20", "repaired")),
         ("pseudogradients", "lemma_15", 0.5, ("pseudogradients", "repaired")),
         ("delayed_adagrad", "_lemma_30", 0.5, ("delayed_adagrad", "sharper")),
     ],
@@ -259,11 +258,10 @@ def test_the_repaired_bounds_need_more_than_their_third_term(
 ) -> None:
     """D alone does not carry them: it is 0 for one client that takes one step, and its gradient is not."""
 
-    def third(s: Any, k: Any, by: Any, D: Any) -> Any:
-        psis = bounds.psis(s, k, by, D)
-        return psis[2] / psis[5]
+    def third(s: Any, k: Any, by: Any, D: Any) -> dict[str, Any]:
+        return {name: part for name, part in bounds.terms(s, k, by, D).items() if name == "Psi3/Psi6"}
 
-    monkeypatch.setattr(runs, "right", third)
+    monkeypatch.setattr(runs, "terms", third)
     assert claim(module, name)().verdict is Verdict.REFUTED
 
 

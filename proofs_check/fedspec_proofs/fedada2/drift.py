@@ -113,8 +113,9 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
         moved = float(phi2(s, FLOAT, phi1(s, FLOAT, printed=False))) ** 2
         for r in range(1, T + 1):
             for t in range(r, T + 1):
-                right = float(_drift_right(s, FLOAT, t - r)) if as_printed else 0.0
-                right = right if as_printed else 2 * float(s.L) ** 2 * (t - r) ** 2 * moved + 2 * D
+                server, clients = 2 * float(s.L) ** 2 * (t - r) ** 2 * moved, 2 * D
+                repaired = {"2 L^2 (t - r)^2 |Phi2|^2": server, "2 D": clients}
+                right = float(_drift_right(s, FLOAT, t - r)) if as_printed else repaired
                 for g in gradients[r - 1]:
                     yield float(((f.gradient(xs[t - 1]) - g) ** 2).sum()), right
 
@@ -162,7 +163,11 @@ def _roots(case: Case, x: Any, i: int) -> Iterator[Any]:
         yield sqrt(state.nu[0]) + float(case.h.eps)
 
 
-def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: Any, D: Any) -> Any:
+RISES = ("T_1", "server", "clients")
+"""What :func:`_rises` gives: the bound of T_(1,r), the drift of the server since round r, that of the clients in it."""
+
+
+def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: Any, D: Any) -> tuple[Any, Any, Any]:
     """What eq. (11) adds for a round r that lies ``gap`` rounds back, but for its factor (1 - b) eta b^(t-r).
 
     ``square`` is Delta_t^2 / v_t; D is None for the printed right side.
@@ -172,7 +177,7 @@ def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: An
     moved = s.d * phi2(s, by, phi) ** 2
     Ltilde = 2 * by.sqrt(s.d) * s.G / (s.eta_l * s.eps_s)
     late = (s.L if D is None else s.L**2) * gap**2 * moved
-    return length * s.G / s.tau * square + scale * (late + (Ltilde * s.d * phi**2 if D is None else D))
+    return length * s.G / s.tau * square, scale * late, scale * (Ltilde * s.d * phi**2 if D is None else D)
 
 
 @claim(
@@ -202,7 +207,9 @@ def descent() -> Finding:
     gamma = h.eta_l / (abs(g) + h.eps)
     phi, slope = phi1(s, ABOVE), PAIR.gradient(x)[0]
     square = (after.server.v[0] - h.v0) / after.server.v[0]
-    rises = h.eta**2 * s.L * phi**2 / h.tau**2 + h.eta * _rises(s, ABOVE, phi, gamma / (2 * h.eta_l), 0, square, None)
+    rises = h.eta**2 * s.L * phi**2 / h.tau**2 + h.eta * sum(
+        _rises(s, ABOVE, phi, gamma / (2 * h.eta_l), 0, square, None)
+    )
     falls = F(3, 4) * h.eta * gamma * slope**2 / (1 + h.tau)
     return refutation(
         instance="two Huber clients of scale 1 about 1 and -1, f their mean, the first is drawn; x_0 = 1/2, t = "
@@ -232,12 +239,14 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
             square = (now - ago) / now if now else 0.0
             slope = float(f.gradient(xs[t - 1])[0]) ** 2 / (sqrt(ago) + float(s.tau))
             left = float(f.value(xs[t]) - f.value(xs[t - 1]))
-            right = float(s.eta**2 * s.L * s.d * s.d * F(phi) ** 2 / s.tau**2)
+            right = dict.fromkeys(RISES, 0.0)
+            right["step"] = float(s.eta**2 * s.L * s.d * s.d * F(phi) ** 2 / s.tau**2)
             for r in range(1, t + 1):
                 share = (1 - b) * float(s.eta) * b ** (t - r)
                 alpha = gammas[r - 1] / (2 * float(s.eta_l) * s.K)
                 left += share * 0.75 * gammas[r - 1] * slope
-                right += share * float(_rises(s, FLOAT, phi, alpha, t - r, square, D))
+                for name, part in zip(RISES, _rises(s, FLOAT, phi, alpha, t - r, square, D), strict=True):
+                    right[name] += share * float(part)
             out.append((left, right))
         return out
 

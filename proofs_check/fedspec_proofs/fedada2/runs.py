@@ -19,7 +19,7 @@ from fedspec.plan import Plan
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
-from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, right, theorem_20
+from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, terms, theorem_20
 from fedspec_proofs.fedada2.problems import Huber, Round, Run, rounds, used
 from fedspec_proofs.fedada2.rational import F
 
@@ -157,7 +157,8 @@ def inequality(
         T = case.T if run.still else T
         s = setting(case, T)
         k = constants(case, s)
-        yield float(run.least(case.f)), float(right(s, k, FLOAT, None if printed else D * float(case.D)))
+        parts = terms(s, k, FLOAT, None if printed else D * float(case.D))
+        yield float(run.least(case.f)), {name: float(part) for name, part in parts.items()}
 
     return Inequality(instance, {**MET} if printed else {**MET, **DRIFT}, sides)
 
