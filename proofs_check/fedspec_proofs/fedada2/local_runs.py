@@ -148,14 +148,15 @@ def admu_change(c: Local) -> Vector:
     return abs(float(c.scale) * state.x)
 
 
-def lemma_15(c: Local, *, printed: bool, root: float = 1.0) -> float:
+def lemma_15(c: Local, *, printed: bool, root: float = 1.0) -> dict[str, float]:
     """Phi_1^K (L741): with the eta_l inside the bracket, or without it as in the proof (L766).
 
     ``root`` multiplies the first term, for false variants.
     """
     G, eps, rate = float(c.G), float(c.eps), float(c.eta_l)
     rest = (c.K - c.n) * G / (sqrt(c.v0) + eps)
-    return rate * (root * sqrt(c.n * log(1 + c.n * G**2 / eps**2)) + (rate if printed else 1) * rest)
+    first = rate * root * sqrt(c.n * log(1 + c.n * G**2 / eps**2))
+    return {"at updates": first, "between updates": rate * (rate if printed else 1) * rest}
 
 
 def one(g: Any, **changes: Any) -> Local:

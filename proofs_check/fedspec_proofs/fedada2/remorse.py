@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array, Vector, maximum, minimum, where_less
+from fedspec.plan import Oracle
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -97,8 +98,11 @@ def _affine(d: int, N: int, K: int) -> Body:
         g = [[draw(f"g{i}_{k}", d) for k in range(K)] for i in range(N)]
 
         def after(noise: Vector) -> Vector:
+            def client(own: list[Vector]) -> Oracle:
+                return lambda k, at: own[k]
+
             first = [*g[0][:-1], g[0][-1] + noise]
-            return fedavg_clients(x, eta_l, [lambda k, at, own=own: own[k] for own in (first, *g[1:])], K)
+            return fedavg_clients(x, eta_l, [client(own) for own in (first, *g[1:])], K)
 
         return list(after(xi) - after(xi * 0) + eta_l * xi / N)
 

@@ -36,7 +36,7 @@ ONE = Cover(((0,),), 1)
     statement="SM3-Adam has v_k >= v_0 + the sum of the squares at the updates, as SM3-AdaGrad does (ours read "
     "with the "
     "usual mean in place of SM3's sum, since the paper does not write SM3-Adam down)",
-    source=Source(FEDADA2, "App. C.2 (L1132)"),
+    source=Source(FEDADA2, "ours, about App. C.2 (L1132)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )

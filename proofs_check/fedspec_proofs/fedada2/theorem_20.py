@@ -265,7 +265,7 @@ def broken_by_search() -> Finding:
     repairs="fedada2.theorem-20",
 )
 def repaired() -> Finding:
-    """The proof then goes through: D bounds what L922 wants bounded, with the square that it loses. Checked for d = 1.
+    """The proof then goes through: D bounds what L922 wants bounded, with the square that it loses.
 
     For identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
