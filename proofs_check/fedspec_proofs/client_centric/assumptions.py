@@ -49,10 +49,11 @@ def _sample(rng: np.random.Generator) -> dict[str, Fraction]:
 
 @claim(
     "client-centric.assumption-1",
-    statement="A quadratic client is L-smooth as soon as no curvature is larger than L in absolute value (d = 2)",
-    source=Source(CLIENT_CENTRIC, "Assumption 1 (L203)"),
+    statement="A quadratic client is L-smooth as soon as no curvature is larger than L in absolute value",
+    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 1 (L203)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 2",
     assumptions={"first": "the first eigenvalue is at most L in absolute value", "second": "so is the second"},
 )
 def smooth() -> Finding:
@@ -161,7 +162,7 @@ def _unbounded() -> Dropped:
 
 @claim(
     "client-centric.assumption-2-quadratic",
-    statement="A quadratic client meets assumption 2 for no G",
+    statement="A quadratic client of curvature h > 0 meets assumption 2 for no G",
     source=Source(CLIENT_CENTRIC, "ours: Assumption 2 (L207) of the specification's quadratic clients"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -216,10 +217,11 @@ def _curvatures(draw: Draw, equal: bool) -> Statement:
 
 @claim(
     "client-centric.assumption-4",
-    statement="Two quadratic clients of equal curvature h meet assumption 4 with sigma_g = h |c_1 - c_2| / 2 (d = 1)",
-    source=Source(CLIENT_CENTRIC, "Assumption 4 (L211)"),
+    statement="Two quadratic clients of equal curvature h meet assumption 4 with sigma_g = h |c_1 - c_2| / 2",
+    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 4 (L211)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 1",
     assumptions={"D": "sigma_g = h |c_1 - c_2| / 2", "equal": "the curvatures are equal"},
 )
 def heterogeneity() -> Finding:

@@ -85,10 +85,11 @@ def _delay(draw: Draw, s: int, drop: bool = False) -> Any:
 @claim(
     "client-centric.delay",
     statement="|x_t - x_(t-s)|^2 = s eta^2 sum |y_k|^2 less a sum of squares, y_k = (x_(k+1) - x_k) / eta: at most "
-    "tau eta^2 sum |y_k|^2 for s <= tau (s <= 5, d = 2)",
+    "tau eta^2 sum |y_k|^2 for s <= tau",
     source=Source(CLIENT_CENTRIC, "delay term (L741-748), with y_k as L748 and L957 use it"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="s <= 5, d = 2",
     assumptions={"s": "the number of rounds between is in front"},
 )
 def delay() -> Finding:

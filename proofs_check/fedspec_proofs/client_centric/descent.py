@@ -83,10 +83,11 @@ def _split(draw: Draw, sign: int = 1) -> Any:
 @claim(
     "client-centric.a-2",
     statement="A_2 = A_5 + A_6, and A_6 = -eta eta_l |grad f(x_t)|^2 weighted by a_t, plus A_7 with "
-    "(sqrt(a_t))^2 = a_t (d = 2)",
+    "(sqrt(a_t))^2 = a_t",
     source=Source(CLIENT_CENTRIC, "A_2, A_5 and A_6 (L618-673)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 2",
     assumptions={"descent": "Delta_t points downhill: the proof's sign"},
 )
 def a_2() -> Finding:
@@ -111,7 +112,8 @@ def _polarised(draw: Draw, half: bool) -> Any:
     "over all clients of their mean local gradients",
     source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 2",
     assumptions={"|u_t|^2": "the middle term"},
 )
 def a_7() -> Finding:

@@ -101,7 +101,8 @@ def pairs() -> Finding:
     statement="G_2 <= 2 n G_1, with equality exactly where the vectors add up to zero (n <= 5, d = 2)",
     source=Source(CLIENT_CENTRIC, "ours: L1057, corrected"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
     assumptions={"ordered": "G_2 runs over ordered pairs"},
     repairs="client-centric.g-2",
 )
