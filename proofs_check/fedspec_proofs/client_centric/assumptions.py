@@ -124,7 +124,7 @@ def _square(v: Vector) -> Any:
     "client-centric.assumption-2",
     statement="The piecewise linear clients of this ledger meet assumptions 1 to 4 everywhere, with constants read off "
     "their kinks",
-    source=Source(CLIENT_CENTRIC, "Assumptions 1 to 4 (L203-211)"),
+    source=Source(CLIENT_CENTRIC, "ours, instances of Assumptions 1 to 4 (L203-211)"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     assumptions={"cut off": "gradients are constant far out"},
@@ -183,7 +183,7 @@ def quadratic_unbounded() -> Finding:
     "client-centric.assumption-3",
     statement="The first client of the specification's heavy-tailed problem meets assumption 3 for no sigma_l: every "
     "dyadic piece [2^-(k+1), 2^-k] of its quantile's domain adds at least 1/16 to the second moment",
-    source=Source(CLIENT_CENTRIC, "Assumption 3 (L209)"),
+    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 3 (L209)"),
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
 )

@@ -46,6 +46,9 @@ def _centred(draw: Draw, n: int, m: int, form: str) -> Any:
         "independent": [
             m**2 * square - Fraction(m, n) ** 2 * n**2 * (centre @ centre) - m * (1 - Fraction(m, n)) * G_1 / n
         ],
+        "bracket": [square / 8 - centre @ centre / 8 - excess * s2 / 8],
+        "bracket, m = n": [square / 8 - centre @ centre / 4 + centre @ centre / 8],
+        "bracket, first": [v[0] @ v[0] / 8 - centre @ centre / 8 - excess * s2 / 8],
         "all": [n**2 * (centre @ centre) - n * G_1 + G_2 / 2],
         "all, once": [n**2 * (centre @ centre) - n * G_1 + G_2],
     }[form]

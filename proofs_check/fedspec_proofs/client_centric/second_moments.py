@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -93,7 +93,13 @@ ASSUMED = {
 def _split(noise: Fraction, signal: Fraction = Fraction(1)) -> Inequality[Buffer]:
     def sides(b: Buffer) -> Any:
         left, v = b.expected()
-        yield left, b.eta_l**2 * (noise * b.sigma_l2 * b.K / len(b.steps) + signal * v)
+        yield (
+            left,
+            {
+                "noise": b.eta_l**2 * noise * b.sigma_l2 * b.K / len(b.steps),
+                "gradients": b.eta_l**2 * signal * v,
+            },
+        )
 
     return Inequality(_buffer, ASSUMED, sides)
 
@@ -185,7 +191,8 @@ def additive() -> Finding:
             Buffer(HILL.clients, HILL.x, (2,), Fraction(1, 16), Fraction(1), Fraction(1, 4)),
         ),
     }
-    return with_instances(_split(Fraction(8, 7)), 600, known, drop=60)
+    sharp = replace(_split(Fraction(8, 7)), spoiled={"8/7, with 1": _split(Fraction(1)).sides})
+    return with_instances(sharp, 600, known, drop=60)
 
 
 def _steeper() -> Buffer:
