@@ -94,26 +94,33 @@ def _clients(choose: Choose) -> tuple[Clients, Vector, Vector]:
     return clients, choose.array(d, low=-8, high=8), choose.array(d, low=-8, high=8)
 
 
-def _constants(scale: int) -> Inequality[tuple[Clients, Vector, Vector]]:
+CONSTANTS = ("L^2", "G^2", "sigma_l^2", "sigma_g^2", "every client's sigma_g^2")
+
+
+def _constants(scale: Any) -> Inequality[tuple[Clients, Vector, Vector]]:
     """All four assumptions at two random points, with the constants that the ledger's clients are given."""
 
-    def sides(instance: tuple[Clients, Vector, Vector]) -> Any:
+    def sides(instance: tuple[Clients, Vector, Vector], spoiled: str = "") -> Any:
         clients, x, y = instance
+        L2, G2, noise, apart2, each = (scale * (Fraction(9, 10) if name == spoiled else 1) for name in CONSTANTS)
         moved = x - y
         for i in range(clients.n):
             apart = clients.oracle(i)(0, x) - clients.oracle(i)(0, y)
-            yield apart @ apart, scale * clients.smoothness**2 * (moved @ moved)
+            yield apart @ apart, L2 * clients.smoothness**2 * (moved @ moved)
             noisy = [clients.oracle(i, s)(0, x) for _, s in signs(1)]
-            yield max(g @ g for g in noisy), scale * clients.bound**2
+            yield max(g @ g for g in noisy), G2 * clients.bound**2
             centre = clients.oracle(i)(0, x)
             yield (
                 mean(_square, [(p, clients.oracle(i, s)(0, x) - centre) for p, s in signs(1)]),
-                scale * clients.local_variance,
+                noise * clients.local_variance,
             )
-        yield sum(clients.deviations(x)) / clients.n, scale * clients.global_variance
-        yield max(clients.deviations(x)), scale * clients.per_client_variance
+        yield sum(clients.deviations(x)) / clients.n, apart2 * clients.global_variance
+        yield max(clients.deviations(x)), each * clients.per_client_variance
 
-    return Inequality(_clients, {"kinks": lambda i: True}, sides)
+    def smaller(name: str) -> Any:
+        return lambda instance: sides(instance, name)
+
+    return Inequality(_clients, {"kinks": lambda i: True}, sides, {f"{n} less a tenth": smaller(n) for n in CONSTANTS})
 
 
 def _square(v: Vector) -> Any:
