@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, inside
 
+from fedspec_suite.kills import stored
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants import MUTANTS, Mutant, stored
+from fedspec_suite.mutants import MUTANTS, Mutant
 
 REFUSED = [
     (("show", "nobody"), ("'nobody'", "known", "fedyogi-sign")),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.laws.cases import Setting, message_lists, server_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import message_lists, server_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 

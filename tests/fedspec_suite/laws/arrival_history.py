@@ -20,12 +20,13 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.judge.verdict import NotOffered
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import NotOffered
 
 Change = Callable[[Arrival, Array], Array]
 

@@ -10,10 +10,11 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.judge.scenario import Scenario, lift
 from fedspec_suite.laws.arrival_history import LINEAR, against, among, buffer_of, solved
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 
 def companion(s: Scenario) -> list[Array]:

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.arrival_history import ASYNCHRONOUS, among
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Level, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import Setting, client_scenarios, draw_quadratics, round_scenarios, vectors
 from fedspec_suite.laws.joint import FAR, among, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 ISOTROPIC = {
     "client": ("sgd", "normalised-sgd", "proximal-sgd", "momentum", "nesterov", "dampened", "decayed-sgd"),

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import WORDS, Bench, Shown
-from fedspec_suite.judge.process import SubjectError, SubjectHangs
-from fedspec_suite.judge.scenario import Scenario, change_events, describe, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation, NotOffered
-from fedspec_suite.laws.cases import Setting, blocks, scenarios, vectors
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.cases import blocks, scenarios, vectors
+from fedspec_suite.measure.process import SubjectError, SubjectHangs
+from fedspec_suite.measure.scenario import Scenario, change_events, describe, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 BOTH: tuple[Level, ...] = ("client", "server")
 ADAPTIVE = {"eps", "tau"}

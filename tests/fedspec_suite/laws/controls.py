@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench, Shown
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import NotOffered
-from fedspec_suite.laws.cases import Setting, round_scenarios, vectors
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import NotOffered
 
 ROUND: tuple[Level, ...] = ("round",)
 

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Begin
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, describe, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import POOLS, Setting, client_scenarios
-from fedspec_suite.laws.delayed import deviates, displacements, local_law, one_round, where
+from fedspec_suite.laws.delayed_preconditioner import deviates, displacements, local_law, one_round, where
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import POOLS, client_scenarios
+from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def _dead(setting: Setting) -> str:

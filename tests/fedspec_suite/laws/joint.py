@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Level, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation, NotOffered
 from fedspec_suite.laws import joint_history
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.joint_history import ADAPTIVE, BOUNDED
 from fedspec_suite.laws.law import Check, Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 Applies = Callable[[Setting], str]
 

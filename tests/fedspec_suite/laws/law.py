@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Level
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.laws.cases import Setting
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import Setting
 
 Check = Callable[[Bench, Any], None]
 

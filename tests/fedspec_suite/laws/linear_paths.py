@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.controls import ROUND, about, shares
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 
 def _linear(setting: Setting) -> st.SearchStrategy[Scenario]:

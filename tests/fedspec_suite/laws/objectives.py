@@ -16,12 +16,13 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, change_events, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios, server_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.rounds_affine import MAPS
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios, server_scenarios
+from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 

@@ -15,16 +15,17 @@ from fedspec.contract import Exchange
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.affine import exchanged, unit
-from fedspec_suite.laws.cases import Setting, exchange_scenarios
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossiping import TRACE, bounds_of, drawn, exactly, of, with_problem
+from fedspec_suite.laws.gossip import TRACE, bounds_of, drawn, exactly, of, with_problem
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossiping import exchanges, size, unmixed
+from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import exchange_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 LINEAR = {"dsgd", "gossip-pga"}
 

@@ -16,11 +16,12 @@ from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import Quadratics as Problem
 from fedspec.problems.quadratic import limit, local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, norm_of, quadratics, round_scenarios, scenarios, vectors
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 LINEAR = {"fedavg", "fedprox", "fednova"}

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.judge.verdict import Deviates, Deviation, Undecided
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
 
 def _moves(s: Scenario, run: Sequence[Shown]) -> list[tuple[Array, Array]]:

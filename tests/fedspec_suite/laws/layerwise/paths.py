@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise import history
-from fedspec_suite.laws.layerwise.alone import single_coordinates
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of
+from fedspec_suite.laws.layerwise.single import single_coordinates
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 
 def _unrolled(bench: Bench, s: Scenario, name: str) -> None:

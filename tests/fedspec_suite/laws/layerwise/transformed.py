@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios, vectors
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, ROUND, about, posed, problem_of, same, taken
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Arrival, Event
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench, Shown
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.arrival_history import ASYNCHRONOUS, BUFFERED, among, buffer_of, constant, weight
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
 

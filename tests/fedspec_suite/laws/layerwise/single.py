@@ -10,10 +10,6 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.contract import Quadratics, Round
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench, reference
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise import history
 from fedspec_suite.laws.layerwise.shared import (
@@ -28,6 +24,11 @@ from fedspec_suite.laws.layerwise.shared import (
     small_rate,
     taken,
 )
+from fedspec_suite.measure.bench import Bench, reference
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 
 @st.composite

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level, Quadratics
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
-from fedspec_suite.laws.cases import Setting, draw_some, exchange_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossiping import complete, exchanges, size, unmixed
+from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import draw_some, exchange_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 Applies = Callable[[Setting], str]
