@@ -106,11 +106,11 @@ def _check(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     law(
-        "joint-constant",
-        "clients with constant gradients: every step in closed form, and the server's sums of them",
-        "Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
-        _flat,
-        _check,
-        among(ADAPTIVE),
+        id="joint-constant",
+        words="clients with constant gradients: every step in closed form, and the server's sums of them",
+        source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
+        cases=_flat,
+        check=_check,
+        applies=among(ADAPTIVE),
     ),
 )

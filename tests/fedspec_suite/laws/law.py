@@ -20,7 +20,7 @@ def always(setting: Setting) -> str:
     return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Law:
     """A property and how to look for a violation.
 

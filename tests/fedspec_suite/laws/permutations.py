@@ -96,11 +96,11 @@ def _same_path(bench: Bench, drawn: tuple[Scenario, Scenario, Renaming]) -> None
 
 LAWS = (
     Law(
-        "coordinates-alike",
-        "the coordinates in another order and with other signs: the path in that order with those signs",
-        LEVELS,
-        "all operations are elementwise and odd, or look at lengths and sets",
-        _renamed,
-        _same_path,
+        id="coordinates-alike",
+        words="the coordinates in another order and with other signs: the path in that order with those signs",
+        levels=LEVELS,
+        source="all operations are elementwise and odd, or look at lengths and sets",
+        cases=_renamed,
+        check=_same_path,
     ),
 )

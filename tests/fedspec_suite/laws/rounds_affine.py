@@ -228,12 +228,12 @@ def _known(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "affine-round",
-        "on quadratics a round is one affine map of model and memory, made of powers of I - eta_l H_i",
-        ("round",),
-        "FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
-        _varying,
-        _follows,
-        _known,
+        id="affine-round",
+        words="on quadratics a round is one affine map of model and memory, made of powers of I - eta_l H_i",
+        levels=("round",),
+        source="FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
+        cases=_varying,
+        check=_follows,
+        applies=_known,
     ),
 )

@@ -172,13 +172,13 @@ def law_of(edge: Edge) -> Law:
         return f"it is about {turned[0]} = {edge.options[turned[0]]}" if turned else ""
 
     return Law(
-        edge.id,
-        edge.words,
-        edge.levels,
-        edge.cited,
-        cases,
-        check,
-        applies,
+        id=edge.id,
+        words=edge.words,
+        levels=edge.levels,
+        source=edge.cited,
+        cases=cases,
+        check=check,
+        applies=applies,
         needs=edge.needs,
         zeroes=edge.zeroes,
     )
