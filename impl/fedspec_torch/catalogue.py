@@ -19,7 +19,7 @@ import fedspec_torch.client.sm3 as client_sm3
 import fedspec_torch.client.sm3_adam as client_sm3_adam
 import fedspec_torch.client.sm3_delayed as client_sm3_delayed
 import fedspec_torch.client.yogi as client_yogi
-from fedspec.algorithms.hyper import Hyper
+from fedspec.hyper import Hyper
 from fedspec.plan import Setup
 from fedspec_torch.algorithms import (
     afga,

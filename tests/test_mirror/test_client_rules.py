@@ -22,7 +22,7 @@ from test_mirror.support import (
     parts,
 )
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Solver
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec.covers import named_cover
 from fedspec.errors import ShapeError
 from fedspec.readings import CoverName
@@ -32,7 +32,7 @@ from fedspec_torch.client.adam import begin as begin_adam
 from fedspec_torch.client.sgd import sgd
 from fedspec_torch.covers import named_cover as named_sets
 
-SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, Solver)]
+SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 STEPS = (3, 1, 6, 2, 6)
 N, K = len(STEPS), max(STEPS)
 
