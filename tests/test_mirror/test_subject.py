@@ -33,9 +33,9 @@ from fedspec.reference import SUBJECT as REFERENCE
 from fedspec.reference import offers
 from fedspec.serve import load, serve
 from fedspec.wire import encode
-from fedspec_suite.judge.inside import Inside
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.judge.verdict import Status
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Status
 from fedspec_torch.catalogue import CATALOGUE as MIRROR
 from fedspec_torch.subject import DEVICE, SUBJECT
 

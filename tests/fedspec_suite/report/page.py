@@ -15,8 +15,8 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import DOMAINS
-from fedspec_suite.judge.runner import setting_of
 from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import graph, table
 from fedspec_suite.report.source import text_of
 

@@ -15,10 +15,10 @@ from fedspec.contract import Offer, Subject, blocks_like
 from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite.judge.process import SubjectError
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, describe, lift
-from fedspec_suite.judge.verdict import Deviates, Deviation, Undecided
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, describe, lift
+from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""

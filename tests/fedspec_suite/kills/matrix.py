@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.verdict import claim
+from fedspec_suite.kills.asking import CASES, CRASHED, Asked, ask, offers_of
 from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.verdict import claim
 from fedspec_suite.mutants import Mutant, find
-from fedspec_suite.mutants.asking import CASES, CRASHED, Asked, ask, offers_of
 
 
 @dataclass(frozen=True)

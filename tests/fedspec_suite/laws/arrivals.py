@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Arrival, Event
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench, Shown
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.arrival_history import ASYNCHRONOUS, BUFFERED, among, buffer_of, constant, weight
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
 
@@ -193,80 +194,80 @@ def _takes_over(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        "waits",
-        "the model moves when the buffer is full, and not before",
-        ("trace",),
-        "Client-Centric, L187",
-        _cases,
-        _waits,
-        among(BUFFERED, "buffers of changes"),
+        id="waits",
+        words="the model moves when the buffer is full, and not before",
+        levels=("trace",),
+        source="Client-Centric, L187",
+        cases=_cases,
+        check=_waits,
+        applies=among(BUFFERED, "buffers of changes"),
     ),
     Law(
-        "steps-uncounted",
-        "with constant gradients the number of local steps does not matter",
-        ("trace",),
-        "Client-Centric, Alg. 3, line 9 (L175)",
-        _other_steps,
-        _same,
-        lambda setting: among(BUFFERED, "buffers of changes")(setting) or _normalised(setting),
+        id="steps-uncounted",
+        words="with constant gradients the number of local steps does not matter",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3, line 9 (L175)",
+        cases=_other_steps,
+        check=_same,
+        applies=lambda setting: among(BUFFERED, "buffers of changes")(setting) or _normalised(setting),
     ),
     Law(
-        "remembers",
-        "a late change is that of a session begun at the version which the client downloaded",
-        ("trace",),
-        "Client-Centric, Alg. 3, line 8 (L173)",
-        _revisiting,
-        _remembers,
-        _undiscounted,
+        id="remembers",
+        words="a late change is that of a session begun at the version which the client downloaded",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3, line 8 (L173)",
+        cases=_revisiting,
+        check=_remembers,
+        applies=_undiscounted,
         shows="delta",
     ),
     Law(
-        "standing",
-        "while the model stands still, it does not matter how late an update is",
-        ("trace",),
-        "Client-Centric, Alg. 3 (L149-181): a delay names a version",
-        _standing,
-        _same,
-        lambda setting: among(ASYNCHRONOUS, "late updates")(setting) or _steady(setting),
+        id="standing",
+        words="while the model stands still, it does not matter how late an update is",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3 (L149-181): a delay names a version",
+        cases=_standing,
+        check=_same,
+        applies=lambda setting: among(ASYNCHRONOUS, "late updates")(setting) or _steady(setting),
     ),
     Law(
-        "copies",
-        "a buffer full of copies of one update is as good as the update",
-        ("trace",),
-        "Client-Centric, L893: Delta is the mean of the buffer",
-        _copied,
-        _as_one,
-        among(BUFFERED, "buffers of changes"),
+        id="copies",
+        words="a buffer full of copies of one update is as good as the update",
+        levels=("trace",),
+        source="Client-Centric, L893: Delta is the mean of the buffer",
+        cases=_copied,
+        check=_as_one,
+        applies=among(BUFFERED, "buffers of changes"),
         needs=("buffer",),
     ),
     Law(
-        "merged",
-        "two buffers merged have the mean of their aggregates",
-        ("trace",),
-        "Client-Centric, L893: Delta is the mean of the buffer",
-        _merged,
-        _merges,
-        _undiscounted,
+        id="merged",
+        words="two buffers merged have the mean of their aggregates",
+        levels=("trace",),
+        source="Client-Centric, L893: Delta is the mean of the buffer",
+        cases=_merged,
+        check=_merges,
+        applies=_undiscounted,
         shows="delta",
         needs=("buffer",),
     ),
     Law(
-        "weighs-less",
-        "while the model stands still, a late update moves it s(u) times as far as one that is not late",
-        ("trace",),
-        "external: Xie et al. (2019): alpha_t = alpha s(t - tau)",
-        _stranger_late,
-        _weighs_less,
-        _discounted,
+        id="weighs-less",
+        words="while the model stands still, a late update moves it s(u) times as far as one that is not late",
+        levels=("trace",),
+        source="external: Xie et al. (2019): alpha_t = alpha s(t - tau)",
+        cases=_stranger_late,
+        check=_weighs_less,
+        applies=_discounted,
     ),
     Law(
-        "takes-over",
-        "with mix = 1 the model is the arriving one, whatever it was",
-        ("trace",),
-        "external: Xie et al. (2019), Algorithm 1",
-        _whole,
-        _takes_over,
-        lambda setting: among(("fedasync",), "models that are mixed")(setting) or _steady(setting),
+        id="takes-over",
+        words="with mix = 1 the model is the arriving one, whatever it was",
+        levels=("trace",),
+        source="external: Xie et al. (2019), Algorithm 1",
+        cases=_whole,
+        check=_takes_over,
+        applies=lambda setting: among(("fedasync",), "models that are mixed")(setting) or _steady(setting),
         needs=("mix",),
     ),
 )

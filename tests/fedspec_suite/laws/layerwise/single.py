@@ -10,10 +10,6 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.contract import Quadratics, Round
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench, reference
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise import history
 from fedspec_suite.laws.layerwise.shared import (
@@ -28,6 +24,11 @@ from fedspec_suite.laws.layerwise.shared import (
     small_rate,
     taken,
 )
+from fedspec_suite.measure.bench import Bench, reference
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 
 @st.composite
@@ -139,61 +140,61 @@ def _several(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 LAWS = (
     Law(
-        "layer-of-one-keeps-its-sign",
-        "phi the identity: a layer of one coordinate never changes sign",
-        ROUND,
-        BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
-        single_coordinates,
-        _keeps_signs,
-        small_rate(about("fed-lamb", phi="identity", normalisation="layer")),
+        id="layer-of-one-keeps-its-sign",
+        words="phi the identity: a layer of one coordinate never changes sign",
+        levels=ROUND,
+        source=BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
+        cases=single_coordinates,
+        check=_keeps_signs,
+        applies=small_rate(about("fed-lamb", phi="identity", normalisation="layer")),
     ),
     Law(
-        "zero-layer-stays",
-        "phi the identity: a layer that is zero stays zero, whatever its gradient",
-        ROUND,
-        BOX + "line 12 (L147): phi(0) = 0",
-        _with_zero_layer,
-        _stays_zero,
-        about("fed-lamb", phi="identity", normalisation="layer"),
+        id="zero-layer-stays",
+        words="phi the identity: a layer that is zero stays zero, whatever its gradient",
+        levels=ROUND,
+        source=BOX + "line 12 (L147): phi(0) = 0",
+        cases=_with_zero_layer,
+        check=_stays_zero,
+        applies=about("fed-lamb", phi="identity", normalisation="layer"),
     ),
     Law(
-        "idle-layer-stays",
-        "lam = 0: a layer without gradient stays, whatever the others do",
-        ROUND,
-        BOX + "line 12 (L147), q = 0: no move",
-        _with_idle_layer,
-        _idles,
-        about(*ALL, averaged="participants"),
+        id="idle-layer-stays",
+        words="lam = 0: a layer without gradient stays, whatever the others do",
+        levels=ROUND,
+        source=BOX + "line 12 (L147), q = 0: no move",
+        cases=_with_idle_layer,
+        check=_idles,
+        applies=about(*ALL, averaged="participants"),
         needs=("lam",),
         zeroes=("lam",),
     ),
     Law(
-        "first-step-is-that-of-fed-ams",
-        "lam = 0: one client's first step is that of Fed-AMS in every layer, with another length",
-        ROUND,
-        BOX + "line 12 (L147): q over ||q|| points as q does",
-        _first_step,
-        _rescales,
-        about("fed-lamb", normalisation="layer"),
+        id="first-step-is-that-of-fed-ams",
+        words="lam = 0: one client's first step is that of Fed-AMS in every layer, with another length",
+        levels=ROUND,
+        source=BOX + "line 12 (L147): q over ||q|| points as q does",
+        cases=_first_step,
+        check=_rescales,
+        applies=about("fed-lamb", normalisation="layer"),
         needs=("lam",),
         zeroes=("lam",),
     ),
     Law(
-        "mean-of-solos",
-        "a round is the mean of what it is with each of its clients alone",
-        ROUND,
-        BOX + "line 15 (L152): what a client does depends on no other of its round",
-        _several,
-        _is_mean_of_solos,
-        about(*ALL),
+        id="mean-of-solos",
+        words="a round is the mean of what it is with each of its clients alone",
+        levels=ROUND,
+        source=BOX + "line 15 (L152): what a client does depends on no other of its round",
+        cases=_several,
+        check=_is_mean_of_solos,
+        applies=about(*ALL),
     ),
     Law(
-        "sampled-clones",
-        "clients with one objective and no memory are as good as one, whoever takes part",
-        ROUND,
-        BOX + "lines 4-13 (L133-149) where the moments start afresh",
-        _sampled_clones,
-        same,
-        about(*ALL, memory="reset", averaged="participants"),
+        id="sampled-clones",
+        words="clients with one objective and no memory are as good as one, whoever takes part",
+        levels=ROUND,
+        source=BOX + "lines 4-13 (L133-149) where the moments start afresh",
+        cases=_sampled_clones,
+        check=same,
+        applies=about(*ALL, memory="reset", averaged="participants"),
     ),
 )

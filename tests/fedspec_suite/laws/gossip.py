@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level, Quadratics
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
-from fedspec_suite.laws.cases import Setting, draw_some, exchange_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossiping import complete, exchanges, size, unmixed
+from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import draw_some, exchange_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 Applies = Callable[[Setting], str]
@@ -224,89 +225,90 @@ def _from_the_server(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "gossip-history",
-        "on quadratics the model is the sum of the server's steps, each from one affine map of all clients' models",
-        TRACE,
-        "AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
-        drawn,
-        _follows_history,
-        of(SERVED),
+        id="gossip-history",
+        words="on quadratics the model is the sum of the server's steps, each from one affine map of all clients' "
+        "models",
+        levels=TRACE,
+        source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
+        cases=drawn,
+        check=_follows_history,
+        applies=of(SERVED),
     ),
     Law(
-        "gossip-delta",
-        "on quadratics Delta is one affine map of the model that the round began with",
-        TRACE,
-        "AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
-        drawn,
-        _delta_by_matrices,
-        of(SERVED, _from_the_server),
+        id="gossip-delta",
+        words="on quadratics Delta is one affine map of the model that the round began with",
+        levels=TRACE,
+        source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
+        cases=drawn,
+        check=_delta_by_matrices,
+        applies=of(SERVED, _from_the_server),
         shows="delta",
     ),
     Law(
-        "gossip-conserves",
-        "mixing moves no mean: with constant gradients Delta is their sum, whatever W",
-        TRACE,
-        "AFGA, eqs. (9)-(11)",
-        _constant,
-        _conserves,
-        of(SERVED),
+        id="gossip-conserves",
+        words="mixing moves no mean: with constant gradients Delta is their sum, whatever W",
+        levels=TRACE,
+        source="AFGA, eqs. (9)-(11)",
+        cases=_constant,
+        check=_conserves,
+        applies=of(SERVED),
         shows="delta",
     ),
     Law(
-        "gossip-complete",
-        "where everybody mixes with everybody alike (W = J) it does not matter who sends",
-        TRACE,
-        "AFGA, Alg. 1 with W = J",
-        _complete,
-        _same,
-        of({"afga"}),
+        id="gossip-complete",
+        words="where everybody mixes with everybody alike (W = J) it does not matter who sends",
+        levels=TRACE,
+        source="AFGA, Alg. 1 with W = J",
+        cases=_complete,
+        check=_same,
+        applies=of({"afga"}),
     ),
     Law(
-        "gossip-coasts",
-        "in a round without local steps the model goes on by beta1 times its last displacement",
-        TRACE,
-        "AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
-        _idle,
-        _coasts,
-        of(SERVED),
+        id="gossip-coasts",
+        words="in a round without local steps the model goes on by beta1 times its last displacement",
+        levels=TRACE,
+        source="AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
+        cases=_idle,
+        check=_coasts,
+        applies=of(SERVED),
     ),
     Law(
-        "gossip-consensus",
-        "clients with one objective that all compute agree, whatever W",
-        TRACE,
-        "W 1 = 1 (AFGA, Assumption 4.5)",
-        _alike,
-        _same,
-        of(SERVED | PEERS),
+        id="gossip-consensus",
+        words="clients with one objective that all compute agree, whatever W",
+        levels=TRACE,
+        source="W 1 = 1 (AFGA, Assumption 4.5)",
+        cases=_alike,
+        check=_same,
+        applies=of(SERVED | PEERS),
     ),
     Law(
-        "gossip-local-rate",
-        "objectives times 4 and a client rate over 4 change nothing",
-        TRACE,
-        "AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
-        _steeper,
-        _same,
-        of(SERVED | {"dsgd", "gossip-pga"}),
+        id="gossip-local-rate",
+        words="objectives times 4 and a client rate over 4 change nothing",
+        levels=TRACE,
+        source="AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
+        cases=_steeper,
+        check=_same,
+        applies=of(SERVED | {"dsgd", "gossip-pga"}),
         needs=("eta_l",),
     ),
     Law(
-        "gossip-stretches",
-        "four times the distances, four times the server's rate, and eps with Delta^2: a path four times as long",
-        TRACE,
-        "homogeneity of AFGA, Alg. 1, lines 19-22",
-        drawn,
-        _wider,
-        of(SERVED),
+        id="gossip-stretches",
+        words="four times the distances, four times the server's rate, and eps with Delta^2: a path four times as long",
+        levels=TRACE,
+        source="homogeneity of AFGA, Alg. 1, lines 19-22",
+        cases=drawn,
+        check=_wider,
+        applies=of(SERVED),
         needs=("eta", "eps"),
     ),
     Law(
-        "gossip-peak",
-        "v_hat is the largest v so far",
-        TRACE,
-        "AFGA, Alg. 1, line 21",
-        drawn,
-        _peaks,
-        of(SERVED),
+        id="gossip-peak",
+        words="v_hat is the largest v so far",
+        levels=TRACE,
+        source="AFGA, Alg. 1, line 21",
+        cases=drawn,
+        check=_peaks,
+        applies=of(SERVED),
         shows="v_hat",
     ),
 )

@@ -13,8 +13,8 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Event, Gradient, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite.judge.scenario import Scenario, lift
 from fedspec_suite.laws.reductions.edge import Edge, fixing, told
+from fedspec_suite.measure.scenario import Scenario, lift
 
 
 def _as_solver(target: str) -> Callable[[Scenario], Scenario]:
@@ -82,7 +82,7 @@ def _alone(source: str, target: str, cited: str, solver: str = "") -> Edge:
     )
 
 
-ALONE = (
+ONE_CLIENT = (
     _alone("fedavg", "sgd", "FedNova, eq. (2) (L52)"),
     _alone("fedprox", "proximal-sgd", "FedNova, eqs. (7) and (31)"),
     _alone("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)"),

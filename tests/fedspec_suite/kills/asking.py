@@ -20,14 +20,15 @@ from hypothesis import HealthCheck, Phase, Verbosity
 
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.bench import Bench, Shown
-from fedspec_suite.judge.inside import Inside
-from fedspec_suite.judge.process import SubjectError
-from fedspec_suite.judge.runner import PROFILES, setting_of
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.judge.verdict import Deviates, NotOffered, Undecided
+from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.laws.cases import Setting, scenarios
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided
 from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh
 
 DTYPE = "float64"

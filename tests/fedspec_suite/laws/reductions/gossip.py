@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Event, Exchange, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting, draw_mixing, draw_some
 from fedspec_suite.laws.reductions.edge import Edge, told
+from fedspec_suite.measure.cases import draw_mixing, draw_some
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
 
@@ -177,7 +178,7 @@ def _alone(s: Scenario) -> Scenario:
 FOUR = {"clients": (4, 4), "everyone": True}
 _BOX: Sequence[str] = ("AFGA, L220-223", "AFGA, Alg. 2 (L355-402)", "AFGA, footnote 4 (L476-479)")
 
-GOSSIPING = (
+GOSSIP = (
     Edge(
         "afga-is-fedamsgrad",
         "afga",

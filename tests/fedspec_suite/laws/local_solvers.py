@@ -12,14 +12,15 @@ from fedspec.contract import Begin, Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws import unrolled
-from fedspec_suite.laws.cases import Setting, blocks, client_scenarios, server_scenarios
 from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import blocks, client_scenarios, server_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 MEMORY = ("beta", "beta1", "beta2")
 
@@ -134,40 +135,40 @@ def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 LAWS = (
     Law(
-        "round-afresh",
-        "what lives for one round starts afresh with the next",
-        ("client",),
-        "FedNova, eqs. (35)-(36), u^(t,0) = 0; FedAda2, Algs. 8-10, local state re-initialised",
-        _fresh,
-        _starts_afresh,
+        id="round-afresh",
+        words="what lives for one round starts afresh with the next",
+        levels=("client",),
+        source="FedNova, eqs. (35)-(36), u^(t,0) = 0; FedAda2, Algs. 8-10, local state re-initialised",
+        cases=_fresh,
+        check=_starts_afresh,
     ),
     Law(
-        "memoryless",
-        "decays at zero: every step depends on its own input (and on running sums or maxima)",
-        ("client", "server"),
-        "every exponential average at decay zero",
-        _memoryless_cases,
-        _memoryless,
-        _has_memory,
+        id="memoryless",
+        words="decays at zero: every step depends on its own input (and on running sums or maxima)",
+        levels=("client", "server"),
+        source="every exponential average at decay zero",
+        cases=_memoryless_cases,
+        check=_memoryless,
+        applies=_has_memory,
         needs=MEMORY,
         zeroes=MEMORY,
     ),
     Law(
-        "sm3-vectors",
-        "on one-dimensional blocks the slices are coordinates, and SM3 without eps is AdaGrad with 0/0 = 0",
-        ("client",),
-        "FedAda2, Algs. 3-4 with singleton sets",
-        _flat_blocks,
-        _vectors_are_adagrad,
-        _slices,
+        id="sm3-vectors",
+        words="on one-dimensional blocks the slices are coordinates, and SM3 without eps is AdaGrad with 0/0 = 0",
+        levels=("client",),
+        source="FedAda2, Algs. 3-4 with singleton sets",
+        cases=_flat_blocks,
+        check=_vectors_are_adagrad,
+        applies=_slices,
     ),
     Law(
-        "sm3-bound",
-        "SM3's accumulator lies between AdaGrad's and the sum of the largest squares of a set",
-        ("client",),
-        "FedAda2, Lemma 15 (L752) and Lemma 17 (L796)",
-        _one_round,
-        _between,
-        _covered,
+        id="sm3-bound",
+        words="SM3's accumulator lies between AdaGrad's and the sum of the largest squares of a set",
+        levels=("client",),
+        source="FedAda2, Lemma 15 (L752) and Lemma 17 (L796)",
+        cases=_one_round,
+        check=_between,
+        applies=_covered,
     ),
 )

@@ -7,7 +7,6 @@ Dyadic inputs are exact in every floating-point type, so a deviation is never th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from math import prod
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.catalogue import Algorithm, Program
+from fedspec.catalogue import Program
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -33,7 +32,8 @@ from fedspec.contract import (
 from fedspec.domains import COUNTS
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Solver, Strategy
-from fedspec_suite.judge.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 POOLS: dict[str, Sequence[float]] = {
     "eta": (0.125, 0.5, 1.0, 2.0),
@@ -70,61 +70,6 @@ _V0 = st.sampled_from((0.0, 0.0625, 1.0))
 _V0_OVER_TAU = st.sampled_from((1, 4, 16))
 _ANY_V0_OVER_TAU = st.sampled_from((0, 1, 4, 16))
 _POOLED = {name: st.sampled_from(pool) for name, pool in POOLS.items()}
-
-SOLVER_NUMBERS: dict[Solver, tuple[str, ...]] = {
-    Solver.SGD: (),
-    Solver.PROXIMAL: ("mu",),
-    Solver.DECAYED: ("gamma",),
-    Solver.MOMENTUM: ("rho",),
-    Solver.NESTEROV: ("rho",),
-    Solver.DAMPENED: ("rho",),
-    Solver.MOMENTUM_PROXIMAL_OUTSIDE: ("rho", "mu"),
-    Solver.MOMENTUM_PROXIMAL_INSIDE: ("rho", "mu"),
-}
-"""The hyper-parameters that each of FedNova's local solvers has."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What cases are drawn for: an algorithm at a level under resolved options, and what the subject pins down."""
-
-    algorithm: Algorithm
-    level: Level
-    reading: str
-    options: Mapping[str, str]
-    dtype: str = "float64"
-    fixed: Mapping[str, float] = field(default_factory=dict)
-    nonzero: tuple[str, ...] = ()
-    one_block: bool = False
-    v0_is_tau_squared: bool = False
-    steps_only: bool = False
-    """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The hyper-parameters that play a part in this setting."""
-        names = self.algorithm.numbers_at(self.level)
-        if "solver" in self.options and self.level != "server":
-            solver = Solver(self.options["solver"])
-            names = tuple(n for n in names if n not in {"mu", "rho", "gamma"} or n in SOLVER_NUMBERS[solver])
-        if any(self.options.get(n, "fixed") != "fixed" for n in ("tau_eff_choice", "sampled_steps")):
-            names = tuple(n for n in names if n != "tau_eff")
-        if self.options.get("zero") == "zero-over-zero":
-            names = tuple(n for n in names if n != "eps")
-        if self.options.get("phi", "clip") != "clip":
-            names = tuple(n for n in names if n not in {"phi_m", "phi_M"})
-        if "staleness" in self.options:
-            mine = {"polynomial": {"twice_a"}, "hinge": {"hinge_a", "hinge_b"}}.get(self.options["staleness"], set())
-            names = tuple(n for n in names if n not in {"twice_a", "hinge_a", "hinge_b"} - mine)
-        return names
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """What else the cases of a program carry."""
-        takes = self.algorithm.run.takes if isinstance(self.algorithm.run, Program) else ()
-        if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
-            takes = tuple(t for t in takes if t != "repeats")
-        return takes
 
 
 def draw_hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.contract import Case, Event, Session, Subject
 from fedspec.serve import observed
-from fedspec_suite.judge.process import SubjectError
+from fedspec_suite.measure.process import SubjectError
 
 
 class Inside:

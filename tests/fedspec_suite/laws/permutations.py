@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Event, Gradient, Messages, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.laws.cases import Setting, scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,11 @@ def _same_path(bench: Bench, drawn: tuple[Scenario, Scenario, Renaming]) -> None
 
 LAWS = (
     Law(
-        "coordinates-alike",
-        "the coordinates in another order and with other signs: the path in that order with those signs",
-        LEVELS,
-        "all operations are elementwise and odd, or look at lengths and sets",
-        _renamed,
-        _same_path,
+        id="coordinates-alike",
+        words="the coordinates in another order and with other signs: the path in that order with those signs",
+        levels=LEVELS,
+        source="all operations are elementwise and odd, or look at lengths and sets",
+        cases=_renamed,
+        check=_same_path,
     ),
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fedspec.contract import LEVELS, Begin
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, describe
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import Setting, scenarios
 from fedspec_suite.laws.law import Check, Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 SHOWN = (
     *("mix_t", "delta_i", "delta", "w", "c_i", "tau_eff", "u", "m", "v", "m_i", "s_i", "v_hat", "u_tilde", "nu"),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec_suite.kills.matrix import Matrix
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants.matrix import Matrix
 
 PATH = Path(__file__).with_name("matrix.json")
 

@@ -14,14 +14,15 @@ from fedspec.contract import Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws import history
-from fedspec_suite.laws.cases import Setting, client_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import client_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Applies = Callable[[Setting], str]
 
@@ -207,62 +208,72 @@ def _constant(bench: Bench, s: Scenario) -> None:
 
 
 def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Applies, **more: Any) -> Law:
-    return Law(id, words, ("client",), f"FedAda2, {source}", cases, check, applies, **more)
+    return Law(
+        id=id,
+        words=words,
+        levels=("client",),
+        source=f"FedAda2, {source}",
+        cases=cases,
+        check=check,
+        applies=applies,
+        **more,
+    )
 
 
 LAWS = (
     local_law(
-        "delay-frozen",
-        "a delay beyond the round: the first preconditioner stays, and later steps are linear in their gradients",
-        "Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
-        lambda setting: one_round(setting, ("eps_s", "beta1"), z=64),
-        _frozen,
-        where(zero("eps_s", "beta1")),
+        id="delay-frozen",
+        words="a delay beyond the round: the first preconditioner stays, and later steps are linear in their gradients",
+        source="Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
+        cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64),
+        check=_frozen,
+        applies=where(zero("eps_s", "beta1")),
         needs=("z",),
         zeroes=("eps_s", "beta1"),
     ),
     local_law(
-        "delay-doubled",
-        "with twice the delay fewer squares are summed, and no coordinate's step is shorter",
-        "Algs. 2-4 and 9: the accumulators are monotone in what is added",
-        lambda setting: one_round(setting, ("eps_s",)),
-        _no_shorter,
-        where(_summed, _carried, zero("eps_s")),
+        id="delay-doubled",
+        words="with twice the delay fewer squares are summed, and no coordinate's step is shorter",
+        source="Algs. 2-4 and 9: the accumulators are monotone in what is added",
+        cases=lambda setting: one_round(setting, ("eps_s",)),
+        check=_no_shorter,
+        applies=where(_summed, _carried, zero("eps_s")),
         needs=("z",),
         zeroes=("eps_s",),
     ),
     local_law(
-        "delay-vectors",
-        "on one-dimensional blocks the slices are coordinates: SM3 is AdaGrad, or Adam, with the same delay",
-        "Algs. 3-4 with singleton sets, Alg. 9",
-        _flat,
-        _on_vectors,
-        where(_covered, _sliced, _carried),
+        id="delay-vectors",
+        words="on one-dimensional blocks the slices are coordinates: SM3 is AdaGrad, or Adam, with the same delay",
+        source="Algs. 3-4 with singleton sets, Alg. 9",
+        cases=_flat,
+        check=_on_vectors,
+        applies=where(_covered, _sliced, _carried),
     ),
     local_law(
-        "delay-bound",
-        "the bound lies between what singleton sets would hold and the sum of the largest squares of a set",
-        "Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
-        lambda setting: one_round(setting, ("eps_s", "beta1")),
-        _between,
-        where(_covered, _carried, zero("eps_s", "beta1")),
+        id="delay-bound",
+        words="the bound lies between what singleton sets would hold and the sum of the largest squares of a set",
+        source="Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
+        cases=lambda setting: one_round(setting, ("eps_s", "beta1")),
+        check=_between,
+        applies=where(_covered, _carried, zero("eps_s", "beta1")),
         zeroes=("eps_s", "beta1"),
     ),
     local_law(
-        "delay-one-rate",
-        "with z = 1 the gradient is in its own preconditioner, and no coordinate moves further than eta_l",
-        "App. F (L1510): only a delay breaks this bound",
-        lambda setting: one_round(setting, z=1),
-        _no_longer,
-        where(_summed, _at_once),
+        id="delay-one-rate",
+        words="with z = 1 the gradient is in its own preconditioner, and no coordinate moves further than eta_l",
+        source="App. F (L1510): only a delay breaks this bound",
+        cases=lambda setting: one_round(setting, z=1),
+        check=_no_longer,
+        applies=where(_summed, _at_once),
     ),
     local_law(
-        "delay-constant",
-        "the same gradient at every step: averages are its square, sums ceil(k/z) times it, and the steps are known",
-        "eq. (19) and the closed form of Alg. 9 with constant gradients",
-        _repeated,
-        _constant,
-        where(_known, zero("eps_s")),
+        id="delay-constant",
+        words="the same gradient at every step: averages are its square, sums ceil(k/z) times it, and the steps are "
+        "known",
+        source="eq. (19) and the closed form of Alg. 9 with constant gradients",
+        cases=_repeated,
+        check=_constant,
+        applies=where(_known, zero("eps_s")),
         zeroes=("eps_s",),
     ),
 )
