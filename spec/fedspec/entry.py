@@ -20,6 +20,7 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.plan import Message, Oracle, Setup
 from fedspec.readings import CoverName, choice
@@ -140,6 +141,7 @@ class Algorithm:
         when: rules that run under one value of an option only, by ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
+        facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
     """
 
     id: str
@@ -155,6 +157,30 @@ class Algorithm:
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    def has(self, *facts: Fact) -> bool:
+        """Whether it has all of these facts."""
+        return self.known.issuperset(facts)
+
+    @cached_property
+    def known(self) -> frozenset[Fact]:
+        """Its facts: those that it says, and those that can be read off the row."""
+        return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))})
+
+    def runs(self, rule: str) -> bool:
+        """Whether a rule of that name is among its rules."""
+        return any(r.__name__ == rule for r in self.rules)
+
+    @property
+    def event(self) -> str:
+        """What one step of a program is: a round, an exchange or an arrival."""
+        return self.run.event if isinstance(self.run, Program) else ""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What else the cases of a program carry."""
+        return self.run.takes if isinstance(self.run, Program) else ()
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
@@ -241,3 +267,22 @@ class Algorithm:
                     f"claim another reading or drop the option"
                 )
         return {**self.defaults(), **options, **fixes}
+
+
+READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
+    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
+    Fact.PEERS: lambda a: "peers" in a.takes,
+    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
+    Fact.LATE: lambda a: a.event == "arrival",
+    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
+    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
+    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
+    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
+    Fact.PERIODIC: lambda a: a.runs("model_mean"),
+    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
+    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
+    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
+    Fact.DECAYING: lambda a: "lam" in a.numbers,
+    Fact.LAYERED: lambda a: "phi" in a.options,
+}
+"""The facts that a row shows without saying them, each with how."""

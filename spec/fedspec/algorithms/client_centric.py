@@ -33,6 +33,7 @@ from fedspec.arith import Scalar, Vector, constant, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
@@ -214,6 +215,7 @@ ROWS = (
         run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, event="arrival"),
         costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, "with eta = 1 and division by K a server step is one mean local step long"),
+        facts=(Fact.AFFINE,),
     ),
     Algorithm(
         id="cc-fedsgd",
@@ -232,6 +234,7 @@ ROWS = (
         run=Program(hyper=CCFedSGD, init=init, step=cc_fedsgd, event="arrival"),
         costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, _RESCALE),
+        facts=(Fact.AFFINE,),
     ),
     Algorithm(
         id="cc-fedavgm",

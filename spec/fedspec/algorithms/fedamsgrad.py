@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
@@ -135,5 +136,6 @@ ROWS = (
             "in option 1 eps enters the maximum and not the root, in option 2 the root",
             "eps is compared with squares: a value meant for a denominator is far too large here",
         ),
+        facts=(Fact.EPS_UNDER_ROOT,),
     ),
 )

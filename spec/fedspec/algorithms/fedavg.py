@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
@@ -62,4 +63,5 @@ ROW = Algorithm(
     run=Method(hyper=FedAvg, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(phrases.DOWNHILL, "weights are n_i over the participants' sum, not over everybody's"),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
 )

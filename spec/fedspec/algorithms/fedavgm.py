@@ -19,6 +19,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
@@ -65,4 +66,5 @@ ROW = Algorithm(
         "the buffer lives from round to round, that of a client does not",
         "v = beta v + Delta is not dampened; with 1 - beta the rate means something else",
     ),
+    facts=(Fact.ISOTROPIC,),
 )

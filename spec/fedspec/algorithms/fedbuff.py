@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, local_change
 from fedspec.mixing.weighted import weighted_mean
@@ -86,4 +87,5 @@ ROW = Algorithm(
     run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),
+    facts=(Fact.AFFINE,),
 )

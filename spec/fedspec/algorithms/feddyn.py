@@ -25,6 +25,7 @@ from fedspec.costs import Costs
 from fedspec.domains import is_number
 from fedspec.entry import Algorithm, Family, Program, Reading, Requirement
 from fedspec.errors import ParameterError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import client_dual, dynamic_average, server_dual
 from fedspec.plan import Oracle, Plan, Setup
@@ -112,4 +113,5 @@ ROW = Algorithm(
         "mu > 0: the server divides by it",
         "the published local minimum is exact; gradient steps approach it",
     ),
+    facts=(Fact.COUNTS_ALL,),
 )

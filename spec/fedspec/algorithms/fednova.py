@@ -22,6 +22,7 @@ from fedspec.algorithms.synchronous import a_norms, stacked
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import (
@@ -122,4 +123,5 @@ ROW = Algorithm(
         "the coefficients of the Delta_i sum to more than 1: strongly unequal tau_i can diverge",
         "at a fixed rate the limit is near the optimum, not at it",
     ),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
 )

@@ -30,6 +30,7 @@ from fedspec.client.controlled import corrected_gradient
 from fedspec.client.momentum import begin, momentum
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
@@ -125,4 +126,5 @@ ROW = Algorithm(
         "lines 7-9 as printed take one step fewer than a_i counts",
         phrases.EVERYONE,
     ),
+    facts=(Fact.CONTROLLED,),
 )

@@ -25,6 +25,7 @@ from fedspec.arith import Scalar, Vector, Weights, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import normalised_gradient
@@ -125,4 +126,5 @@ ROW = Algorithm(
         "weights 1/q belong to draws with replacement, p_i m/q to draws without; p_i over the sample's sum to neither",
         "box and text disagree on whether tau_eff is divided by the sample's share",
     ),
+    facts=(Fact.AFFINE, Fact.COUNTS_ALL),
 )

@@ -25,6 +25,7 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
@@ -124,4 +125,5 @@ ROW = Algorithm(
         phrases.EVERYONE,
         "the first round is not corrected",
     ),
+    facts=(Fact.CONTROLLED,),
 )

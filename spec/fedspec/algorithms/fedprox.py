@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.weighted import weighted_mean
@@ -74,4 +75,5 @@ ROW = Algorithm(
     run=Method(hyper=FedProx, init=init, server=server, local=local, norm=norm),
     costs=Costs(down="m d", up="m d", working="2 d", server="d", note="the anchor is kept during the round"),
     traps=(phrases.ANCHOR_IS_OLD, "it takes tau_i gradient steps; the exact proximal point is their limit"),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
 )

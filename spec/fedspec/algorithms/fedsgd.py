@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -65,4 +66,5 @@ ROW = Algorithm(
     run=Program(hyper=FedSgd, init=init, step=step, takes=("layers",)),
     costs=Costs(down="m d", up="m d", server="d"),
     traps=("it takes many local steps: it is FedAvg with equal weights, not the FedSGD of one step",),
+    facts=(Fact.AFFINE,),
 )

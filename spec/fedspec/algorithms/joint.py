@@ -34,6 +34,7 @@ from fedspec.costs import Costs
 from fedspec.covers import Cover, named_cover
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.errors import PlanError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.scaled import scaled
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -236,6 +237,7 @@ ROWS = (
             note="AdaGrad clients; Adam clients need 4 d, or 3 d with v_hat made from v",
         ),
         traps=(_LOCAL_FRESH, "the server has no bias correction, the clients' Adam has", phrases.TAU_OUTSIDE),
+        facts=(Fact.JOINT,),
     ),
     Algorithm(
         id="joint-direct",
@@ -280,6 +282,7 @@ ROWS = (
             "whether a client's Adam corrects what it received is a reading",
             "m is not sent",
         ),
+        facts=(Fact.JOINT,),
     ),
     Algorithm(
         id="fedada2",
@@ -308,6 +311,7 @@ ROWS = (
             down="m d", up="m d", working="2 d + q", server="3 d", note=f"AdaGrad clients; {phrases.NU_IS_SPARE}"
         ),
         traps=(_LOCAL_FRESH, phrases.FIRST_OF_EVERY_Z, phrases.DEAD_ZONE, "sampling is with repetition; |S| counts it"),
+        facts=(Fact.JOINT,),
     ),
     Algorithm(
         id="fedadaadagrad",
@@ -330,6 +334,7 @@ ROWS = (
             down="m d", up="m d", working="2 d", server="3 d", note="ceil(tau/z) updates of v in a round instead of tau"
         ),
         traps=(_XI, phrases.DRAWN_TWICE, phrases.DEAD_ZONE),
+        facts=(Fact.JOINT,),
     ),
     Algorithm(
         id="fedadaadam",
@@ -359,6 +364,7 @@ ROWS = (
             down="m d", up="m d", working="4 d", server="3 d", note="v_hat is v divided by a number: 3 d are enough"
         ),
         traps=(_XI, phrases.DRAWN_TWICE, "the box clears m where the step should be cleared"),
+        facts=(Fact.JOINT,),
     ),
     Algorithm(
         id="fedblended",
@@ -385,5 +391,6 @@ ROWS = (
             note="the largest of its local solvers; each client needs only that of its own",
         ),
         traps=(_XI, "Delta is divided by the number of all draws, of all strategies together", phrases.DEAD_ZONE),
+        facts=(Fact.JOINT,),
     ),
 )

@@ -22,6 +22,7 @@ from fedspec.client.normalised import normalised_sgd
 from fedspec.costs import Costs
 from fedspec.domains import check_steps
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -81,4 +82,5 @@ ROW = Algorithm(
     run=Program(hyper=FedAvgNormalised, init=init, step=step, takes=("repeats",)),
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(phrases.DRAWN_TWICE, "what the text calls AdaGrad remembers nothing from step to step"),
+    facts=(Fact.ISOTROPIC, Fact.NORMALISED),
 )

@@ -23,6 +23,7 @@ from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec.mixing.gossip import dsgd as dsgd_step
@@ -198,6 +199,7 @@ ROWS = (
             "Lian et al. combine, then add the gradient taken before; AFGA adapts first, then combines",
             phrases.DOUBLY_STOCHASTIC,
         ),
+        facts=(Fact.AFFINE,),
     ),
     Algorithm(
         id="dadam",
@@ -259,5 +261,6 @@ ROWS = (
             "the exact mean replaces the exchange of the last step; it is not added to it",
             phrases.DOUBLY_STOCHASTIC,
         ),
+        facts=(Fact.AFFINE,),
     ),
 )

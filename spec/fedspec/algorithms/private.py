@@ -24,6 +24,7 @@ from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -98,4 +99,5 @@ ROW = Algorithm(
         "the change is clipped whole, by its Euclidean length, before the mean",
         "the noise is drawn once for the sum: sigma times the clipping bound, then divided by |S|",
     ),
+    facts=(Fact.ISOTROPIC,),
 )

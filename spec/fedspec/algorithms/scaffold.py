@@ -23,6 +23,7 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
 from fedspec.client.controlled import corrected_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import client_control, server_control
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -122,4 +123,5 @@ ROW = Algorithm(
         "c_i is kept by a client that does not take part",
         "the sign is g - c_i + c",
     ),
+    facts=(Fact.CONTROLLED, Fact.COUNTS_ALL),
 )

@@ -22,6 +22,7 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
 from fedspec.client.controlled import drift_free_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import drift_controls
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -97,4 +98,5 @@ ROW = Algorithm(
         phrases.EVERYONE,
         "with unequal tau_i, dividing by the own or by the mean tau decides whether it is biased or diverges",
     ),
+    facts=(Fact.CONTROLLED,),
 )

@@ -8,6 +8,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.readings import BufferStart
 from fedspec.rules import rule
 
@@ -121,6 +122,7 @@ ROWS = (
         run=LocalSolver(rule=momentum, begin=begin),
         costs=Costs(working="2 d"),
         traps=(_RESET, "the step uses the new buffer, which is not dampened: u = rho u + g"),
+        facts=(Fact.ISOTROPIC,),
     ),
     Algorithm(
         id="nesterov",
@@ -135,6 +137,7 @@ ROWS = (
         run=LocalSolver(rule=nesterov, begin=begin),
         costs=Costs(working="2 d"),
         traps=(_RESET, "the step is g + rho u with the new u", "a single step is (1 + rho) g already"),
+        facts=(Fact.ISOTROPIC,),
     ),
     Algorithm(
         id="dampened",
@@ -154,6 +157,7 @@ ROWS = (
         run=LocalSolver(rule=dampened, begin=begin),
         costs=Costs(working="2 d"),
         traps=(_RESET, "whether the first gradient enters whole or by 1 - rho is a reading"),
+        facts=(Fact.ISOTROPIC,),
     ),
     Algorithm(
         id="momentum-proximal-outside",

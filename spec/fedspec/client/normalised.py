@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedspec.arith import Scalar, Vector, norm
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.rules import rule
 
 
@@ -36,4 +37,5 @@ ROW = Algorithm(
         "the length is that of the whole gradient, of this step alone: no accumulation, despite the name in the text",
         "eps is of order one there, not a small stabiliser",
     ),
+    facts=(Fact.ISOTROPIC, Fact.NORMALISED),
 )

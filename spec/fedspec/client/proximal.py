@@ -6,6 +6,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.rules import rule
 
 
@@ -33,4 +34,5 @@ ROW = Algorithm(
     run=LocalSolver(rule=proximal_sgd),
     costs=Costs(working="2 d", note="the anchor is kept during the round"),
     traps=(phrases.ANCHOR_IS_OLD, "alpha = eta_l mu changes when the rate does, and ||a||_1 with it"),
+    facts=(Fact.ISOTROPIC,),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.rules import rule
 
 
@@ -45,6 +46,7 @@ ROWS = (
         run=LocalSolver(rule=sgd),
         costs=Costs(),
         traps=("the gradient is taken at the local model of the same step",),
+        facts=(Fact.ISOTROPIC,),
     ),
     Algorithm(
         id="decayed-sgd",
@@ -59,5 +61,6 @@ ROWS = (
         run=LocalSolver(rule=decayed_sgd),
         costs=Costs(),
         traps=("the first step of a round has the whole rate: gamma^0", "the decay starts again each round"),
+        facts=(Fact.ISOTROPIC,),
     ),
 )
