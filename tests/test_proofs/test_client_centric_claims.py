@@ -35,10 +35,11 @@ from fedspec_proofs.client_centric import (
 )
 from fedspec_proofs.client_centric.by_hand import two_clients
 from fedspec_proofs.client_centric.combine import all_proved, all_refuted, by_hand
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.client_centric.regimes import as_printed, corrected, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
+from fedspec_proofs.piecewise import Piecewise
 
 Rule = Callable[..., Any]
 
@@ -153,7 +154,7 @@ def test_the_run_in_floating_point_is_the_exact_one() -> None:
 def test_the_spread_against_every_pair_of_draws() -> None:
     """E (1/n) sum |v_i - mean|^2 by enumerating both clients' noise at once, not client by client."""
     r = two_clients(0, Fraction(1, 1000))
-    dip = Slope(((Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1))))
+    dip = through((Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1)))
     r = replace(
         r, clients=Clients(((dip,), (huber(-1, 2),)), Fraction(1)), eta_l=Fraction(1, 4), steps=((2, 2), (2, 2))
     )
@@ -167,15 +168,15 @@ def test_the_spread_against_every_pair_of_draws() -> None:
     assert measure(first, exact=True)[1] == total / 16
 
 
-KINKED = Slope(((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2))))
+KINKED = through((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2)))
 
 
 @pytest.mark.parametrize("slope", [huber(1, 2), huber(0, 3, Fraction(1, 2)), KINKED, flat(2)], ids=str)
-def test_constants_of_one_slope_on_a_grid(slope: Slope) -> None:
+def test_constants_of_one_slope_on_a_grid(slope: Piecewise) -> None:
     grid = [Fraction(k, 4) for k in range(-40, 41)]
-    steepest = max(abs(slope(x) - slope(y)) / (y - x) for x, y in combinations(grid, 2))
+    steepest = max(abs(slope.gradient(x) - slope.gradient(y)) / (y - x) for x, y in combinations(grid, 2))
     assert steepest == slope.smoothness
-    assert max(abs(slope(x)) for x in grid) == slope.bound
+    assert max(abs(slope.gradient(x)) for x in grid) == slope.largest
 
 
 def test_variances_and_the_gap_on_a_grid() -> None:

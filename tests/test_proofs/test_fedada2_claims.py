@@ -27,10 +27,11 @@ from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.fedada2 import bounds, runs, sm3_inductions, theorem_20
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
-from fedspec_proofs.fedada2.problems import Huber, everybody, huber, problem, rounds, slope
+from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
 from fedspec_proofs.fedada2.runs import Case, outcome
 from fedspec_proofs.fedada2.student_bounds import at_one
 from fedspec_proofs.fedada2.sums import double_sum
+from fedspec_proofs.piecewise import huber
 
 
 def claim(module: str, name: str) -> Claim:
@@ -215,7 +216,9 @@ def test_gradients_are_those_of_the_values() -> None:
     """Huber's function has slope H' by differences, and is smooth and bounded with its own constants only."""
     h = 1e-6
     for y in (-3.0, -1.0, -0.4, 0.0, 0.7, 2.5):
-        assert (huber(y + h) - huber(y - h)) / (2 * h) == pytest.approx(float(slope(np.array([y]))[0]), abs=1e-5)
+        assert (huber(1).value(y + h) - huber(1).value(y - h)) / (2 * h) == pytest.approx(
+            float(slope(np.array([y]))[0]), abs=1e-5
+        )
     f = problem((2, 0), (F(1, 2), 3))
     assert smooth(f, f.L) and bounded(f, f.G)
     assert not smooth(f, f.L - F(1, 10)) and not bounded(f, f.G - F(1, 10))

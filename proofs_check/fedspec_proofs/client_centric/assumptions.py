@@ -13,13 +13,14 @@ from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import student_2
 from fedspec.problems.quadratic import Quadratics
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.piecewise import Piecewise
 
 FAR = 1000
 
@@ -80,14 +81,14 @@ def quartic() -> Finding:
 
 
 def _clients(choose: Choose) -> tuple[Clients, Vector, Vector]:
-    def slope() -> Slope:
+    def slope() -> Piecewise:
         kind = choose.of("huber", "flat", "kinked")
         if kind == "flat":
             return flat(choose.whole(-3, 3))
         if kind == "huber":
             return huber(Fraction(choose.whole(-3, 3)), choose.whole(1, 3), choose.of(1, 2, Fraction(1, 2)))
         xs = sorted({choose.rational(-4, 4, 2) for _ in range(4)})
-        return Slope(tuple((x, choose.rational(-3, 3, 2)) for x in xs))
+        return through(*((x, choose.rational(-3, 3, 2)) for x in xs))
 
     n, d = choose.whole(1, 3), choose.whole(1, 2)
     clients = Clients(tuple(tuple(slope() for _ in range(d)) for _ in range(n)), choose.of(Fraction(0), Fraction(1, 2)))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import Regime
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.piecewise import Piecewise
 
 Conditions = Mapping[str, Callable[[Regime], bool]]
 
@@ -103,21 +104,13 @@ def corrected_terms(r: Regime, s2: Any, *, sampling: int = 1) -> dict[str, Any]:
     return {"f": first, "Phi": Phi / r.T, "drift": drift, "noise": noise, "drawing": last * excess * s2}
 
 
-def _slope(choose: Choose, side: int) -> Slope:
+def _slope(choose: Choose, side: int) -> Piecewise:
     kind = choose.of("huber", "huber", "flat", "dip")
     if kind == "huber":
         return huber(Fraction(side), choose.of(2, 1, 3), choose.of(1, Fraction(1, 2)))
     if kind == "flat":
         return flat(-side)
-    a = choose.of(1, 2)
-    return Slope(
-        (
-            (Fraction(-3 * a), Fraction(-a)),
-            (Fraction(-a), Fraction(a)),
-            (Fraction(a), Fraction(-a)),
-            (Fraction(3 * a), Fraction(a)),
-        )
-    )
+    return dip(choose.of(1, 2))
 
 
 def regime(choose: Choose, *, rounds: int = 3) -> Regime:

@@ -11,18 +11,14 @@ from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.combine import all_refuted, with_instances
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import mean_gradient
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import independent, mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.piecewise import Piecewise
 from fedspec_proofs.refutation import refutation
-
-DIP = Slope(
-    ((Fraction(-3), Fraction(-1)), (Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1)), (Fraction(3), Fraction(1)))
-)
-"""The derivative of a function with a hill at zero between two valleys: L = 1, bounded below."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +66,9 @@ class Buffer:
 
 
 def _buffer(choose: Choose) -> Buffer:
-    def slope() -> Slope:
+    def slope() -> Piecewise:
         kind = choose.of("dip", "huber", "flat")
-        return DIP if kind == "dip" else flat(1) if kind == "flat" else huber(Fraction(choose.of(0, 1)), 2)
+        return dip() if kind == "dip" else flat(1) if kind == "flat" else huber(Fraction(choose.of(0, 1)), 2)
 
     m = choose.whole(1, 2)
     clients = Clients(tuple((slope(),) for _ in range(m)), choose.of(Fraction(1, 2), Fraction(1), Fraction(0)))
@@ -104,7 +100,7 @@ def _split(noise: Fraction, signal: Fraction = Fraction(1)) -> Inequality[Buffer
     return Inequality(_buffer, ASSUMED, sides)
 
 
-HILL = Buffer(Clients(((DIP,),), Fraction(1)), exact.vector(0), (2,), Fraction(1, 16), Fraction(1), Fraction(1))
+HILL = Buffer(Clients(((dip(),),), Fraction(1)), exact.vector(0), (2,), Fraction(1, 16), Fraction(1), Fraction(1))
 
 
 @claim(

@@ -20,11 +20,7 @@ from fedspec.algorithms import joint
 from fedspec.arith import Array, Vector, maximum, minimum
 from fedspec.errors import InexactError
 from fedspec.plan import Oracle, Plan, Setup
-
-
-def huber(y: Any) -> Any:
-    """H(y)."""
-    return y * y / 2 if abs(y) <= 1 else abs(y) - Fraction(1, 2)
+from fedspec_proofs.piecewise import Piecewise, average, huber
 
 
 def slope(y: Any) -> Any:
@@ -64,27 +60,18 @@ class Huber:
         mean: Vector = np.sum([client(0, x) for client in self.clients], axis=0) / len(self.scales)
         return mean
 
+    @property
+    def _along(self) -> list[Piecewise]:
+        """f as a sum of functions of single coordinates."""
+        return [average([huber(s, c) for s, c in zip(self.scales, cs, strict=True)]) for cs in self.centres.T]
+
     def value(self, x: Vector) -> Any:
-        """f(x)."""
-        each = [s * sum(huber(y) for y in x - c) for s, c in zip(self.scales, self.centres, strict=True)]
-        return sum(each) / len(each)
+        """f(x), up to the same constant everywhere."""
+        return sum(f.value(y) for f, y in zip(self._along, x, strict=True))
 
     def minimiser(self) -> Vector:
-        """A point where the gradient of f vanishes, exactly: it is piecewise linear and never falls."""
-        d = self.centres.shape[1]
-        out: Vector = self.centres[0] * 0
-        for j in range(d):
-            at = Huber(self.centres[:, j : j + 1], self.scales)
-            knots = sorted({c + y for c in self.centres[:, j] for y in (-1, 1)})
-            slopes = [at.gradient(np.array([k], dtype=self.centres.dtype))[0] for k in knots]
-            k = next(k for k, g in enumerate(slopes) if g >= 0)
-            # Left of the first knot every client pulls to the right, so that some slope before k is negative.
-            if slopes[k] == 0:
-                out[j] = knots[k]
-            else:
-                low, high = slopes[k - 1], slopes[k]
-                out[j] = knots[k - 1] + (knots[k] - knots[k - 1]) * (0 - low) / (high - low)
-        return out
+        """A point where the gradient of f vanishes, exactly."""
+        return np.array([f.minimiser for f in self._along], dtype=self.centres.dtype)
 
     def gap(self, x: Vector) -> Any:
         """f(x) - f(x*)."""
