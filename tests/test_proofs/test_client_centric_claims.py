@@ -17,12 +17,11 @@ from fedspec.server.adagrad import Adaptive
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.client_centric import (
     algorithms,
+    appendix_a,
     averaged,
-    carried,
     corollary,
-    design,
     family,
-    growth,
+    footnote_3,
     lyapunov,
     momentum,
     momentum_sums,
@@ -31,6 +30,7 @@ from fedspec_proofs.client_centric import (
     runs,
     starts,
     steps,
+    telescoping,
     theorem,
 )
 from fedspec_proofs.client_centric.by_hand import two_clients
@@ -64,7 +64,7 @@ def _undivided(x: Vector, x_mu: Vector, *, steps: int, normalise: Normalise = No
 
 def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, algorithms, "local_change", _undivided, algorithms.local)
-    _falls_with(monkeypatch, design, "local_change", _undivided, design.debiased_repaired)
+    _falls_with(monkeypatch, appendix_a, "local_change", _undivided, appendix_a.debiased_repaired)
 
 
 @pytest.mark.slow
@@ -93,7 +93,14 @@ def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
         return rule(replace(state, v=state.v / 2), delta, **hyper)
 
     _falls_with(
-        monkeypatch, steps, "adagrad", forgetful, growth.telescoping, roots.a_5_roots, starts.between, lyapunov.moves
+        monkeypatch,
+        steps,
+        "adagrad",
+        forgetful,
+        telescoping.telescoping,
+        roots.a_5_roots,
+        starts.between,
+        lyapunov.moves,
     )
 
 
@@ -104,14 +111,16 @@ def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
-    _falls_with(monkeypatch, steps, "amsgrad", adam, growth.telescoping, roots.a_5_roots, carried.footnote_3_repaired)
+    _falls_with(
+        monkeypatch, steps, "amsgrad", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
+    )
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(state: Adaptive, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Adaptive:
         return steps.adagrad(state, delta, **hyper)
 
-    _falls_with(monkeypatch, steps, "adam", never, carried.footnote_3, growth.telescoping_adam)
+    _falls_with(monkeypatch, steps, "adam", never, footnote_3.footnote_3, telescoping.telescoping_adam)
 
 
 @pytest.mark.slow
@@ -200,7 +209,7 @@ def test_variances_and_the_gap_on_a_grid() -> None:
 
 
 def test_findings_put_together() -> None:
-    refuted, proved = carried.footnote_3.body(), algorithms.objective.body()
+    refuted, proved = footnote_3.footnote_3.body(), algorithms.objective.body()
     assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
     assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
     assert all_proved(proved, refuted).verdict is Verdict.REFUTED

@@ -92,8 +92,8 @@ RULES: list[tuple[str, str, Any, str, str]] = [
         "normalised",
         "second_moment",
     ),
-    ("fedspec_proofs.fedada2.student", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student", "fedavg_explodes"),
-    ("fedspec_proofs.fedada2.student", "student_2", lambda u: u, "student", "heavy_tailed"),
+    ("fedspec_proofs.fedada2.student_t", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student_t", "fedavg_explodes"),
+    ("fedspec_proofs.fedada2.student_t", "student_2", lambda u: u, "student_t", "heavy_tailed"),
 ]
 
 

@@ -22,8 +22,8 @@ from fedspec_proofs.fedada2.conditions import PRINTED
 from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
-from fedspec_proofs.fedada2.still import rates, setting, unmoved
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
+from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 from fedspec_proofs.refutation import refutation
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")

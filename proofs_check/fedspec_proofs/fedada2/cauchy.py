@@ -17,7 +17,7 @@ from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fedada2.normalised import RATES, START, limit, limit_sample
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.student import fedavg_round
+from fedspec_proofs.fedada2.student_t import fedavg_round
 from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Proposition 10 (i) (L475)")

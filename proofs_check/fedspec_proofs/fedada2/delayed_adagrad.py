@@ -28,7 +28,7 @@ from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
-from fedspec_proofs.fedada2.still import rates, setting, unmoved
+from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
 REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
 LEMMA = Source(FEDADA2, "Lemma 30 (L1557)")

@@ -28,7 +28,7 @@ from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
-from fedspec_proofs.fedada2.still import rates, setting, unmoved
+from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 from fedspec_proofs.refutation import refutation
 
 LEMMA = Source(FEDADA2, "Lemma 28 (L1448)")

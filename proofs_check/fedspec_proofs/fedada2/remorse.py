@@ -20,7 +20,7 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.normalised import step
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.student import fedavg_clients, fedavg_round
+from fedspec_proofs.fedada2.student_t import fedavg_clients, fedavg_round
 from fedspec_proofs.refutation import refutation
 
 THEOREM = Source(FEDADA2, "Theorem 13 (L544), Theorem 4 (L72)")
