@@ -21,10 +21,11 @@ from fedspec.plan import Plan
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, variables
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import bounds, runs, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2 import bounds, derivation, lemma_15, runs, sm3_inductions, theorem_20
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
@@ -250,6 +251,34 @@ def test_the_drift_of_a_run(centre: F, eps_s: F, K: int, D: F) -> None:
     case = Case(f, theorem_20.hyper(100, eps_s), Plan((0,), (K,), (1,)), 1, K, F(1), F(1), F(1))
     _, found = outcome(case, 1)
     assert found == pytest.approx(float(D))
+
+
+@pytest.mark.parametrize("i", range(6))
+def test_the_derivation_is_of_the_terms_that_are_typed(monkeypatch: pytest.MonkeyPatch, i: int) -> None:
+    assert derivation.same_terms().verdict is Verdict.PROVED
+
+    def spoiled(*args: Any) -> tuple[Any, ...]:
+        whole = bounds.psis(*args)
+        return (*whole[:i], whole[i] / 2, *whole[i + 1 :])
+
+    monkeypatch.setattr(derivation, "psis", spoiled)
+    assert derivation.same_terms().verdict is Verdict.UNKNOWN
+
+
+def weaker(part: Callable[[Any], Statement], words: str) -> Statement:
+    """The part of the derivation without one of its assumptions."""
+    whole = part(variables)
+    assert words in whole.given
+    return Statement({w: f for w, f in whole.given.items() if w != words}, whole.shown)
+
+
+NEEDED = [(part, words) for part in (*derivation.ALL, lemma_15._cauchy) for words in part(variables).given]
+
+
+@pytest.mark.parametrize(("part", "words"), NEEDED, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_the_derivation_needs_what_it_assumes(part: Callable[[Any], Statement], words: str) -> None:
+    rest = weaker(part, words)
+    assert not prove(rest.shown, rest.given, timeout_ms=2000)
 
 
 REPAIRED = [

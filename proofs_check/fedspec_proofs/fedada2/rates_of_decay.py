@@ -58,7 +58,7 @@ def _exponents(rng: Any) -> dict[str, Fraction]:
 @claim(
     "fedada2.corollary-24-identical",
     statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, the exponents still are at most -1/2 at "
-    "p1 = 0, p2 = -1/2: the repaired right side of Theorem 20 falls as T^(-1/2)",
+    "p1 = 0, p2 = -1/2: the right side of theorem-20-repaired falls as T^(-1/2)",
     source=COROLLARY_24,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
