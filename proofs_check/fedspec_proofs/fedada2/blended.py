@@ -178,7 +178,7 @@ def theorem_25_searched() -> Finding:
 )
 def theorem_25_repaired() -> Finding:
     """As for Theorem 20."""
-    return searched(inequality(drawn(_strategies), blended_constants, printed=False), 500, drop=250)
+    return searched(inequality(drawn(_strategies), blended_constants, printed=False), 400, drop=150)
 
 
 @claim(

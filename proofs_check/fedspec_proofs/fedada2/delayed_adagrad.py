@@ -242,4 +242,4 @@ def _agdu_constants(case: Case, s: Setting) -> Constants:
 )
 def corollary_repaired() -> Finding:
     """The weights enter the drift squared, as in Corollary 27."""
-    return searched(inequality(drawn_rounds(_agdu_clients), _agdu_constants, printed=False), 400, drop=250)
+    return searched(inequality(drawn_rounds(_agdu_clients), _agdu_constants, printed=False), 400, drop=150)

@@ -247,4 +247,4 @@ def _adam_constants(case: Case, s: Setting) -> Constants:
 )
 def corollary_repaired() -> Finding:
     """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them."""
-    return searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=250)
+    return searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)

@@ -290,4 +290,4 @@ def descent_repaired() -> Finding:
     The search runs up to three rounds and stays far below the bound.
     """
     used = (lemma_15.body(), lemma_16.body(), denominators.body(), *shown(ROUND))
-    return confirmed(used, searched(_descent(as_printed=False), 600), 600)
+    return confirmed(used, searched(_descent(as_printed=False), 400, drop=150), 400)

@@ -279,4 +279,4 @@ def repaired() -> Finding:
     D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
     lemmas = (one.body() for one in (lemma_15, lemma_16, denominators, lemma_21, sharper_22))
-    return confirmed((*lemmas, *shown(ALL), same_terms()), searched(known(printed=False), 600, drop=250), 600)
+    return confirmed((*lemmas, *shown(ALL), same_terms()), searched(known(printed=False), 400, drop=150), 400)
