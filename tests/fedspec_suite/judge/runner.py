@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, Verbosity
 
 from fedspec.contract import Offer, Subject
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, Measured
 from fedspec_suite.measure.cases import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting, setting_of
@@ -54,7 +54,7 @@ class _Tally:
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
     """One obligation: the law on this offer in this floating-point type."""
     tally = _Tally()
-    bench.worst = 0.0
+    bench = replace(bench, measured=Measured())
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -125,7 +125,7 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
         status=status,
         equations=(bench.equation_of(law.shows or "x"),),
         cases=tally.cases - tally.undecided,
-        ratio=bench.worst,
+        ratio=bench.measured.worst,
         reason=reason,
         deviation=tally.deviation,
         reads=law.reads_rule,
