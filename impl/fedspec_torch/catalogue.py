@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec.hyper import Hyper
 from fedspec.plan import Setup
 from fedspec_torch.algorithms import (
     afga,

@@ -18,7 +18,7 @@ import fedspec_torch
 from fedspec import contract
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE as SPECIFIED
-from fedspec.catalogue import Algorithm, Solver, find
+from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.catalogue import Program as Specified
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
@@ -96,7 +96,7 @@ def model_like(state: Any) -> dict[str, Tensor]:
 class SolverSession(_Session):
     """Level client: one gradient, one local step of one client, a batch of n = 1."""
 
-    def __init__(self, algorithm: Algorithm, solver: Solver, case: Case) -> None:
+    def __init__(self, algorithm: Algorithm, solver: LocalSolver, case: Case) -> None:
         super().__init__(algorithm, case)
         self.solver = solver
         options = algorithm.options
@@ -238,7 +238,7 @@ class Mirror:
         offers=tuple(
             offer
             for a in SPECIFIED.values()
-            if a.id in CATALOGUE or isinstance(a.run, Solver)
+            if a.id in CATALOGUE or isinstance(a.run, LocalSolver)
             for level in a.levels
             for offer in offers(a, level)
         ),
@@ -251,7 +251,7 @@ class Mirror:
             ContractError: the mirror does not have the algorithm or the dtype, or the device is not there.
         """
         algorithm = find(case.algorithm)
-        if isinstance(algorithm.run, Solver):
+        if isinstance(algorithm.run, LocalSolver):
             return SolverSession(algorithm, algorithm.run, case)
         run = CATALOGUE.get(algorithm.id)
         if run is None:

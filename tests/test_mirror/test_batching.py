@@ -24,7 +24,7 @@ from test_mirror.support import (
 )
 from torch import Tensor
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Solver
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec.catalogue import Method as SpecMethod
 from fedspec.covers import Cover
 from fedspec.plan import Plan
@@ -36,7 +36,7 @@ from fedspec_torch.covers import named_cover
 from fedspec_torch.plan import Messages, rows
 from fedspec_torch.problems import Quadratics
 
-SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, Solver)]
+SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, SpecMethod)]
 STEPS = (4, 1, 3, 4, 2, 4, 3, 3, 1, 4, 2)
 N = len(STEPS)

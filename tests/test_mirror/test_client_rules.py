@@ -23,7 +23,7 @@ from test_mirror.support import (
     tensors,
 )
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Solver
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec.client.adam import adam
 from fedspec.client.adam import begin as begin_adam
 from fedspec.client.sgd import sgd
@@ -33,7 +33,7 @@ from fedspec.readings import CoverName
 from fedspec_torch.arith import masked
 from fedspec_torch.covers import named_cover as named_sets
 
-SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, Solver)]
+SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 STEPS = (3, 1, 6, 2, 6)
 N, K = len(STEPS), max(STEPS)
 

@@ -15,7 +15,7 @@ import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
-from fedspec.algorithms.hyper import Hyper
+from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import Quadratics, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Sets, Vector, ratio, sqrt, zeros
+from fedspec.costs import Costs
 from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Sm3Zero
 from fedspec.rules import rule
 
@@ -99,3 +101,49 @@ def sm3_ii(
     mu, nu = accumulate_ii(state.mu, g**2, cover)
     x = state.x - eta_l * _ratio(g, nu, eps, zero)
     return Sm3(x=x, mu=mu, nu=nu)
+
+
+ROWS = (
+    Algorithm(
+        id="sm3-i",
+        family=Family.LOCAL_SOLVERS,
+        place=14,
+        title="SM3-I over a cover of the coordinates",
+        source="FedAda2, Alg. 3 with z = 1 (L701)",
+        levels=("client",),
+        rules=(accumulate_i, sm3_i),
+        readings=(
+            Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
+            Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_i, begin=begin),
+        costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
+        traps=(
+            "a coordinate takes the least of its sets' sums; a set adds its largest square",
+            "the accumulators last for the round, and start the next at zero",
+            "with eps there is no 0/0 rule; without it 0/0 = 0",
+        ),
+    ),
+    Algorithm(
+        id="sm3-ii",
+        family=Family.LOCAL_SOLVERS,
+        place=15,
+        title="SM3-II over a cover of the coordinates",
+        source="FedAda2, Alg. 4 with z = 1 (L717)",
+        levels=("client",),
+        rules=(accumulate_ii, sm3_ii),
+        readings=(
+            Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
+            Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_ii, begin=begin),
+        costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
+        traps=(
+            "first the bound with this gradient, then the sets take its maximum",
+            "clearing mu at every step forgets everything",
+            "with eps there is no 0/0 rule; without it 0/0 = 0",
+        ),
+    ),
+)

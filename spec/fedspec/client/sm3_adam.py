@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Sets, Vector, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
+from fedspec.costs import Costs
 from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.rules import rule
 
 
@@ -72,3 +74,22 @@ def sm3_adam(
     u = m_hat / (sqrt(nu_hat) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Sm3Adam(x=x, m=m, mu=mu, nu=nu, t=t)
+
+
+ROW = Algorithm(
+    id="sm3-adam",
+    family=Family.LOCAL_SOLVERS,
+    place=20,
+    title="Adam with the accumulators of SM3-II for its second moment",
+    source="external: named in FedAda2 (L689) and not defined there; reconstructed from its Algs. 4 and 7",
+    levels=("client",),
+    rules=(average_ii, sm3_adam),
+    readings=(Reading(name="reconstruction", words="averages for SM3-II's sums, both moments corrected as in ADMU"),),
+    shows=("m", "nu"),
+    run=LocalSolver(rule=sm3_adam, begin=begin),
+    costs=Costs(working="3 d + q", note="with z = 1 nu need not be kept: 2 d + q"),
+    traps=(
+        "a reconstruction: the paper names it and does not write it",
+        "the corrections count updates for nu and steps for m",
+    ),
+)

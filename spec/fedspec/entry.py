@@ -15,20 +15,34 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
 
-from fedspec.algorithms.hyper import Hyper
-from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.arith import Scalar, Vector
-from fedspec.catalogue.costs import COSTS, UNRECORDED, Costs
-from fedspec.catalogue.traps import TRAPS
 from fedspec.contract import Level
+from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.plan import Message, Oracle, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
 
+LAST = 1000
+"""The place of a row that does not say one."""
 
-@dataclass(frozen=True)
+
+class Family(StrEnum):
+    """What sets an algorithm apart from federated averaging, in the order of the catalogue."""
+
+    LOCAL_SOLVERS = "local solvers"
+    SERVERS = "servers"
+    JOINT = "adaptive on both sides"
+    LAYERWISE = "layerwise"
+    CONTROL = "control variates"
+    GOSSIP = "gossip"
+    ASYNCHRONOUS = "asynchronous"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Requirement:
     """A relation between hyper-parameters that a reading asks for."""
 
@@ -38,7 +52,17 @@ class Requirement:
     holds: Callable[[Mapping[str, Any]], bool]
 
 
-@dataclass(frozen=True)
+def v0_at_least_tau_squared(algorithm: str) -> Requirement:
+    """The relation that Reddi et al. (2021) ask of an adaptive server."""
+    return Requirement(
+        id=f"{algorithm}.v0",
+        words="v_0 >= tau^2",
+        about=("v0", "tau"),
+        holds=lambda h: h["v0"] >= h["tau"] * h["tau"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """A published definition of an algorithm's name.
 
@@ -51,23 +75,23 @@ class Reading:
 
     name: str
     words: str
-    fixes: Mapping[str, str]
+    fixes: Mapping[str, str] = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """The functions of an algorithm with a server."""
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector], Any]
     server: Callable[[Any, Any, Sequence[Message]], tuple[Any, dict[str, Any]]]
-    local: Callable[[Any, Vector, Oracle, int], Vector] = local_sgd
-    norm: Callable[[Any, int], Scalar] = sgd_norm
+    local: Callable[[Any, Vector, Oracle, int], Vector]
+    norm: Callable[[Any, int], Scalar]
 
 
-@dataclass(frozen=True)
-class Solver:
+@dataclass(frozen=True, kw_only=True)
+class LocalSolver:
     """The functions of a local solver: the rule and the state that a round begins with."""
 
     rule: Callable[..., Any]
@@ -75,7 +99,7 @@ class Solver:
     """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """The functions of an algorithm whose clients and server cannot be taken apart; one event is one step.
 
@@ -99,12 +123,14 @@ class Program:
     takes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """One row of the catalogue.
 
     Attributes:
         id: stable slug.
+        family: what sets it apart; the catalogue goes by families.
+        place: where it stands in its family; those that do not say come last, by id.
         title: one line in words.
         source: where it is defined; starts with "external" when none of the five papers defines it.
         levels: where it can be judged.
@@ -113,32 +139,53 @@ class Algorithm:
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
         when: rules that run under one value of an option only, by ``option=value``.
+        costs: what is sent in a round and what is kept, under the canonical reading.
+        traps: what implementers get wrong, in our words.
+        facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
     """
 
     id: str
+    family: Family
+    place: int = LAST
     title: str
     source: str
     levels: tuple[Level, ...]
     rules: tuple[Callable[..., Any], ...]
     readings: tuple[Reading, ...]
     shows: tuple[str, ...]
-    run: Method | Solver | Program
+    run: Method | LocalSolver | Program
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    costs: Costs = UNRECORDED
+    traps: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    def has(self, *facts: Fact) -> bool:
+        """Whether it has all of these facts."""
+        return self.known.issuperset(facts)
+
+    @cached_property
+    def known(self) -> frozenset[Fact]:
+        """Its facts: those that it says, and those that can be read off the row."""
+        return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))})
+
+    def runs(self, rule: str) -> bool:
+        """Whether a rule of that name is among its rules."""
+        return any(r.__name__ == rule for r in self.rules)
+
+    @property
+    def event(self) -> str:
+        """What one step of a program is: a round, an exchange or an arrival."""
+        return self.run.event if isinstance(self.run, Program) else ""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What else the cases of a program carry."""
+        return self.run.takes if isinstance(self.run, Program) else ()
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
         """The equations of its rules, in order."""
         return tuple(e for r in self.rules for e in equations(r))
-
-    @property
-    def costs(self) -> Costs:
-        """What is sent in a round and what is kept, under the canonical reading."""
-        return COSTS.get(self.id, UNRECORDED)
-
-    @property
-    def traps(self) -> tuple[str, ...]:
-        """What implementers get wrong."""
-        return TRAPS.get(self.id, ())
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
@@ -150,7 +197,7 @@ class Algorithm:
     @cached_property
     def parameters(self) -> dict[str, type]:
         """Every hyper-parameter and option with its type, in the order of its record or rule."""
-        if not isinstance(self.run, Solver):
+        if not isinstance(self.run, LocalSolver):
             hints = typing.get_type_hints(self.run.hyper)
             return {f.name: hints[f.name] for f in fields(self.run.hyper)}
         rule = self.run.rule
@@ -177,10 +224,7 @@ class Algorithm:
 
     def numbers_at(self, level: Level) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
-        at_client = {"eta_l", "mu", "rho", "gamma"}
-        if level == "server":
-            return tuple(n for n in self.numbers if n not in at_client)
-        return self.numbers
+        return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
 
     def reading(self, name: str) -> Reading:
         """The reading of that name.
@@ -196,7 +240,7 @@ class Algorithm:
 
     def defaults(self) -> dict[str, str]:
         """Every option at its canonical value."""
-        if not isinstance(self.run, Solver):
+        if not isinstance(self.run, LocalSolver):
             values = {f.name: f.default for f in fields(self.run.hyper)}
         else:
             values = {n: p.default for n, p in inspect.signature(self.run.rule).parameters.items()}
@@ -223,3 +267,22 @@ class Algorithm:
                     f"claim another reading or drop the option"
                 )
         return {**self.defaults(), **options, **fixes}
+
+
+READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
+    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
+    Fact.PEERS: lambda a: "peers" in a.takes,
+    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
+    Fact.LATE: lambda a: a.event == "arrival",
+    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
+    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
+    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
+    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
+    Fact.PERIODIC: lambda a: a.runs("model_mean"),
+    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
+    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
+    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
+    Fact.DECAYING: lambda a: "lam" in a.numbers,
+    Fact.LAYERED: lambda a: "phi" in a.options,
+}
+"""The facts that a row shows without saying them, each with how."""
