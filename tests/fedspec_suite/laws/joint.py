@@ -50,7 +50,7 @@ def shown(got: Shown, *names: str) -> list[Array]:
     """The named vectors of an answer, in double precision.
 
     Raises:
-        NotOffered: one is not shown.
+        NotOffered: a named vector is missing.
     """
     if missing := [n for n in names if n not in got]:
         raise NotOffered(f"not offered: {missing[0]} is not shown")

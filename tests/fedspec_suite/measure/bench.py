@@ -94,7 +94,7 @@ class Bench:
         """Refuse a vector with NaN or infinities.
 
         Raises:
-            Deviates: it has one.
+            Deviates: an entry is NaN or infinite.
         """
         if not np.isfinite(got).all():
             j = int(np.argmin(np.isfinite(got)))
@@ -108,7 +108,7 @@ class Bench:
         """Play a scenario: its models are the wanted ones, up to the rounding of the rule.
 
         Raises:
-            Deviates: one is not.
+            Deviates: a model is another.
             Undecided: the rule's rounding errors could hide it.
         """
         scale = self.expect(s)
