@@ -19,7 +19,7 @@ from fedspec_suite import mutants
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import known
+from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -200,7 +200,7 @@ def _candidates(
         if own in m.algorithms:
             ratio = distance(own, {**setting.options, **m.options}, mutants.sessions(m))
             yield Candidate(m.words, mutants.blamed(m), ratio)
-    starts = [known(flatten(s.case.x0), s.case.dtype) for s in samples]
+    starts = [from_floats(flatten(s.case.x0), s.case.dtype) for s in samples]
     late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
     yield Candidate(
         "every answer is one event late",
