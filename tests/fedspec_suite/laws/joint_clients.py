@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Round
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.fedada2 import ADAPTIVE
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.joint import FAR, Applies, among, law, refuse, rounds_of, shown, slack_of
-from fedspec_suite.laws.joint_history import ADAPTIVE
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, with_hyper

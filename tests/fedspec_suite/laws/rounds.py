@@ -74,11 +74,7 @@ def _plan(event: Round) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _follows_path(bench: Bench, s: Scenario) -> None:
-    want = path(s, _setting_of(bench, s))
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]])
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds)
+    bench.follows(s, path(s, _setting_of(bench, s)))
 
 
 EXEMPT: dict[tuple[str, str], str] = {
@@ -124,11 +120,7 @@ def _agreeing(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
-    x = flatten(s.case.x0)
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
-        bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
+    bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
 
 def _reorder(draw: st.DrawFn, e: Event, takes: Sequence[str]) -> Event:

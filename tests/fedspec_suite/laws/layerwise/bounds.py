@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
