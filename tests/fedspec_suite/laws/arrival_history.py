@@ -17,9 +17,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
+from fedspec.catalogue import find
 from fedspec.contract import Arrival
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import arrival_scenarios
@@ -29,15 +32,6 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
 
 Change = Callable[[Arrival, Array], Array]
-
-BUFFERED = ("cc-fedavg", "cc-fedsgd", "cc-fedavgm", "cc-fedadagrad", "cc-fedadam", "cc-fedams", "fedbuff")
-ASYNCHRONOUS = (*BUFFERED, "fedasync")
-LINEAR = ("cc-fedavg", "cc-fedsgd", "fedbuff")
-
-
-def among(names: Sequence[str], what: str) -> Callable[[Setting], str]:
-    """Whether a law is asked of a setting's algorithm."""
-    return lambda setting: "" if setting.algorithm.id in names else f"it is about {what}"
 
 
 def buffer_of(s: Scenario) -> int:
@@ -90,27 +84,27 @@ def _average(beta: Any, rows: Sequence[Array]) -> Array:
     return np.asarray(_sum([(1 - beta) * beta ** (T - s) * row for s, row in enumerate(rows, 1)]))
 
 
-def _second(name: str, rows: Sequence[Array], h: Mapping[str, Any]) -> Array:
+def _second(rows: Sequence[Array], h: Mapping[str, Any]) -> Array:
     squares = [row * row for row in rows]
     start = rows[0] * 0 + h["v0"]
-    if name == "cc-fedadagrad":
+    if "beta2" not in h:
         return np.asarray(_sum([start, *squares]))
     return np.asarray(h["beta2"] ** len(rows) * start + _average(h["beta2"], squares))
 
 
-def _direction(name: str, rows: Sequence[Array], h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
+def _direction(rows: Sequence[Array], h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
     """What the server's step is eta times of, after all aggregates so far."""
-    if name in LINEAR:
+    if "beta" not in h and "beta1" not in h:
         return rows[-1]
-    if name == "cc-fedavgm":
+    if "beta" in h:
         v = _average(h["beta"], rows)
         return v if o["momentum_sum"] == "average" else v / (1 - h["beta"])
-    v = _second(name, rows, h)
-    if name == "cc-fedams":
-        past = [_second(name, rows[:t], h) for t in range(1, len(rows) + 1)]
+    v = _second(rows, h)
+    if "maximum_start" in o:
+        past = [_second(rows[:t], h) for t in range(1, len(rows) + 1)]
         past.append(rows[0] * 0 + (h["v0"] if o["maximum_start"] == "v0" else 0))
         v = np.array([max(column) for column in zip(*past, strict=True)], dtype=object)
-    small = h["eps"] if name == "cc-fedams" else h["tau"]
+    small = h["eps"] if "eps" in h else h["tau"]
     inside = o["epsilon"] == "inside"
     below = np.array([(x + small).sqrt() if inside else x.sqrt() + small for x in v], dtype=object)
     return np.asarray(_average(h["beta1"], rows) / below)
@@ -118,7 +112,7 @@ def _direction(name: str, rows: Sequence[Array], h: Mapping[str, Any], o: Mappin
 
 def models(s: Scenario, change: Change) -> list[Array]:
     """The model after each arrival of a scenario in running arithmetic."""
-    h, o, name = s.case.hyper, s.case.options, s.case.algorithm
+    h, o = s.case.hyper, s.case.options
     versions, out = [flatten(s.case.x0)], []
     waiting: list[Array] = []
     rows: list[Array] = []
@@ -127,7 +121,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
         assert isinstance(e, Arrival)
         x_mu = versions[-1 - e.delay]
         moved = change(e, x_mu)
-        if name == "fedasync":
+        if "mix" in h:
             rows.append(x_mu + moved)
             shares.append(h["mix"] * weight(s, e.delay))
             left = [_product([1 - a for a in shares[t:]]) for t in range(len(shares) + 1)]
@@ -138,7 +132,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
             if len(waiting) == buffer_of(s):
                 rows.append(_sum(waiting) / len(waiting))
                 waiting = []
-                steps = [_direction(name, rows[:t], h, o) for t in range(1, len(rows) + 1)]
+                steps = [_direction(rows[:t], h, o) for t in range(1, len(rows) + 1)]
                 versions.append(versions[0] + h.get("eta", 1) * _sum(steps))
         out.append(versions[-1])
     return out
@@ -188,8 +182,8 @@ def _telescopes(bench: Bench, s: Scenario) -> None:
 
 
 def _conserves(bench: Bench, s: Scenario) -> None:
-    h, o, name = s.case.hyper, s.case.options, s.case.algorithm
-    moment = {"cc-fedavgm": "v", "cc-fedams": "v_hat"}.get(name, "delta" if name in LINEAR else "v")
+    h, o, shows = s.case.hyper, s.case.options, find(s.case.algorithm).shows
+    moment = next(name for name in ("v_hat", "v", "delta") if name in shows)
     small = float(h.get("eps", h.get("tau", 0)))
     scale = bench.expect(s)
     done = []
@@ -216,7 +210,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_unrolled,
-        applies=among(ASYNCHRONOUS, "late updates"),
+        applies=about(Fact.LATE),
     ),
     Law(
         id="arrivals-telescope",
@@ -226,7 +220,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
         cases=constant,
         check=_telescopes,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
     ),
     Law(
         id="arrivals-conserved",
@@ -235,7 +229,7 @@ LAWS = (
         source="Client-Centric, L111 and L554, summed over the rounds",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_conserves,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
         shows="delta",
     ),
 )

@@ -101,7 +101,7 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
 
 
 def _fixed(setting: Setting) -> str:
-    if setting.algorithm.id != "fednova" or setting.options["tau_eff_choice"] != "fixed":
+    if setting.options.get("tau_eff_choice") != "fixed":
         return "it is about fednova with a constant tau_eff"
     if setting.options["nova_weights"] != "nova":
         return "the implied weights grow with ||a_i||_1"
@@ -153,7 +153,7 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
 
 def _normalises(setting: Setting) -> str:
     o = setting.options
-    if setting.algorithm.id != "fednova" or (o["nova_weights"], o["tau_eff_choice"]) != ("nova", "weighted-norm"):
+    if (o.get("nova_weights"), o.get("tau_eff_choice")) != ("nova", "weighted-norm"):
         return "it is about fednova with w_i = p_i and tau_eff = sum p_i ||a_i||_1"
     return ""
 

@@ -31,7 +31,7 @@ from fedspec.contract import (
 )
 from fedspec.domains import COUNTS
 from fedspec.mixing.accumulation import a_norm
-from fedspec.readings import Solver, Strategy
+from fedspec.readings import Strategy
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -210,8 +210,8 @@ def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
     return tuple(sorted(draw(st.sets(st.integers(0, clients - 1), min_size=1))))
 
 
-STRATEGIES: dict[str, tuple[str, ...]] = {"fedblended": tuple(map(str, Strategy))}
-"""The local solvers that a blending algorithm chooses among, by algorithm."""
+STRATEGIES = tuple(map(str, Strategy))
+"""The local solvers that a blending algorithm chooses among."""
 
 
 @st.composite
@@ -235,7 +235,7 @@ def round_scenarios(
             chosen = (*chosen, draw(st.sampled_from(chosen)))
         more: dict[str, Any] = {}
         if "strategies" in setting.takes:
-            kinds = st.sampled_from(STRATEGIES[setting.algorithm.id])
+            kinds = st.sampled_from(STRATEGIES)
             more["strategies"] = tuple(draw(kinds) for _ in chosen)
         if "scales" in setting.takes:
             more["scales"] = tuple(draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in chosen)
@@ -373,8 +373,7 @@ def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], prob
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
     """||a||_1 of the setting's local solver."""
-    solver = Solver(setting.options.get("solver", "proximal" if setting.algorithm.id == "fedprox" else "sgd"))
-    return a_norm(solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
+    return a_norm(setting.solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
 
 
 blocks = st.composite(draw_blocks)

@@ -61,7 +61,7 @@ def length_factor(length: Any, h: Mapping[str, Any], o: Mapping[str, str]) -> An
 
 def _direction(p: Any, x: Array, s: Scenario) -> Any:
     h, o = s.case.hyper, s.case.options
-    if s.case.algorithm == "fed-ams":
+    if "normalisation" not in o:
         return p
     q = p + h["lam"] * x
     if o["normalisation"] == "none":

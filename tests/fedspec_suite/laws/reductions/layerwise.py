@@ -41,6 +41,11 @@ def _at_once(s: Scenario) -> Scenario:
     return told(s, "fed-ams", events, hyper={"eta_l": T * h["eta_l"], "beta2": h["beta2"] ** T})
 
 
+def in_fed_ams(s: Scenario) -> Scenario:
+    """A scenario of Fed-LAMB in the words of Fed-AMS."""
+    return told(s, "fed-ams")
+
+
 LAYERWISE = (
     Edge(
         "fed-lamb-is-fed-ams",
@@ -49,7 +54,7 @@ LAYERWISE = (
         "lam = 0 and no layer is normalised",
         "Fed-LAMB, Alg. 1 without its line 12 (L329)",
         "round",
-        lambda s: told(s, "fed-ams"),
+        in_fed_ams,
         fixing(lam=0.0),
         {"normalisation": "none"},
         needs=("lam",),
