@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Sets, Vector, array, greatest, sqrt, zeros
+from fedspec.arith import Scalar, Sets, Vector, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
-from fedspec.client.sm3_delayed import bounds
 from fedspec.costs import Costs
-from fedspec.covers import Cover
+from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.rules import rule
 
@@ -24,13 +23,13 @@ class Sm3Adam:
     t: int
 
 
-def begin(x: Vector, cover: Cover) -> Sm3Adam:
+def begin(x: Vector, cover: AnyCover) -> Sm3Adam:
     """The state at the start of a round: everything at zero."""
-    return Sm3Adam(x=x, m=zeros(x), mu=zeros(array([x[0]] * len(cover.sets), x)), nu=zeros(x), t=0)
+    return Sm3Adam(x=x, m=zeros(x), mu=zeros(x, cover.q), nu=zeros(x), t=0)
 
 
 @rule
-def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> tuple[Sets, Vector]:
+def average_ii(mu: Sets, g_squared: Vector, cover: AnyCover, *, beta2: Scalar) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II with a decay: averages for sums.
 
         nu(j) = beta2 min over r with j in S_r of mu(r) + (1 - beta2) g(j)^2  sm3-adam.nu
@@ -38,8 +37,8 @@ def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> t
 
     External: reconstructed from FedAda2, Alg. 4 (L717) and Alg. 6 (L1335).
     """
-    nu = beta2 * bounds(mu, cover) + (1 - beta2) * g_squared
-    mu = array([greatest(nu[j] for j in S_r) for S_r in cover.sets], nu)
+    nu = beta2 * cover.least(mu) + (1 - beta2) * g_squared
+    mu = cover.greatest(nu)
     return mu, nu
 
 
@@ -47,7 +46,7 @@ def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> t
 def sm3_adam(
     state: Sm3Adam,
     g: Vector,
-    cover: Cover,
+    cover: AnyCover,
     *,
     eta_l: Scalar,
     beta1: Scalar,
