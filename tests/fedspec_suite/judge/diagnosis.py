@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.contract import Round
 from fedspec.errors import FedspecError
@@ -20,7 +19,7 @@ from fedspec_suite import mutants
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import Running as Number
+from fedspec_suite.measure.running import known
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -201,7 +200,7 @@ def _candidates(
         if own in m.algorithms:
             ratio = distance(own, {**setting.options, **m.options}, mutants.sessions(m))
             yield Candidate(m.words, mutants.blamed(m), ratio)
-    starts = [_numbers_of(flatten(s.case.x0)) for s in samples]
+    starts = [known(flatten(s.case.x0), s.case.dtype) for s in samples]
     late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
     yield Candidate(
         "every answer is one event late",
@@ -212,10 +211,6 @@ def _candidates(
     yield Candidate(
         "the model never moves", setting.algorithm.equation("step", setting.options), _distance(samples, still, answers)
     )
-
-
-def _numbers_of(x: Array) -> Array:
-    return np.array([Number(float(v), abs(float(v))) for v in x], dtype=object)
 
 
 def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:

@@ -16,6 +16,7 @@ from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -93,7 +94,7 @@ def _bounded(bench: Bench, s: Scenario) -> None:
     x: Array = flatten(s.case.x0).astype(float)
     for k, got in enumerate(bench.play(s)):
         now = got["x"].astype(float)
-        slack = THRESHOLD * float(np.finfo(bench.dtype).eps) * np.array([w.bound for w in scale[k]["x"]])
+        slack = THRESHOLD * float(np.finfo(bench.dtype).eps) * bounds_of(scale[k]["x"])
         over = np.abs(now - x) - longest(s) - slack
         if over.max() > 0:
             j = int(np.argmax(over))

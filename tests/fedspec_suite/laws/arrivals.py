@@ -13,13 +13,14 @@ from fedspec.contract import Arrival, Event
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.arrival_history import buffer_of, constant, weight
+from fedspec_suite.laws.arrival_paths import constant
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, weight
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import arrival_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -87,7 +88,7 @@ def _remembers(bench: Bench, s: Scenario) -> None:
     old = unflatten(versions[-2 - last.delay].astype(s.case.dtype), s.case.x0)
     afresh = Scenario(replace(s.case, x0=old), (_late(last, 0),) * m)
     want = _completed(bench, bench.play(afresh), m - 1)
-    bounds = 2 * np.array([w.bound for w in bench.expect(afresh)[-1]["delta"]]) + np.abs(want)
+    bounds = 2 * bounds_of(bench.expect(afresh)[-1]["delta"]) + np.abs(want)
     bench.compare("delta", _completed(bench, played, len(played) - 1), want, f"arrival {len(played)}", bounds)
 
 
@@ -130,7 +131,7 @@ def _as_one(bench: Bench, pair: Pair) -> None:
     m = buffer_of(many)
     scale = bench.expect(many)[m - 1 :: m]
     for k, (want, got) in enumerate(zip(bench.play(one), bench.play(many)[m - 1 :: m], strict=True)):
-        bounds = 2 * np.array([w.bound for w in scale[k]["x"]]) + np.abs(want["x"])
+        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want["x"])
         bench.compare("x", got["x"], want["x"], f"arrival {(k + 1) * m}", bounds)
 
 
@@ -149,7 +150,7 @@ def _merges(bench: Bench, pair: Pair) -> None:
     parts = bench.play(halves)
     first, second = (_completed(bench, parts, k) for k in (m - 1, 2 * m - 1))
     want = (first.astype(float) + second.astype(float)) / 2
-    bounds = 2 * np.array([w.bound for w in bench.expect(whole)[-1]["delta"]])
+    bounds = 2 * bounds_of(bench.expect(whole)[-1]["delta"])
     bench.compare("delta", _completed(bench, bench.play(whole), 2 * m - 1), want, f"arrival {2 * m}", bounds)
 
 
@@ -161,7 +162,7 @@ def _stranger_late(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenari
     delay = max(e.delay for e in late.events[-m:] if isinstance(e, Arrival))
     late = replace(late, events=(*late.events[:-m], *(_late(e, delay) for e in late.events[-m:])))
     with digits():
-        exact = lift(late, Running)
+        exact = running(late)
         share = float(weight(exact, delay)) / float(weight(exact, 0))
     return late, fresh, share
 
@@ -190,7 +191,7 @@ def _takes_over(bench: Bench, s: Scenario) -> None:
     old = unflatten(versions[-2 - last.delay].astype(s.case.dtype), s.case.x0)
     afresh = Scenario(replace(s.case, x0=old), (_late(last, 0),))
     want = bench.play(afresh)[0]["x"]
-    bounds = 2 * np.array([w.bound for w in bench.expect(afresh)[0]["x"]]) + np.abs(versions[-2])
+    bounds = 2 * bounds_of(bench.expect(afresh)[0]["x"]) + np.abs(versions[-2])
     bench.compare("x", played[-1]["x"], want, f"arrival {len(played)}", bounds)
 
 

@@ -16,6 +16,7 @@ from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -100,7 +101,7 @@ def _no_longer(bench: Bench, s: Scenario) -> None:
             continue
         assert isinstance(e, Gradient)
         g = flatten(e.g).astype(float)
-        bounds = np.array([w.bound for w in expected[k]["x"]])
+        bounds = bounds_of(expected[k]["x"])
         slack = THRESHOLD * float(np.finfo(s.case.dtype).eps) * float(np.linalg.norm(before + bounds))
         step, size = got["x"] - x, float(np.linalg.norm(g))
         along = -float(step @ g) / size if size else 0.0
@@ -142,7 +143,7 @@ def _shortened(bench: Bench, s: Scenario) -> None:
     want = free * min(1.0, s.case.hyper["clip_norm"] / size) if size else free
     got = bench.play(s)[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in expected[0]["delta"]]) + np.abs(want)
+    bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want)
     bench.compare("delta", got["delta"], want, f"round of {e.steps[0]} steps", bounds)
 
 
@@ -155,7 +156,7 @@ def _noise_adds(bench: Bench, s: Scenario) -> None:
     want = quiet + h["sigma"] * h["clip_norm"] * np.array(e.noise) / len(e.steps)
     got = bench.play(s)[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in expected[0]["delta"]]) + np.abs(want) + np.abs(quiet)
+    bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want) + np.abs(quiet)
     bench.compare("delta", got["delta"], want, "round 1", bounds)
 
 

@@ -18,6 +18,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import blocks, scenarios, vectors
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, change_events, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
@@ -33,7 +34,7 @@ def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[
         bench.finite("x", before["x"], f"{describe(first.events[k])} {k + 1}")
         want = forward(k, before["x"])
         # Both runs are rounded, and so is what carries one to the other.
-        bounds = 2 * np.array([w.bound for w in scale[k]["x"]]) + np.abs(want) + np.abs(before["x"])
+        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want) + np.abs(before["x"])
         bench.compare("x", after["x"], want, f"{describe(second.events[k])} {k + 1}", bounds)
 
 
@@ -123,7 +124,7 @@ def _rests(bench: Bench, s: Scenario) -> None:
         if isinstance(event, Begin):
             x = flatten(event.x)
         # A server that averages models instead of changes rounds even here.
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
+        bounds = bounds_of(scale[k]["x"]) + np.abs(x)
         bench.compare("x", got["x"], x, f"{describe(event)} {k + 1}", bounds)
 
 

@@ -18,6 +18,7 @@ from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
@@ -64,7 +65,7 @@ def _cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[B
 
 
 def _bounds(shown: Shown, name: str, n: int) -> Array:
-    return np.array([w.bound for w in shown[name]]).reshape(n, -1)
+    return bounds_of(shown[name]).reshape(n, -1)
 
 
 def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
@@ -77,7 +78,7 @@ def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
             if of not in got:
                 raise NotOffered(f"not offered: {of} is not shown")
             rows, bounds = got[of].reshape(len(p), -1), _bounds(scale[k], of, len(p))
-            allowed = np.array([w.bound for w in scale[k][name]]) + np.array(p) @ (bounds + 3 * np.abs(rows))
+            allowed = bounds_of(scale[k][name]) + np.array(p) @ (bounds + 3 * np.abs(rows))
             bench.compare(name, got[name], np.array(p) @ rows, f"round {k + 1}", allowed)
 
     return check
@@ -119,7 +120,7 @@ def _stays(bench: Bench, s: Scenario) -> None:
     x = flatten(s.case.x0)
     scale = bench.expect(s)
     for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
+        bounds = bounds_of(scale[k]["x"]) + np.abs(x)
         bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
 
 

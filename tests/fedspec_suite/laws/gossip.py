@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -16,13 +15,14 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
+from fedspec_suite.laws.closed_forms.adaptive import direction
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import draw_some, exchange_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import RUNNING, bounds_of
+from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -42,40 +42,14 @@ def with_problem(s: Scenario, change: Callable[[Quadratics], Quadratics]) -> Sce
     return replace(s, case=replace(s.case, problem=change(problem)))
 
 
-def running(a: Array) -> Array:
-    """Fractions as running numbers."""
-    out = np.empty(a.shape, dtype=object)
-    for place, q in np.ndenumerate(a):
-        out[place] = Running(q)
-    return out
-
-
 def exactly(x: Array) -> Array:
     """Floats as fractions."""
     return np.array([Fraction(float(v)) for v in x], dtype=object)
 
 
-def bounds_of(numbers: Array) -> Array:
-    """The error bounds of running numbers."""
-    return np.array([w.bound for w in numbers])
-
-
-def direction(deltas: list[Array], h: Any, inside: bool) -> Array:
-    """m / sqrt(v_hat + eps) after some rounds, as sums over all of them."""
-    R = len(deltas)
-    m = sum((1 - h["beta1"]) * h["beta1"] ** (R - r) * delta for r, delta in enumerate(deltas, 1))
-    seconds = [
-        sum((1 - h["beta2"]) * h["beta2"] ** (s - r) * delta * delta for r, delta in enumerate(deltas[:s], 1))
-        for s in range(1, R + 1)
-    ]
-    v_hat = [max(column) for column in zip(*seconds, strict=True)]
-    roots = [(x + h["eps"]).sqrt() if inside else x.sqrt() + h["eps"] for x in v_hat]
-    return np.array([a / b for a, b in zip(np.asarray(m), roots, strict=True)], dtype=object)
-
-
 def served_models(s: Scenario) -> list[Array]:
     """The model after each round: Delta by matrices, the server's steps summed."""
-    exact, lifted = lift(s, Fraction), lift(s, Running)
+    exact, lifted, number = lift(s, Fraction), running(s), np.frompyfunc(RUNNING[s.case.dtype], 1, 1)
     h, n = lifted.case.hyper, size(s)
     x = start = flatten(lifted.case.x0)
     X = np.tile(x, n)
@@ -84,9 +58,9 @@ def served_models(s: Scenario) -> list[Array]:
     for e in exact.events:
         assert isinstance(e, Exchange)
         A, b = exchanged(exact, e, unit(n * len(x)))
-        X = running(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + running(b)
-        deltas.append(running(votes(exact, e)) @ X.reshape(n, -1) - x)
-        steps = steps + direction(deltas, h, s.case.options["epsilon"] == "inside")
+        X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
+        deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
+        steps = steps + direction("amsgrad", deltas, h, s.case.options, h["eps"])
         x = start + h["eta"] * steps
         out.append(x)
     return out

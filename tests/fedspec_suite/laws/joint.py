@@ -14,14 +14,15 @@ from fedspec.contract import Level, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity
-from fedspec_suite.laws import joint_history
 from fedspec_suite.laws.about import Applies, about, about_any, unless
+from fedspec_suite.laws.closed_forms.fedada2 import models
+from fedspec_suite.laws.closed_forms.sums import average, total
 from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of, known
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
@@ -36,14 +37,9 @@ def rounds_of(s: Scenario) -> list[Round]:
     return [e for e in s.events if isinstance(e, Round)]
 
 
-def bounds_of(want: Shown, name: str = "x") -> Array:
-    """The error scale of one vector."""
-    return np.array([w.bound for w in want[name]])
-
-
 def slack_of(s: Scenario, want: Shown, name: str) -> Array:
     """What rounding may add to an inequality."""
-    return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want, name)
+    return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want[name])
 
 
 def shown(got: Shown, *names: str) -> list[Array]:
@@ -66,26 +62,24 @@ def refuse(bench: Bench, name: str, k: int, broken: Array, got: Array, want: Arr
 
 
 def _follows_history(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
     with digits():
-        want = list(joint_history.models(lift(s, Running)))
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]))
+        want = list(models(running(s)))
+    bench.follows(s, want)
 
 
 def _sums(bench: Bench, s: Scenario) -> None:
     """The shown moments are sums over the shown changes."""
     with digits():
-        h = lift(s, Running).case.hyper
+        h = running(s).case.hyper
         start = np.array([h["v0"]] * flatten(s.case.x0).size, dtype=object)
         rows: list[Array] = []
         for k, got in enumerate(bench.play(s)):
             delta, _, _ = shown(got, "delta", "m", "v")
-            rows.append(np.array([Running(float(a), abs(float(a))) for a in delta], dtype=object))
+            rows.append(known(delta, s.case.dtype))
             squares = [row * row for row in rows]
             adam = s.case.options.get("server") == Adaptivity.ADAM
-            v = joint_history.average(h["beta2"], squares, start) if adam else joint_history.total([start, *squares])
-            bench.compare("m", got["m"], joint_history.average(h["beta1"], rows), f"round {k + 1}")
+            v = average(h["beta2"], squares, start) if adam else total([start, *squares])
+            bench.compare("m", got["m"], average(h["beta1"], rows), f"round {k + 1}")
             bench.compare("v", got["v"], np.asarray(v), f"round {k + 1}")
 
 
@@ -103,7 +97,7 @@ def _reach(bench: Bench, s: Scenario) -> None:
         moved = np.abs(got["x"] - x)
         slack = slack_of(s, expected[k], "x") + THRESHOLD * float(np.finfo(s.case.dtype).eps) * before
         refuse(bench, "x", k, moved > longest + slack, moved, longest, "the server's step is longer than its bound")
-        x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k])
+        x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k]["x"])
 
 
 def _adagrad_server(setting: Setting) -> str:
@@ -137,7 +131,7 @@ def _one_at_a_time(bench: Bench, s: Scenario) -> None:
     mean = np.mean(alone, axis=0)
     got = bench.play(replace(s, events=(first,)))[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in wanted]) + np.mean(np.abs(alone), axis=0)
+    bounds = 2 * bounds_of(wanted) + np.mean(np.abs(alone), axis=0)
     bench.compare("delta", got["delta"], mean, "round 1", bounds)
 
 

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array, digits
+from fedspec.arith import Array, digits, sqrt
 from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.joint import bounds_of, law
-from fedspec_suite.laws.joint_history import aggregate, clients_own, length, root, server, strategy, total
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
+from fedspec_suite.laws.closed_forms.sums import length, total
+from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Sets = Sequence[Sequence[int]]
@@ -56,14 +56,14 @@ def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: 
     if kind == Strategy.SGD:
         u = g
     else:
-        u = g / (root(square(kind, g, k, sets, h, o)) + h["eps"])
+        u = g / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
         if kind == Strategy.ADAM and o.get("received") == Received.UNCORRECTED:
             u = u * (1 - h["beta1"] ** k)
     return u * 0 if length(u) < h["eps_s"] else u
 
 
 def models(s: Scenario, sets: Sets) -> list[Array]:
-    """The model after each round of a scenario of running numbers whose clients' gradients are -e_i."""
+    """The model after each round of a scenario whose clients' gradients are -e_i."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
     assert problem is not None
     x, past, out = flatten(s.case.x0), list[Array](), list[Array]()
@@ -100,11 +100,9 @@ def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
 def _check(bench: Bench, s: Scenario) -> None:
     d = flatten(s.case.x0).size
     sets = [range(d)] if s.case.options.get("cover") == "one" else [(j,) for j in range(d)]
-    scale = bench.expect(s)
     with digits():
-        want = models(lift(s, Running), sets)
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]))
+        want = models(running(s), sets)
+    bench.follows(s, want)
 
 
 LAWS = (

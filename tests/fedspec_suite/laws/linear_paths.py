@@ -16,6 +16,7 @@ from fedspec_suite.laws.controls import ROUND, shares
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
@@ -77,7 +78,7 @@ def _follows_sum(bench: Bench, s: Scenario) -> None:
     scale = bench.expect(s)
     for k, got in enumerate(bench.play(s)):
         want = x + sum(moves[1 : k + 1], start=moves[0])
-        bench.compare("x", got["x"], want, f"round {k + 1}", np.array([w.bound for w in scale[k]["x"]]))
+        bench.compare("x", got["x"], want, f"round {k + 1}", bounds_of(scale[k]["x"]))
 
 
 def _has_sum(setting: Setting) -> str:

@@ -19,13 +19,13 @@ from fedspec.readings import Solver
 from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossip import TRACE, bounds_of, drawn, exactly, with_problem
+from fedspec_suite.laws.gossip import TRACE, drawn, exactly, with_problem
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import exchange_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -102,7 +102,7 @@ def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
 
 def adaptive_models(s: Scenario) -> list[Array]:
     """Decentralised Adam from its whole history: moments as sums, mixing as products of matrices."""
-    lifted, n = lift(s, Running), size(s)
+    lifted, n = running(s), size(s)
     problem, h = lifted.case.problem, lifted.case.hyper
     assert problem is not None
     tracked = s.case.options["denominators"] == "tracked"

@@ -22,6 +22,7 @@ from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
@@ -76,11 +77,7 @@ def _plan(event: Round) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _follows_path(bench: Bench, s: Scenario) -> None:
-    want = path(s, _setting_of(bench, s))
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]])
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds)
+    bench.follows(s, path(s, _setting_of(bench, s)))
 
 
 EXEMPT: dict[tuple[str, Fact | str], str] = {
@@ -127,7 +124,7 @@ def _stays(bench: Bench, s: Scenario) -> None:
     x = flatten(s.case.x0)
     scale = bench.expect(s)
     for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
+        bounds = bounds_of(scale[k]["x"]) + np.abs(x)
         bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
 
 

@@ -216,10 +216,7 @@ def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _follows(bench: Bench, s: Scenario) -> None:
-    want, scale = models(s), bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]])
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds)
+    bench.follows(s, models(s))
 
 
 def _known(setting: Setting) -> str:

@@ -13,8 +13,8 @@ from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios

@@ -14,7 +14,7 @@ from fedspec.facts import Fact
 from fedspec_suite.laws.about import Applies
 from fedspec_suite.laws.common import related
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.running import Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 
 ALL = (Fact.PERIODIC,)
@@ -58,7 +58,7 @@ def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> No
     """The vectors of every round, with the error scale of the rule."""
     scale = bench.expect(s)
     for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k][name]])
+        bounds = bounds_of(scale[k][name])
         if isinstance(want[k][0], Running):
             bounds = np.maximum(bounds, [w.bound for w in want[k]])
         bench.compare(name, got[name], want[k], f"round {k + 1}", bounds)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, posed, problem_of, same, taken
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, vectors

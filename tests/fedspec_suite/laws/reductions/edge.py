@@ -20,7 +20,7 @@ from fedspec.params import flatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.running import known
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -156,7 +156,10 @@ def law_of(edge: Edge) -> Law:
         return edge.narrow(draw, setting, draw(scenarios(setting, **edge.draw)))
 
     def check(bench: Bench, s: Scenario) -> None:
-        want = [_numbers(flatten(s.case.x0)), *(edge.back(s, answer["x"]) for answer in reference(edge.carry(s)))]
+        want = [
+            known(flatten(s.case.x0), s.case.dtype),
+            *(edge.back(s, answer["x"]) for answer in reference(edge.carry(s))),
+        ]
         scale = bench.expect(s)
         for k, got in enumerate(bench.play(s)):
             if isinstance(s.events[k], Begin):
@@ -182,7 +185,3 @@ def law_of(edge: Edge) -> Law:
         needs=edge.needs,
         zeroes=edge.zeroes,
     )
-
-
-def _numbers(x: Array) -> Array:
-    return np.array([Running(float(v), abs(float(v))) for v in x], dtype=object)

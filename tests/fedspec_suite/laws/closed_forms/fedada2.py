@@ -1,15 +1,13 @@
 """The rounds of FedAda2's methods from their whole history: sums over all gradients and all changes so far.
 
-    x_i - x = -eta_l (u_1 + ... + u_tau),    u_k from the sums of g_1 .. g_k and of their squares
-    x_T = x_0 + eta sum over t of m_t / (sqrt(v_t) + tau),
-    m_t = (1 - beta1) sum over s <= t of beta1^(t-s) Delta_s,    v_t = v_0 + sum over s <= t of Delta_s^2, ...
-
-They share no code with the rules.
+x_i - x = -eta_l (u_1 + ... + u_tau),    u_k from the sums of g_1 .. g_k and of their squares
+x_T = x_0 + eta sum over t of m_t / (sqrt(v_t) + tau),
+m_t = (1 - beta1) sum over s <= t of beta1^(t-s) Delta_s,    v_t = v_0 + sum over s <= t of Delta_s^2, ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +18,9 @@ from fedspec.contract import Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName, PrivateServer, Received, Strategy
-from fedspec_suite.laws import history
-from fedspec_suite.measure.running import Running
+from fedspec_suite.laws.closed_forms import delayed_solvers
+from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction, second_moment
+from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.measure.scenario import Scenario
 
 RULE = {
@@ -34,30 +33,6 @@ RULE = {
 
 NORMALISED = "normalised"
 """What is no strategy of blended optimisation: a step over the length of its gradient."""
-
-Numbers = Mapping[str, Any]
-
-
-def total(terms: Sequence[Any]) -> Any:
-    """The sum of at least one term."""
-    return sum(terms[1:], start=terms[0])
-
-
-def root(v: Array) -> Array:
-    """The root of every entry."""
-    return np.array([x.sqrt() for x in v], dtype=object)
-
-
-def length(x: Array) -> Any:
-    """The Euclidean length."""
-    return total([a * a for a in x]).sqrt()
-
-
-def average(beta: Any, rows: Sequence[Array], start: Any = None) -> Array:
-    """beta^T start + (1 - beta) sum over s of beta^(T-s) row_s."""
-    T = len(rows)
-    past = [(1 - beta) * beta ** (T - s) * row for s, row in enumerate(rows, 1)]
-    return np.asarray(total(past if start is None else [beta**T * start, *past]))
 
 
 def strategy(s: Scenario, place: int, e: Round) -> str:
@@ -76,23 +51,21 @@ def strategy(s: Scenario, place: int, e: Round) -> str:
 
 def clients_own(h: Numbers) -> dict[str, Any]:
     """The hyper-parameters under the names that they have in a local solver."""
-    none = Running(0)
-    moments = {n: h.get(f"{n}_l", none) for n in ("beta1", "beta2")}
-    return {**moments, "eps": h.get("eps", none), "eps_s": h.get("eps_s", none), "z": h.get("z", 1), "v0": none}
+    moments = {n: h.get(f"{n}_l", 0) for n in ("beta1", "beta2")}
+    return {**moments, "eps": h.get("eps", 0), "eps_s": h.get("eps_s", 0), "z": h.get("z", 1), "v0": 0}
 
 
-def last_step(kind: str, rows: Sequence[Array], sets: history.Sets, h: Numbers, o: Mapping[str, str]) -> Array:
+def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: Numbers, o: Options) -> Array:
     """What the last of the steps with these gradients takes eta_l of."""
     g = rows[-1]
     match kind:
         case _ if kind == NORMALISED:
             return np.asarray(g / (length(g) + h["eps"]))
         case Strategy.SGD:
-            return g * 0 if total([a * a for a in g]) < h["eps_s"] * h["eps_s"] else g
+            return g * 0 if total(a * a for a in g) < h["eps_s"] * h["eps_s"] else g
         case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
-            v = average(h["beta2"], [row * row for row in rows], h["v0"])
-            return np.asarray(average(h["beta1"], rows) / (root(v) + h["eps"]))
-    return history.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
+            return direction("adam", rows, h, {}, h["eps"])
+    return delayed_solvers.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
 
 
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
@@ -117,8 +90,8 @@ def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
     """The mean over the draws of a round of their weighted or clipped changes, with its noise."""
     h, n = s.case.hyper, len(changes)
     if "clip_norm" not in h:
-        scales = e.scales or (Running(1),) * n
-        return np.asarray(total([c * row for c, row in zip(scales, changes, strict=True)]) / n)
+        scales = e.scales or (1,) * n
+        return np.asarray(total(c * row for c, row in zip(scales, changes, strict=True)) / n)
     short = []
     for row in changes:
         size = length(row)
@@ -137,27 +110,20 @@ class Server:
 def server(s: Scenario, past: Sequence[Array]) -> Server:
     """The server after the given changes, none left out."""
     h, o = s.case.hyper, s.case.options
-    d = flatten(s.case.x0).size
-    start = np.array([h.get("v0", Running(0))] * d, dtype=object)
+    start = flatten(s.case.x0) * 0 + h.get("v0", 0)
     kind = o.get("server", PrivateServer.ADAGRAD if "tau" in h else PrivateServer.AVERAGE)
-    if kind == PrivateServer.AVERAGE:
+    if kind == PrivateServer.AVERAGE or not past:
         return Server(past[-1] if past else start, start)
-    squares = [row * row for row in past]
-    v = (
-        average(h["beta2"], squares, start)
-        if kind == PrivateServer.ADAM and past
-        else np.asarray(total([start, *squares]))
-    )
-    return Server(average(h["beta1"], past) / (root(v) + h["tau"]) if past else start, v)
+    return Server(direction(kind, past, h, {}, h["tau"]), second_moment(kind, past, h, {}))
 
 
 def models(s: Scenario) -> Iterator[Array]:
-    """The model after every round of a scenario of running numbers."""
+    """The model after every round of a scenario."""
     x, past = flatten(s.case.x0), list[Array]()
     v = server(s, past).v
     for e in s.events:
         assert isinstance(e, Round)
         past.append(aggregate(s, e, [change(s, e, p, x, v) for p in range(len(e.participants))]))
         after = server(s, past)
-        x, v = x + s.case.hyper.get("eta", Running(1)) * after.step, after.v
+        x, v = x + s.case.hyper.get("eta", 1) * after.step, after.v
         yield x
