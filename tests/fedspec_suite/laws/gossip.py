@@ -15,7 +15,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
-from fedspec_suite.laws.closed_forms.adaptive import direction
+from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
@@ -60,7 +60,7 @@ def served_models(s: Scenario) -> list[Array]:
         A, b = exchanged(exact, e, unit(n * len(x)))
         X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
         deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
-        steps = steps + direction("amsgrad", deltas, h, s.case.options, h["eps"])
+        steps = steps + direction(AMSGRAD, deltas, h, s.case.options, h["eps"])
         x = start + h["eta"] * steps
         out.append(x)
     return out

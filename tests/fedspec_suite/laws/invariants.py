@@ -17,13 +17,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.setting import setting_of
 
-PAPERS = {
-    "fedada2": "FedAda2",
-    "fed-lamb": "Fed-LAMB",
-    "afga": "AFGA",
-    "client-centric": "Client-Centric",
-    "fednova": "FedNova",
-}
+PAPERS = {title.lower(): title for title in ("FedAda2", "Fed-LAMB", "AFGA", "Client-Centric", "FedNova")}
 """The papers by their keys in the table; their titles stand in docs/catalogue.md."""
 
 

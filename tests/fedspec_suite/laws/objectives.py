@@ -16,9 +16,9 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.affine_rounds import maps
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.rounds_affine import MAPS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
 from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
@@ -46,7 +46,7 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
 
 
 def _linear_clients(setting: Setting) -> str:
-    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in MAPS:
+    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in maps():
         return "its clients are not linear in their gradients"
     return "not offered: mu cannot be set" if "mu" in setting.numbers and "mu" in setting.fixed else ""
 

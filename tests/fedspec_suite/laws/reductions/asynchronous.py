@@ -109,7 +109,7 @@ def _never_beaten(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return with_hyper(s, v0=2.0**20, eps=3 * 2.0**20 if inside else 2.0**10)
 
 
-ASYNCHRONOUS = (
+EDGES = (
     Edge(
         "cc-fedavg-is-cc-fedsgd",
         "cc-fedavg",

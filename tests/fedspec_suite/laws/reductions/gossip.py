@@ -178,7 +178,7 @@ def _alone(s: Scenario) -> Scenario:
 FOUR = {"clients": (4, 4), "everyone": True}
 _BOX: Sequence[str] = ("AFGA, L220-223", "AFGA, Alg. 2 (L355-402)", "AFGA, footnote 4 (L476-479)")
 
-GOSSIP = (
+EDGES = (
     Edge(
         "afga-is-fedamsgrad",
         "afga",

@@ -237,3 +237,5 @@ BOUNDED = (
     _private("adagrad", "fedadagrad"),
     _private("adam", "fedadam"),
 )
+
+EDGES = (*JOINT, *BOUNDED)

@@ -46,7 +46,7 @@ def in_fed_ams(s: Scenario) -> Scenario:
     return told(s, "fed-ams")
 
 
-LAYERWISE = (
+EDGES = (
     Edge(
         "fed-lamb-is-fed-ams",
         "fed-lamb",

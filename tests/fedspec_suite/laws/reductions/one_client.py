@@ -82,7 +82,7 @@ def _alone(source: str, target: str, cited: str, solver: str = "") -> Edge:
     )
 
 
-ONE_CLIENT = (
+EDGES = (
     _alone("fedavg", "sgd", "FedNova, eq. (2) (L52)"),
     _alone("fedprox", "proximal-sgd", "FedNova, eqs. (7) and (31)"),
     _alone("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)"),

@@ -186,4 +186,4 @@ DELAYED = (
     _singletons("sm3-adam", "admu", "FedAda2, Algs. 4 and 7 (L717, L1357)"),
 )
 
-SOLVERS = (*PLAIN, *ADAPTIVE, *DELAYED)
+EDGES = (*PLAIN, *ADAPTIVE, *DELAYED)
