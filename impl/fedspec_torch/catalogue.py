@@ -1,16 +1,12 @@
 """Every algorithm of fedspec's catalogue by its id, with the mirror's functions for it.
 
-The local solvers are not among them: their rules run on stacks as they stand.
+The local solvers are not among them: their rules run on stacks as they stand. A file of ``fedspec_torch.algorithms``
+joins by a table ``RUNS`` of its own; those that are named here have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from fedspec.hyper import Hyper
-from fedspec.plan import Setup
+from fedspec.discovered import said
 from fedspec_torch.algorithms import (
     afga,
     cafga,
@@ -38,30 +34,9 @@ from fedspec_torch.algorithms import (
     scaffold,
     vrl_sgd,
 )
-from fedspec_torch.algorithms.local import local_sgd, sgd_norm
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.plan import Clients, Messages, Oracle
+from fedspec_torch.entry import Method, Program
 
-
-@dataclass(frozen=True)
-class Method:
-    """The functions of an algorithm with a server."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector], Any]
-    server: Callable[[Any, Any, Messages], tuple[Any, dict[str, Any]]]
-    local: Callable[[Any, Stack, Oracle, Sequence[int]], Stack] = local_sgd
-    norm: Callable[[Any, Sequence[int]], Weights] = sgd_norm
-
-
-@dataclass(frozen=True)
-class Program:
-    """The functions of an algorithm whose clients remember, adapt, talk to each other or arrive late."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Clients, Any], tuple[Any, dict[str, Any]]]
-
+__all__ = ["CATALOGUE", "Method", "Program"]
 
 CATALOGUE: dict[str, Method | Program] = {
     "fedavg": Method(fedavg.FedAvg, fedavg.init, fedavg.server),
@@ -113,4 +88,5 @@ CATALOGUE: dict[str, Method | Program] = {
     "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
     "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
     "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
+    **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }

@@ -6,7 +6,7 @@ Dyadic inputs are exact in every floating-point type, so a deviation is never th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from math import prod
 from typing import Any
@@ -29,41 +29,49 @@ from fedspec.contract import (
     Quadratics,
     Round,
 )
-from fedspec.domains import COUNTS
+from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, WHOLE, Domain
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-POOLS: dict[str, Sequence[float]] = {
+_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
+    COUNT: (1, 2, 3),
+    WHOLE: (0, 1),
+    DECAY: (0.25, 0.5, 0.875),
+    POSITIVE: (0.5, 1.5, 3.0),
+    NONNEGATIVE: (0.0, 0.5, 1.0),
+}
+
+_BY_NAME: dict[str, tuple[float, ...]] = {
     "eta": (0.125, 0.5, 1.0, 2.0),
     "eta_l": (0.0625, 0.125, 0.25, 0.5),
-    "beta": (0.25, 0.5, 0.875),
-    "beta1": (0.25, 0.5, 0.875),
     "beta2": (0.5, 0.625, 0.9375),
+    "beta2_l": (0.5, 0.625, 0.9375),
     "beta3": (0.0, 0.25, 0.5),
-    "rho": (0.25, 0.5, 0.875),
     "gamma": (0.5, 0.75, 1.5),
     "mu": (0.25, 0.5, 1.0),
     "eps": (0.015625, 0.0625, 0.25),
     "tau": (0.0625, 0.125, 0.5),
-    "tau_eff": (0.5, 1.5, 3.0),
     "eps_s": (0.0, 1.1875, 2.1875),
-    "z": (1, 2, 3),
-    "buffer": (1, 2, 3),
     "mix": (0.25, 0.5, 0.75, 1.0),
-    "twice_a": (1, 2, 3),
     "hinge_a": (0.5, 2.0),
-    "hinge_b": (0, 1),
-    "beta1_l": (0.25, 0.5, 0.875),
-    "beta2_l": (0.5, 0.625, 0.9375),
     "clip_norm": (0.25, 1.0, 4.0),
-    "sigma": (0.0, 0.5, 1.0),
     "lam": (0.125, 0.5, 0.0),
     "phi_m": (0.25, 0.5),
     "phi_M": (1.0, 2.0),
 }
-"""What each hyper-parameter is drawn from."""
+"""Where a name means more than its domain says: a usual size, or one beside another."""
+
+_APART = {"v0"}
+"""Drawn with what it stands beside."""
+
+POOLS: dict[str, tuple[float, ...]] = {
+    name: _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
+    for name, p in DOMAINS.items()
+    if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN)
+}
+"""What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
 
 _LONGER_EPS_S = st.sampled_from((0.0, 1.1875, 9.1875))
 _V0 = st.sampled_from((0.0, 0.0625, 1.0))

@@ -59,6 +59,7 @@ EDGES = (
         {"normalisation": "none"},
         needs=("lam",),
         zeroes=("lam",),
+        roots=True,
     ),
     Edge(
         "fed-lamb-needs-no-correction",
@@ -72,6 +73,7 @@ EDGES = (
         {"normalisation": "layer", "bias_correction": "moments"},
         needs=("lam",),
         zeroes=("lam",),
+        roots=True,
     ),
     Edge(
         "fed-ams-is-fed-sgd",
@@ -98,6 +100,7 @@ EDGES = (
         {**PLAIN, "gradient": "stale"},
         needs=("beta1", "beta2", "eta_l"),
         zeroes=("beta1",),
+        roots=True,
     ),
     Edge(
         "fed-sgd-is-fedavg",
