@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fedspec.catalogue import Algorithm, Program, find
+from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
@@ -59,9 +59,16 @@ class Setting:
         return names
 
     @property
+    def solver(self) -> Solver:
+        """The local solver of a method: what its options say, else proximal steps where it has mu, else plain ones."""
+        if "solver" in self.options:
+            return Solver(self.options["solver"])
+        return Solver.PROXIMAL if "mu" in self.numbers else Solver.SGD
+
+    @property
     def takes(self) -> tuple[str, ...]:
         """What else the cases of a program carry."""
-        takes = self.algorithm.run.takes if isinstance(self.algorithm.run, Program) else ()
+        takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
         return takes
@@ -115,5 +122,5 @@ def setting_of(offer: Offer, dtype: str = "") -> Setting:
         nonzero=offer.nonzero,
         one_block=offer.blocks == "one",
         v0_is_tau_squared=tied,
-        steps_only=options.get("solver") == "sgd" or "solver" not in algorithm.options,
+        steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
     )
