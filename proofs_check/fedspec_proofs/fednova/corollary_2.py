@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -19,8 +20,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import Induction
-from fedspec_proofs.fednova.bounds import Constants, drift, rational, reach, spread, theorem_1
-from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.bounds import Constants, drift, rational, reach, spread, squares, theorem_1
+from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.refutation import refutation
 
 
@@ -196,30 +197,73 @@ def _base(draw: Draw) -> Statement:
 
 
 def _ceilings(draw: Draw) -> Statement:
-    """A <= 1, alpha^2 B <= 1, alpha^2 C <= 1 for tau up to 4, from the vectors; A for p = 1/m client by client."""
+    """||a||_2^2 <= ||a||_1 <= 1/alpha from tau to tau + 1 steps, and what follows for A, B, C client by client."""
+    alpha, n, s = draw("alpha"), draw("n"), draw("s")
+    later, squared = (1 - alpha) * n + 1, (1 - alpha) ** 2 * s + 1
+    so_far = [n >= 1, s >= 1, s <= n, alpha * n <= 1]
+    return Statement(
+        {"alpha": every(alpha >= 0, alpha <= 1), "so far": every(*so_far)},
+        {
+            "again": every(later >= 1, squared >= 1),
+            "A": squared <= later,
+            "alpha ||a||_1": alpha * later <= 1,
+            "B": alpha**2 * (squared - 1) <= 1,
+            "C": alpha**2 * (later * (later - 1)) <= 1,
+        },
+    )
+
+
+def _few_steps(draw: Draw) -> Statement:
+    """The same of the rule's vectors for tau up to 4."""
     alpha = draw("alpha")
-    inside = [alpha >= 0, alpha <= 1]
     shown = {}
     for tau in (1, 2, 3, 4):
         a = accumulation(Solver.PROXIMAL, tau, alpha=alpha)
-        shown[f"A, tau = {tau}"] = sum(a_k**2 for a_k in a) <= sum(a)
-        shown[f"B, tau = {tau}"] = alpha**2 * (sum(a_k**2 for a_k in a) - a[-1] ** 2) <= 1
+        shown[f"A, tau = {tau}"] = squares(a) <= sum(a)
+        shown[f"B, tau = {tau}"] = alpha**2 * (squares(a) - a[-1] ** 2) <= 1
         shown[f"C, tau = {tau}"] = alpha**2 * reach(a) <= 1
-    return Statement({"alpha": every(*inside)}, shown)
+    return Statement({"alpha": every(alpha >= 0, alpha <= 1)}, shown)
+
+
+def _in_norms(draw: Draw) -> Iterable[Any]:
+    """A = sum ||a_i||_2^2 / sum ||a_i||_1 for p = 1/m, and what a step adds to both norms of the rule's vectors."""
+    alpha = draw("alpha", positive=True)
+    for steps in ((1, 2), (3, 2), (1, 2, 4)):
+        a = [accumulation(Solver.PROXIMAL, tau, alpha=alpha) for tau in steps]
+        yield constants(steps, alpha).A * sum(map(sum, a)) - sum(map(squares, a))
+    for tau in range(1, 7):
+        now, later = (accumulation(Solver.PROXIMAL, n, alpha=alpha) for n in (tau, tau + 1))
+        yield sum(later) - (1 - alpha) * sum(now) - 1
+        yield squares(later) - (1 - alpha) ** 2 * squares(now) - 1
 
 
 @claim(
     "fednova.fedprox-ceilings",
-    statement="FedProx, p = 1/m: A <= 1, B <= 1/alpha^2, C <= 1/alpha^2, for tau_i up to 4 and so without tau_i >> 1",
+    statement="FedProx, p = 1/m: A <= 1, B <= 1/alpha^2, C <= 1/alpha^2, whatever the tau_i, and so without tau_i >> 1",
     source=Source(FEDNOVA, "eqs. (135)-(137) (L776-778)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two and three clients for A as a quotient of sums",
     assumptions={"alpha": "0 <= alpha <= 1"},
 )
 def ceilings() -> Finding:
-    """tau up to 4. For any tau: the entries are at most 1, so that ||a||_2^2 <= ||a||_1 <= 1/alpha; A is sum
-    ||a_i||_2^2 / sum ||a_i||_1, B is a mean of the ||a_i||_2^2 - 1."""
-    return decide(_ceilings, sample=lambda rng: {"alpha": rational(int(rng.integers(0, 17)), 16)})
+    """||a||_2^2 <= ||a||_1 <= 1/alpha for every tau, by induction from a = (1).
+
+    A is sum ||a_i||_2^2 / sum ||a_i||_1, B a mean of the ||a_i||_2^2 - 1, C the largest of the ||a_i||_1 (||a_i||_1 -
+    1). Beside it the rule's vectors for tau up to 4.
+    """
+
+    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
+        alpha, tau = rational(int(rng.integers(0, 17)), 16), int(rng.integers(1, 7))
+        a = accumulation(Solver.PROXIMAL, tau, alpha=alpha)
+        return {"alpha": alpha, "n": sum(a), "s": squares(a)}
+
+    parts = {
+        "tau <= 4": decide(_few_steps, sample=lambda rng: {"alpha": rational(int(rng.integers(0, 17)), 16)}),
+        "from tau to tau + 1": decide(_ceilings, sample=sample, ablate=False),
+        "A, and what a step adds": identities({"tau <= 6": _in_norms}),
+    }
+    return all_proved(parts, ("alpha",))
 
 
 def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
