@@ -19,8 +19,8 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.lemma_3 import Point, dissimilar, point
 from fedspec_proofs.fednova.sampling import SIZES, samples, shares
-from fedspec_proofs.fednova.theorem_2 import Point, dissimilar, point
 
 
 def _moments(m: int, q: int, *, independent: bool = True) -> Body:
