@@ -107,7 +107,7 @@ def check_steps(tau: Any) -> None:
     """Refuse a number of local steps that is not a whole number >= 1.
 
     Raises:
-        PlanError: so it is.
+        PlanError: tau is not a whole number, or below 1.
     """
     number: Any = tau if isinstance(tau, Real) and tau is not True else math.nan
     if not (math.isfinite(number) and number >= 1 and int(number) == number):

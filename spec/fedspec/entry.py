@@ -230,7 +230,7 @@ class Algorithm:
         """The reading of that name.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: the algorithm has no such reading.
         """
         for reading in self.readings:
             if reading.name == name:

@@ -77,7 +77,7 @@ class Plan:
         """Refuse a plan that names a client that does not exist.
 
         Raises:
-            PlanError: so it does.
+            PlanError: a participant is not one of the clients.
         """
         check_clients("participants", self.participants, len(clients))
 
@@ -85,7 +85,7 @@ class Plan:
         """The numbers of steps of all n clients in the order of their numbers, where everybody must take part.
 
         Raises:
-            PlanError: somebody does not.
+            PlanError: somebody does not take part.
         """
         steps = dict(zip(self.participants, self.steps, strict=True))
         absent = [i for i in range(n) if i not in steps]
@@ -124,7 +124,7 @@ class Exchange:
         """Refuse a plan that names a client that does not exist.
 
         Raises:
-            PlanError: so it does.
+            PlanError: a sender or computing client is not one of them, or the clusters do not divide them.
         """
         for what, who in (("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))):
             check_clients(what, who, len(clients))
@@ -158,7 +158,7 @@ class Arrival:
         """Refuse an update of a client that does not exist.
 
         Raises:
-            PlanError: so it is.
+            PlanError: its client is not one of them.
         """
         check_clients("client", (self.client,), len(clients))
 
@@ -167,7 +167,7 @@ def check_clients(what: str, who: Iterable[int], n: int) -> None:
     """Refuse client numbers outside 0..n-1.
 
     Raises:
-        PlanError: there is one.
+        PlanError: a number is negative, or n or more.
     """
     for i in who:
         if not 0 <= i < n:

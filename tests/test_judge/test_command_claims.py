@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_judge.support import fedspec, inside
 
-from fedspec_proofs import ledger, running, stored
+from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
 
 CHEAP = ("fedada2.sm3-one-set", "fednova.is-not-fedavg")
@@ -106,7 +106,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, body: Any) -> None:
     def find(id: str) -> Any:
         return replace(real(id), body=body) if id == CHEAP[0] else real(id)
 
-    monkeypatch.setattr(running, "find", find)
+    monkeypatch.setattr(execution, "find", find)
 
 
 def test_a_claim_that_comes_out_otherwise_ends_with_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import sympy
-from test_spec.runs import Drawn, agrees, drawn, offers_of
-from test_spec.symbols import Decided, decided
+from test_spec.reduction_runs import Drawn, agrees, drawn, offers_of
+from test_spec.reduction_symbols import Decided, decided
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer

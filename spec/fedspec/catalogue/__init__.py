@@ -45,7 +45,7 @@ def find(name: str) -> Algorithm:
     """The algorithm of that id.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no row has that id.
     """
     if name in CATALOGUE:
         return CATALOGUE[name]

@@ -36,7 +36,7 @@ def check_shares(p: Weights) -> None:
     """Refuse weights that are negative or do not sum to one: exactly in rationals, up to rounding elsewhere.
 
     Raises:
-        WeightError: so it is.
+        WeightError: a weight is negative, or their sum is not one.
     """
     for i, share in enumerate(p):
         if is_number(share) and not share >= 0:

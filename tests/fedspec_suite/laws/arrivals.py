@@ -14,7 +14,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.arrival_paths import constant
-from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, weight
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
@@ -163,7 +163,7 @@ def _stranger_late(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenari
     late = replace(late, events=(*late.events[:-m], *(_late(e, delay) for e in late.events[-m:])))
     with digits():
         exact = running(late)
-        share = float(weight(exact, delay)) / float(weight(exact, 0))
+        share = float(discount(exact, delay)) / float(discount(exact, 0))
     return late, fresh, share
 
 

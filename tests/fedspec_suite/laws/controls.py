@@ -117,11 +117,7 @@ def _at_minimum(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
-    x = flatten(s.case.x0)
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = bounds_of(scale[k]["x"]) + np.abs(x)
-        bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
+    bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
 
 def _settles(setting: Setting) -> str:

@@ -21,7 +21,7 @@ from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import bounds_of, known
+from fedspec_suite.measure.running import bounds_of, from_floats
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
@@ -46,7 +46,7 @@ def shown(got: Shown, *names: str) -> list[Array]:
     """The named vectors of an answer, in double precision.
 
     Raises:
-        NotOffered: one is not shown.
+        NotOffered: a named vector is missing.
     """
     if missing := [n for n in names if n not in got]:
         raise NotOffered(f"not offered: {missing[0]} is not shown")
@@ -75,7 +75,7 @@ def _sums(bench: Bench, s: Scenario) -> None:
         rows: list[Array] = []
         for k, got in enumerate(bench.play(s)):
             delta, _, _ = shown(got, "delta", "m", "v")
-            rows.append(known(delta, s.case.dtype))
+            rows.append(from_floats(delta, s.case.dtype))
             squares = [row * row for row in rows]
             adam = s.case.options.get("server") == Adaptivity.ADAM
             v = average(h["beta2"], squares, start) if adam else total([start, *squares])

@@ -14,7 +14,6 @@ from fedspec_suite.laws.controls import ROUND, shares
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
@@ -33,10 +32,7 @@ def _follows_sum(bench: Bench, s: Scenario) -> None:
     problem, x = exact.case.problem, flatten(exact.case.x0)
     assert problem is not None
     moves = MOVES[s.case.algorithm](s, exact.case.hyper, -problem.e, shares(s))
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        want = x + sum(moves[1 : k + 1], start=moves[0])
-        bench.compare("x", got["x"], want, f"round {k + 1}", bounds_of(scale[k]["x"]))
+    bench.follows(s, [x + sum(moves[1 : k + 1], start=moves[0]) for k in range(len(s.events))])
 
 
 def _has_sum(setting: Setting) -> str:

@@ -21,6 +21,7 @@ from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -148,7 +149,7 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
         chi_squared = sum((p_i - w_i) ** 2 / w_i for p_i, w_i in zip(p, w, strict=True))
         change = np.array([Fraction(float(v)) for v in flatten(event.messages[0].delta)], dtype=object)
         x = x + (1 + chi_squared) * change
-        bench.compare("x", got["x"], x, f"round {k + 1}", np.array([v.bound for v in scale[k]["x"]]))
+        bench.compare("x", got["x"], x, f"round {k + 1}", bounds_of(scale[k]["x"]))
 
 
 def _normalises(setting: Setting) -> str:

@@ -36,14 +36,15 @@ def _tracked(setting: Setting) -> str:
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
     """All exchanges as one affine map of the initial models."""
-    exact, scale = lift(s, Fraction), bench.expect(s)
+    exact = lift(s, Fraction)
     x0 = flatten(exact.case.x0)
-    A, b = unit(len(x0)), x0 * 0
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
+    A, b, want = unit(len(x0)), x0 * 0, []
+    for e in exact.events:
         assert isinstance(e, Exchange)
         M, c = exchanged(exact, e, unit(len(x0)))
         A, b = M @ A, M @ b + c
-        bench.compare("x", got["x"], A @ x0 + b, f"round {k + 1}", bounds_of(scale[k]["x"]))
+        want.append(A @ x0 + b)
+    bench.follows(s, want)
 
 
 def _single(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -77,17 +78,18 @@ def _on_their_own(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 def _descend_alone(bench: Bench, s: Scenario) -> None:
     """x_i = x_0 + K_i (e_i - H_i x_0), with K_i the closed form for all local steps so far."""
-    exact, scale, n = lift(s, Fraction), bench.expect(s), size(s)
+    exact, n = lift(s, Fraction), size(s)
     problem, eta_l = exact.case.problem, exact.case.hyper["eta_l"]
     assert problem is not None
     X = flatten(exact.case.x0).reshape(n, -1)
-    taken = 0
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
+    taken, want = 0, []
+    for e in exact.events:
         assert isinstance(e, Exchange)
         taken += len(e.computing)
         K = [local_matrix(Solver.SGD, H_i, taken, eta_l=eta_l) for H_i in problem.H]
-        want = [x + K_i @ (e_i - H_i @ x) for x, K_i, H_i, e_i in zip(X, K, problem.H, problem.e, strict=True)]
-        bench.compare("x", got["x"], np.concatenate(want), f"round {k + 1}", bounds_of(scale[k]["x"]))
+        ends = [x + K_i @ (e_i - H_i @ x) for x, K_i, H_i, e_i in zip(X, K, problem.H, problem.e, strict=True)]
+        want.append(np.concatenate(ends))
+    bench.follows(s, want)
 
 
 def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
@@ -142,11 +144,9 @@ def _each(f: Any, *xs: Any) -> Array:
 
 
 def _follows_history(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
     with digits():
         want = adaptive_models(s)
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]["x"]))
+    bench.follows(s, want)
 
 
 def _sums_agree(bench: Bench, s: Scenario) -> None:

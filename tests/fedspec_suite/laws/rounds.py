@@ -22,7 +22,6 @@ from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
-from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
@@ -121,11 +120,7 @@ def _agreeing(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
-    x = flatten(s.case.x0)
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = bounds_of(scale[k]["x"]) + np.abs(x)
-        bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
+    bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
 
 def _reorder(draw: st.DrawFn, e: Event, takes: Sequence[str]) -> Event:

@@ -94,7 +94,7 @@ class Bench:
         """Refuse a vector with NaN or infinities.
 
         Raises:
-            Deviates: it has one.
+            Deviates: an entry is NaN or infinite.
         """
         if not np.isfinite(got).all():
             j = int(np.argmin(np.isfinite(got)))
@@ -104,16 +104,23 @@ class Bench:
         """Run a scenario on the specification, in running arithmetic."""
         return reference(s)
 
-    def follows(self, s: Scenario, want: Sequence[Array]) -> None:
-        """Play a scenario: its models are the wanted ones, up to the rounding of the rule.
+    def follows(self, s: Scenario, want: Sequence[Array], name: str = "x", rounded: bool = False) -> None:
+        """Play a scenario: its models, or other vectors, are the wanted ones, up to the rounding of the rule.
+
+        Args:
+            s: the scenario.
+            want: what is wanted after each event.
+            name: of the vectors.
+            rounded: whether what is wanted is rounded once more, so that standing still may not be exact.
 
         Raises:
-            Deviates: one is not.
+            Deviates: a vector is another.
             Undecided: the rule's rounding errors could hide it.
         """
         scale = self.expect(s)
         for k, got in enumerate(self.play(s)):
-            self.compare("x", got["x"], want[k], f"{describe(s.events[k])} {k + 1}", bounds_of(scale[k]["x"]))
+            bounds = bounds_of(scale[k][name]) + (np.abs(want[k]) if rounded else 0)
+            self.compare(name, got[name], want[k], f"{describe(s.events[k])} {k + 1}", bounds)
 
     def compare(self, name: str, got: Array, want: Array, where: str, scale: Array | None = None) -> None:
         """Measure one vector against what is wanted.

@@ -193,7 +193,7 @@ RUNNING: dict[str, type[Running]] = {"float64": Running64, "float32": Running32}
 """The arithmetic of each floating-point type."""
 
 
-def known(x: Iterable[Any], dtype: str) -> Array:
+def from_floats(x: Iterable[Any], dtype: str) -> Array:
     """A subject's floats as running numbers that may be off by their own magnitude times epsilon."""
     number = RUNNING[dtype]
     return np.array([number(float(v), abs(float(v))) for v in x], dtype=object)

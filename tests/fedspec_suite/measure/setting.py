@@ -78,7 +78,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     """Refuse an offer that names what its algorithm does not have, or values that are none.
 
     Raises:
-        FedspecError: so it does.
+        FedspecError: a name is unknown to the algorithm, no type is named, or a fixed value is outside its domain.
     """
     for what, names, known in (
         ("fixed", offer.fixed, algorithm.numbers),

@@ -49,7 +49,7 @@ def find(name: str) -> Mutant:
     """The mutant of that id.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no mutant has that id.
     """
     if name in MUTANTS:
         return MUTANTS[name]

@@ -53,7 +53,7 @@ def change_on(s: Scenario) -> Change:
     return change
 
 
-def weight(s: Scenario, delay: int) -> Any:
+def discount(s: Scenario, delay: int) -> Any:
     """s(u) of a late update, through logarithms."""
     h, o = s.case.hyper, s.case.options
     u = delay + (o.get("age") == "literal")
@@ -89,12 +89,12 @@ def models(s: Scenario, change: Change) -> list[Array]:
         moved = change(e, x_mu)
         if "mix" in h:
             rows.append(x_mu + moved)
-            shares.append(h["mix"] * weight(s, e.delay))
+            shares.append(h["mix"] * discount(s, e.delay))
             left = [math.prod(1 - a for a in shares[t:]) for t in range(len(shares) + 1)]
             arrived = [a * p * row for a, p, row in zip(shares, left[1:], rows, strict=True)]
             versions.append(left[0] * versions[0] + total(arrived))
         else:
-            waiting.append(moved / e.steps if o.get("normalise") == "per-step" else weight(s, e.delay) * moved)
+            waiting.append(moved / e.steps if o.get("normalise") == "per-step" else discount(s, e.delay) * moved)
             if len(waiting) == buffer_of(s):
                 rows.append(total(waiting) / len(waiting))
                 waiting = []

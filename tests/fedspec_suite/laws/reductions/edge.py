@@ -20,7 +20,7 @@ from fedspec.params import flatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.running import known
+from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -171,7 +171,7 @@ def law_of(edge: Edge) -> Law:
 
     def check(bench: Bench, s: Scenario) -> None:
         want = [
-            known(flatten(s.case.x0), s.case.dtype),
+            from_floats(flatten(s.case.x0), s.case.dtype),
             *(edge.back(s, answer["x"]) for answer in reference(edge.carry(s))),
         ]
         scale = bench.expect(s)
