@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from fedspec.hyper import Hyper
 from fedspec.plan import Setup
-from fedspec_torch.algorithms.local import local_sgd, sgd_norm
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.plan import Clients, Messages, Oracle
-
-
-@dataclass(frozen=True)
-class Method:
-    """The functions of an algorithm with a server."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector], Any]
-    server: Callable[[Any, Any, Messages], tuple[Any, dict[str, Any]]]
-    local: Callable[[Any, Stack, Oracle, Sequence[int]], Stack] = local_sgd
-    norm: Callable[[Any, Sequence[int]], Weights] = sgd_norm
+from fedspec_torch.arith import Vector
+from fedspec_torch.plan import Clients
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
@@ -22,7 +22,7 @@ from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.plan import Message, Oracle, Setup
+from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
 
@@ -85,7 +85,7 @@ class Method:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector], Any]
-    server: Callable[[Any, Any, Sequence[Message]], tuple[Any, dict[str, Any]]]
+    server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
     local: Callable[[Any, Vector, Oracle, int], Vector]
     norm: Callable[[Any, int], Scalar]
 
@@ -106,7 +106,7 @@ class Program:
     Attributes:
         hyper: its hyper-parameters and options.
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
-        step: the state after one event and the intermediates by the paper's names, from the clients' gradients and a
+        step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
@@ -118,7 +118,7 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Sequence[Oracle], Any], tuple[Any, dict[str, Any]]]
+    step: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
 from fedspec.domains import check_steps
@@ -189,3 +189,24 @@ class Message:
     examples: Scalar
     steps: int
     a_norm: Scalar
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What the participants of a round send, one entry for each.
+
+    Attributes:
+        deltas: their changes as a stack [n, d], or in blocks (:class:`fedspec.population.Blocks`).
+        examples: their sample sizes n_i.
+        steps: their numbers of local steps tau_i.
+        a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
+    """
+
+    deltas: Any
+    examples: Sequence[Scalar]
+    steps: Sequence[int]
+    a_norms: Sequence[Scalar]
+
+
+Inbox: TypeAlias = Messages | Sequence[Message]
+"""What a server receives in a round, together or one by one."""
