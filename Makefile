@@ -50,10 +50,11 @@ demo: venv ## Judge real packages, each in an environment of its own, and print 
 	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
 
 .PHONY: lint
-lint: venv ## Check style, formatting and the generated tables of the documents
+lint: venv ## Check style, formatting, the generated tables of the documents and the JSON schemas
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python docs/tables.py --check
+	$(BIN)/python scripts/schemas.py --check
 
 .PHONY: format
 format: venv ## Apply ruff's fixes and formatting

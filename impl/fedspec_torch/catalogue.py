@@ -1,85 +1,40 @@
-"""Every algorithm of fedspec's catalogue by its id, with the mirror's functions for it.
+"""The algorithms whose shape batching changes, by id: whole rounds of the mirror's own.
 
-The local solvers are not among them: their rules run on stacks as they stand.
+The others are the specification's functions as they stand, on a :class:`fedspec_torch.population.Batched` population. A
+file of ``fedspec_torch.algorithms`` joins by a table ``RUNS`` of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from fedspec.hyper import Hyper
-from fedspec.plan import Setup
+from fedspec.discovered import said
+from fedspec.entry import Algorithm
+from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
     afga,
     cafga,
     client_centric,
-    fedamsgrad,
     fedasync,
-    fedavg,
-    fedavgm,
     fedbuff,
     feddyn,
     fedlamb,
-    fednova,
     fednova_alg2,
-    fednova_momentum,
     fednova_sampled,
     fednova_vr,
-    fedopt,
-    fedprox,
     fedsgd,
     joint,
     local_ams,
     normalised,
     peers,
     private,
-    scaffold,
     vrl_sgd,
 )
-from fedspec_torch.algorithms.local import local_sgd, sgd_norm
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.plan import Clients, Messages, Oracle
+from fedspec_torch.entry import Program
+from fedspec_torch.plan import Clients
+from fedspec_torch.population import Batched
 
-
-@dataclass(frozen=True)
-class Method:
-    """The functions of an algorithm with a server."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector], Any]
-    server: Callable[[Any, Any, Messages], tuple[Any, dict[str, Any]]]
-    local: Callable[[Any, Stack, Oracle, Sequence[int]], Stack] = local_sgd
-    norm: Callable[[Any, Sequence[int]], Weights] = sgd_norm
-
-
-@dataclass(frozen=True)
-class Program:
-    """The functions of an algorithm whose clients remember, adapt, talk to each other or arrive late."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Clients, Any], tuple[Any, dict[str, Any]]]
-
-
-CATALOGUE: dict[str, Method | Program] = {
-    "fedavg": Method(fedavg.FedAvg, fedavg.init, fedavg.server),
-    "fedavgm": Method(fedavgm.FedAvgM, fedavgm.init, fedavgm.server),
-    "fedprox": Method(fedprox.FedProx, fedprox.init, fedprox.server, fedprox.local, fedprox.norm),
-    "fednova": Method(fednova.FedNova, fednova.init, fednova.server, fednova.local, fednova.norm),
-    "fednova-momentum": Method(
-        fednova_momentum.FedNovaMomentum,
-        fednova_momentum.init,
-        fednova_momentum.server,
-        fednova_momentum.local,
-        fednova_momentum.norm,
-    ),
-    "fedadagrad": Method(fedopt.FedAdagrad, fedopt.init, fedopt.fedadagrad),
-    "fedadam": Method(fedopt.FedAdam, fedopt.init, fedopt.fedadam),
-    "fedyogi": Method(fedopt.FedYogi, fedopt.init, fedopt.fedyogi),
-    "fedamsgrad": Method(fedamsgrad.FedAMSGrad, fedamsgrad.init, fedamsgrad.fedamsgrad),
-    "fedams": Method(fedamsgrad.FedAMS, fedamsgrad.init, fedamsgrad.fedams),
+TWINS: dict[str, Program] = {
     "joint-local": Program(joint.JointLocal, joint.init, joint.joint_local),
     "joint-direct": Program(joint.JointDirect, joint.init, joint.joint_direct),
     "fedada2": Program(joint.FedAda2, joint.init, joint.fedada2),
@@ -91,7 +46,6 @@ CATALOGUE: dict[str, Method | Program] = {
     "fed-lamb": Program(fedlamb.FedLamb, fedlamb.init, fedlamb.step),
     "fed-ams": Program(local_ams.FedAms, local_ams.init, local_ams.step),
     "fed-sgd": Program(fedsgd.FedSgd, fedsgd.init, fedsgd.step),
-    "scaffold": Program(scaffold.Scaffold, scaffold.init, scaffold.step),
     "feddyn": Program(feddyn.FedDyn, feddyn.init, feddyn.step),
     "vrl-sgd": Program(vrl_sgd.VrlSgd, vrl_sgd.init, vrl_sgd.step),
     "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),
@@ -113,4 +67,18 @@ CATALOGUE: dict[str, Method | Program] = {
     "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
     "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
     "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
+    **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
+
+
+def find(algorithm: Algorithm) -> Program:
+    """What runs a program of the catalogue."""
+    run = algorithm.run
+    assert isinstance(run, Specified)
+    if algorithm.id in TWINS:
+        return TWINS[algorithm.id]
+
+    def step(h: Any, state: Any, clients: Clients, plan: Any) -> tuple[Any, dict[str, Any]]:
+        return run.step(h, state, Batched(clients), plan)
+
+    return Program(run.hyper, run.init, step)

@@ -18,21 +18,19 @@ import fedspec_torch
 from fedspec import contract
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE as SPECIFIED
-from fedspec.catalogue import Algorithm, LocalSolver, find
-from fedspec.catalogue import Program as Specified
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError
 from fedspec.params import flatten, shapes, unflatten
-from fedspec.plan import Arrival, Exchange, Plan, Setup
+from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
-from fedspec_torch.algorithms.synchronous import run_round
+from fedspec_torch import catalogue
 from fedspec_torch.arith import Vector
-from fedspec_torch.catalogue import CATALOGUE, Method, Program
 from fedspec_torch.covers import named_cover
-from fedspec_torch.plan import Messages
 from fedspec_torch.problems import Quadratics
+from fedspec_torch.rounds import run_round
 
 DEVICE = "FEDSPEC_TORCH_DEVICE"
 
@@ -158,24 +156,13 @@ class MethodSession(_Session):
         """Take the event."""
         match event:
             case contract.Messages(messages=sent):
-                messages = Messages(
-                    deltas=[torch.stack([self.vector(m.delta) for m in sent])] if sent else [],
-                    examples=[m.weight for m in sent],
-                    steps=[m.steps for m in sent],
-                    a_norms=[m.a_norm for m in sent],
-                )
+                messages = [
+                    Message(delta=self.vector(m.delta), examples=m.weight, steps=m.steps, a_norm=m.a_norm) for m in sent
+                ]
                 self.state, values = self.run.server(self.h, self.state, messages)
             case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
                 examples = tuple(self.case.problem.examples[list(participants)].tolist())
-                trace = run_round(
-                    self.h,
-                    self.state,
-                    self.problem,
-                    Plan(participants, steps, examples),
-                    local=self.run.local,
-                    norm=self.run.norm,
-                    server=self.run.server,
-                )
+                trace = run_round(self.run, self.h, self.state, self.problem, Plan(participants, steps, examples))
                 self.state, values = trace.state, trace.values
             case _:
                 raise ContractError(
@@ -195,13 +182,12 @@ class ProgramSession(_Session):
         super().__init__(algorithm, case)
         if case.problem is None:
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        assert isinstance(algorithm.run, Specified)
-        self.run, self.event, self.takes = program, algorithm.run.event, algorithm.run.takes
+        self.run, self.event, self.takes = catalogue.find(algorithm), program.event, program.takes
         self.examples = case.problem.examples.tolist()
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
-        self.h = program.hyper(**{**numbers, **case.options})
+        self.h = self.run.hyper(**{**numbers, **case.options})
         self.clients = Quadratics(self.tensor(case.problem.H), self.tensor(case.problem.e))
-        self.state = program.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -235,30 +221,23 @@ class Mirror:
         name="fedspec_torch",
         version=fedspec_torch.__version__,
         variant="torch",
-        offers=tuple(
-            offer
-            for a in SPECIFIED.values()
-            if a.id in CATALOGUE or isinstance(a.run, LocalSolver)
-            for level in a.levels
-            for offer in offers(a, level)
-        ),
+        offers=tuple(offer for a in SPECIFIED.values() for level in a.levels for offer in offers(a, level)),
     )
 
     def start(self, case: Case) -> Session:
         """Begin a session for one case.
 
         Raises:
-            ContractError: the mirror does not have the algorithm or the dtype, or the device is not there.
+            ContractError: the mirror does not have the dtype, or the device is not there.
         """
         algorithm = find(case.algorithm)
-        if isinstance(algorithm.run, LocalSolver):
-            return SolverSession(algorithm, algorithm.run, case)
-        run = CATALOGUE.get(algorithm.id)
-        if run is None:
-            raise ContractError(f"algorithm: fedspec_torch has no {algorithm.id!r}; it has {', '.join(CATALOGUE)}")
-        if isinstance(run, Program):
-            return ProgramSession(algorithm, run, case)
-        return MethodSession(algorithm, run, case)
+        match algorithm.run:
+            case LocalSolver() as solver:
+                return SolverSession(algorithm, solver, case)
+            case Program() as program:
+                return ProgramSession(algorithm, program, case)
+            case Method() as method:
+                return MethodSession(algorithm, method, case)
 
 
 SUBJECT = Mirror()

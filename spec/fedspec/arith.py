@@ -322,6 +322,21 @@ def array(xs: Sequence[Any], like: Array) -> Array:
     return out
 
 
+def stack(xs: Sequence[Vector]) -> Stack:
+    """One vector for each client as a stack."""
+    xp: Any = namespace(xs[0])
+    rows: Stack = xp.stack(xs)
+    return rows
+
+
+def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
+    """A copy of a stack in which the rows at some places are new."""
+    xp: Any = namespace(rows)
+    copy: Any = rows.copy() if xp is np else xp.asarray(rows, copy=True)
+    copy[list(places)] = new
+    return copy  # type: ignore[no-any-return]
+
+
 def check_array(name: str, value: object) -> None:
     """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
 

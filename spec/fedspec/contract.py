@@ -170,7 +170,8 @@ class ClientMessage:
     Attributes:
         client: its number.
         delta: local model minus the model it started from (it points downhill).
-        weight: its number of examples n_i, a whole number >= 0.
+        weight: its number of examples n_i, a whole number >= 0; only here is it called so: it is ``examples`` in
+            ``Quadratics`` and in the specification's own ``plan.Message``, and p_i is a weight there.
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
     """

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedspec.arith import namespace
 from fedspec.errors import ParameterError, PlanError
 
 
@@ -88,12 +89,16 @@ def is_number(x: object) -> bool:
 
 
 def require(name: str, value: Any) -> None:
-    """Refuse a hyper-parameter outside its domain.
+    """Refuse a hyper-parameter outside its domain; a column of numbers, one for each client of a stack, each of them.
 
     Raises:
         ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
     """
     domain, meaning, _ = DOMAINS[name]
+    if not isinstance(value, np.ndarray) and namespace(value) is not None:
+        for number in np.ravel(value.tolist()):
+            require(name, float(number))
+        return
     if isinstance(value, bool | complex | Sized) or not hasattr(value, "__mul__"):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if not is_number(value):
@@ -107,7 +112,7 @@ def check_steps(tau: Any) -> None:
     """Refuse a number of local steps that is not a whole number >= 1.
 
     Raises:
-        PlanError: so it is.
+        PlanError: tau is not a whole number, or below 1.
     """
     number: Any = tau if isinstance(tau, Real) and tau is not True else math.nan
     if not (math.isfinite(number) and number >= 1 and int(number) == number):

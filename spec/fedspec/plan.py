@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
 from fedspec.domains import check_steps
@@ -77,7 +77,7 @@ class Plan:
         """Refuse a plan that names a client that does not exist.
 
         Raises:
-            PlanError: so it does.
+            PlanError: a participant is not one of the clients.
         """
         check_clients("participants", self.participants, len(clients))
 
@@ -85,7 +85,7 @@ class Plan:
         """The numbers of steps of all n clients in the order of their numbers, where everybody must take part.
 
         Raises:
-            PlanError: somebody does not.
+            PlanError: somebody does not take part.
         """
         steps = dict(zip(self.participants, self.steps, strict=True))
         absent = [i for i in range(n) if i not in steps]
@@ -124,7 +124,7 @@ class Exchange:
         """Refuse a plan that names a client that does not exist.
 
         Raises:
-            PlanError: so it does.
+            PlanError: a sender or computing client is not one of them, or the clusters do not divide them.
         """
         for what, who in (("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))):
             check_clients(what, who, len(clients))
@@ -158,7 +158,7 @@ class Arrival:
         """Refuse an update of a client that does not exist.
 
         Raises:
-            PlanError: so it is.
+            PlanError: its client is not one of them.
         """
         check_clients("client", (self.client,), len(clients))
 
@@ -167,7 +167,7 @@ def check_clients(what: str, who: Iterable[int], n: int) -> None:
     """Refuse client numbers outside 0..n-1.
 
     Raises:
-        PlanError: there is one.
+        PlanError: a number is negative, or n or more.
     """
     for i in who:
         if not 0 <= i < n:
@@ -189,3 +189,24 @@ class Message:
     examples: Scalar
     steps: int
     a_norm: Scalar
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What the participants of a round send, one entry for each.
+
+    Attributes:
+        deltas: their changes as a stack [n, d], or in blocks (:class:`fedspec.population.Blocks`).
+        examples: their sample sizes n_i.
+        steps: their numbers of local steps tau_i.
+        a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
+    """
+
+    deltas: Any
+    examples: Sequence[Scalar]
+    steps: Sequence[int]
+    a_norms: Sequence[Scalar]
+
+
+Inbox: TypeAlias = Messages | Sequence[Message]
+"""What a server receives in a round, together or one by one."""

@@ -42,7 +42,7 @@ from fedspec.errors import ContractError
 
 PROTOCOL = 1
 
-_EVENTS: dict[str, type] = {
+EVENTS: dict[str, type] = {
     "gradient": Gradient,
     "begin": Begin,
     "messages": Messages,
@@ -62,7 +62,7 @@ def encode(value: Any) -> Any:
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         body = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
-        kind = next((name for name, cls in _EVENTS.items() if type(value) is cls), None)
+        kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
         return {"type": kind, **body} if kind else body
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
@@ -153,7 +153,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
                     for m in value["messages"]
                 )
             )
-    raise ContractError(f"event: unknown type {value.get('type')!r}; known: {', '.join(_EVENTS)}")
+    raise ContractError(f"event: unknown type {value.get('type')!r}; known: {', '.join(EVENTS)}")
 
 
 def decode_info(value: Mapping[str, Any]) -> SubjectInfo:

@@ -73,7 +73,9 @@ def check_limit(limit: float) -> None:
 @app.command("check", epilog=EXIT_CODES)
 def check_(
     implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
-    only: Annotated[list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/CLAIM]], with * and ?; repeatable.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+    ] = None,
     law: Annotated[str, typer.Option(help="Only the laws of this pattern; see `fedspec laws`.")] = "*",
     profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
     seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,

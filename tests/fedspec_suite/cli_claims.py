@@ -110,7 +110,7 @@ def run_(
         store.save(store.load(), known)
     begun, outcomes = time.monotonic(), {}
     with terminal.progress() as progress:
-        for outcome in _part("running").run(chosen, jobs=jobs, limit=limit):
+        for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit):
             outcomes[outcome.id] = outcome
             progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
     ordered = [outcomes[id] for id in chosen]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_judge.support import fedspec, inside
 
-from fedspec_proofs import ledger, running, stored
+from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
 
 CHEAP = ("fedada2.sm3-one-set", "fednova.is-not-fedavg")
@@ -44,9 +44,9 @@ def test_the_table_has_a_line_for_each_claim() -> None:
     for id, claim in ledger.claims().items():
         assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} ", printed), id
     assert "A statement is judged as it is printed there" in printed
-    counted = re.search(r"^(\d+) \w+.*, (\d+) refuted", printed, re.MULTILINE)
+    counted = re.search(r"\b(\d+) refuted", printed)
     refuted = [c for c in ledger.claims().values() if c.verdict is Verdict.REFUTED]
-    assert counted and int(counted[2]) == len(refuted)
+    assert counted and int(counted[1]) == len(refuted)
 
 
 @pytest.mark.parametrize("verdict", ["proved", "checked", "not contradicted", "refuted", "repaired"])
@@ -125,7 +125,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, body: Any) -> None:
     def find(id: str) -> Any:
         return replace(real(id), body=body) if id == CHEAP[0] else real(id)
 
-    monkeypatch.setattr(running, "find", find)
+    monkeypatch.setattr(execution, "find", find)
 
 
 def test_a_claim_that_comes_out_otherwise_ends_with_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from fedspec.arith import Array
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import run_law
 from fedspec_suite.laws import LAWS
@@ -24,3 +26,22 @@ def test_a_crash_of_a_law_is_raised() -> None:
     bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
     with pytest.raises(ZeroDivisionError, match="a slip of the judge"):
         run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SM3 on vectors never asks what the rule gives, so that nothing else can tell it the precision."""
+    law = LAWS["sm3-vectors"]
+    asked = ((offer, setting_of(offer, dtype)) for offer in SUBJECT.info.offers)
+    offer, setting = next((o, s) for o, s in asked if not law.why_not(s, o.intermediates, concurrent=True))
+    seen: set[float] = set()
+    compare = Bench.compare
+
+    def watched(self: Bench, name: str, got: Array, want: Array, *more: Any) -> None:
+        seen.update(number.resolution for number in want)
+        compare(self, name, got, want, *more)
+
+    monkeypatch.setattr(Bench, "compare", watched)
+    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, dtype)
+    run_law(law, bench, setting, 5, 0)
+    assert seen == {float(np.finfo(dtype).eps)}

@@ -18,7 +18,7 @@ from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import THRESHOLD, Bench
-from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.running import RUNNING, Running, Running32, Running64
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 DTYPES = ("float64", "float32")
@@ -88,10 +88,10 @@ def exact(tree: Node) -> Fraction:
         raise
 
 
-def running(tree: Node, eps: float) -> Running:
-    with digits(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Running, "resolution", eps)
-        return tree.value(Running, Running.sqrt, Running.maximum, Running.minimum)
+def running(tree: Node, dtype: str) -> Running:
+    number = RUNNING[dtype]
+    with digits():
+        return tree.value(number, number.sqrt, number.maximum, number.minimum)
 
 
 def rounded(tree: Node, dtype: str) -> float:
@@ -100,13 +100,13 @@ def rounded(tree: Node, dtype: str) -> float:
         return float(tree.value(lambda q: kind(float(q)), np.sqrt, np.maximum, np.minimum))
 
 
-def of_first_order(tree: Node, eps: float) -> bool:
+def of_first_order(tree: Node, dtype: str) -> bool:
     """Whether no inner result is so uncertain that squares of errors matter, nor out of range."""
     if tree.op == "leaf":
         return True
-    if not all(of_first_order(c, eps) for c in tree.children):
+    if not all(of_first_order(c, dtype) for c in tree.children):
         return False
-    value = running(tree, eps)
+    value, eps = running(tree, dtype), RUNNING[dtype].resolution
     size = abs(float(value))
     return value.bound == 0 or (math.isfinite(value.bound) and value.bound * eps < 1e-3 * size and 1e-9 < size < 1e9)
 
@@ -117,8 +117,8 @@ def of_first_order(tree: Node, eps: float) -> bool:
 @given(tree=rational)
 def test_the_value_is_exact_and_the_bound_covers_rounding(dtype: str, tree: Node) -> None:
     eps = float(np.finfo(dtype).eps)
-    want, got = exact(tree), running(tree, eps)
-    assume(of_first_order(tree, eps))
+    want, got = exact(tree), running(tree, dtype)
+    assume(of_first_order(tree, dtype))
     assert abs(Fraction(got.value) - want) <= Fraction(1, 10**40) * max(1, abs(want))
     error = abs(Fraction(rounded(tree, dtype)) - want)
     assert error <= Fraction(SLACK * eps * got.bound)
@@ -130,43 +130,53 @@ def test_the_value_is_exact_and_the_bound_covers_rounding(dtype: str, tree: Node
 @given(tree=rooted)
 def test_the_bound_covers_rounding_under_roots(dtype: str, tree: Node) -> None:
     eps = float(np.finfo(dtype).eps)
-    got = running(tree, eps)
-    assume(of_first_order(tree, eps))
+    got = running(tree, dtype)
+    assume(of_first_order(tree, dtype))
     error = abs(Decimal(rounded(tree, dtype)) - got.value)
     assert error <= Decimal(SLACK * eps * got.bound)
 
 
 def test_integers_stay_exact() -> None:
-    three = Running(3)
+    three = Running64(3)
     assert three.bound == 0 and (-three).bound == 0 and abs(-three).bound == 0
     # One operation may be off by one rounding of its own result.
     assert (three + 4).bound == 7 and (three * 4).bound == 12 and (three / 4).bound == 0.75
     assert (1 - three) == -2 and (1 / three).bound == pytest.approx(1 / 3)
 
 
-def third() -> Running:
+def third(number: type[Running] = Running64) -> Running:
     with digits():
-        return Running(1) / 3
+        return number(1) / 3
 
 
-@pytest.mark.parametrize("resolution", [2.0**-52, 2.0**-23])
-def test_the_sign_of_a_tie_is_unsure(resolution: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Running, "resolution", resolution)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_there_is_an_arithmetic_for_each_precision(dtype: str) -> None:
+    assert RUNNING[dtype].resolution == np.finfo(dtype).eps
+
+
+def test_numbers_of_two_precisions_do_not_mix() -> None:
+    for mixed in (lambda: third() + third(Running32), lambda: third(Running32) < third()):
+        with pytest.raises(TypeError, match="Running32"):
+            mixed()
+
+
+@pytest.mark.parametrize("number", RUNNING.values())
+def test_the_sign_of_a_tie_is_unsure(number: type[Running]) -> None:
     with digits():
-        for gap, sure in ((0.0, False), (resolution, False), (1000 * resolution, True)):
-            difference = third() - (third() - gap * third())
+        for gap, sure in ((0.0, False), (number.resolution, False), (1000 * number.resolution, True)):
+            difference = third(number) - (third(number) - gap * third(number))
             assert math.isinf(difference.sign().bound) is not sure
-    assert Running(0).sign() == 0 and Running(0).sign().bound == 0
-    assert (Running(2) - 1).sign() == 1 and (Running(1) - 2).sign() == -1
+    assert Running64(0).sign() == 0 and Running64(0).sign().bound == 0
+    assert (Running64(2) - 1).sign() == 1 and (Running64(1) - 2).sign() == -1
 
 
-@pytest.mark.parametrize("choose", [Running.maximum, Running.minimum])
+@pytest.mark.parametrize("choose", [Running64.maximum, Running64.minimum])
 def test_either_side_of_a_maximum_may_win(choose: Any) -> None:
-    sharp, blurred = Running(1, 0.5), Running(Decimal("1.0000000000001"), 40.0)
+    sharp, blurred = Running64(1, 0.5), Running64(Decimal("1.0000000000001"), 40.0)
     for one, other in ((sharp, blurred), (blurred, sharp)):
         assert choose(one, other).bound == 40.0
-    clear = Running(2, 0.5)
-    far = Running(1 if choose is Running.maximum else 3, 40.0)
+    clear = Running64(2, 0.5)
+    far = Running64(1 if choose is Running64.maximum else 3, 40.0)
     for one, other in ((clear, far), (far, clear)):
         assert choose(one, other).bound == 0.5
 
@@ -175,16 +185,16 @@ def test_what_cannot_be_bounded_is_infinite() -> None:
     with digits():
         zero = third() * 3 - 1
         # Up to 50 digits this is zero, in floating point it need not be.
-        assert math.isinf(Running(0, 1.0).sqrt().bound)
-        assert math.isinf((Running(1) / 0).bound) and math.isinf((Running(1) / 0 * 0).bound)
-        assert math.isinf((Running(0) - 1).sqrt().bound)
+        assert math.isinf(Running64(0, 1.0).sqrt().bound)
+        assert math.isinf((Running64(1) / 0).bound) and math.isinf((Running64(1) / 0 * 0).bound)
+        assert math.isinf((Running64(0) - 1).sqrt().bound)
         assert zero.bound >= 1
 
 
 def test_dividing_by_what_is_zero_up_to_rounding_is_unsure() -> None:
     with digits():
         nothing = (third() + Decimal("1e-30")) - third()
-        assert math.isinf((Running(1) / nothing).bound)
+        assert math.isinf((Running64(1) / nothing).bound)
 
 
 def bench(dtype: str) -> Bench:
@@ -207,15 +217,15 @@ expressions = st.lists(rooted, min_size=1, max_size=3)
 @given(trees=expressions)
 def test_rounding_passes_and_a_thousandth_does_not(dtype: str, trees: list[Node]) -> None:
     eps = float(np.finfo(dtype).eps)
-    assume(all(of_first_order(t, eps) for t in trees))
-    want = vector(*(running(t, eps) for t in trees))
+    assume(all(of_first_order(t, dtype) for t in trees))
+    want = vector(*(running(t, dtype) for t in trees))
     got = np.array([rounded(t, dtype) for t in trees])
     b = bench(dtype)
     try:
         b.compare("x", got, want, "round 1")
     except Undecided:
         return
-    assert b.worst < 2
+    assert b.measured.worst < 2
     largest = int(np.argmax(np.abs(got)))
     assume(abs(got[largest]) > 0)
     off = got.copy()
@@ -231,13 +241,14 @@ def test_rounding_passes_and_a_thousandth_does_not(dtype: str, trees: list[Node]
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_hopeless_scale_decides_nothing(dtype: str) -> None:
-    want = vector(Running(1, 1 / float(np.finfo(dtype).eps)), Running(1, 1.0))
+    number = RUNNING[dtype]
+    want = vector(number(1, 1 / number.resolution), number(1, 1.0))
     with pytest.raises(Undecided):
         bench(dtype).compare("x", np.array([1.0, 1.0]), want, "round 1")
     with pytest.raises(Undecided):
-        bench(dtype).compare("x", np.array([2.0]), vector(Running(1, math.inf)), "round 1")
+        bench(dtype).compare("x", np.array([2.0]), vector(number(1, math.inf)), "round 1")
 
 
 def test_a_wrong_length_deviates() -> None:
     with pytest.raises(Deviates, match="shape"):
-        bench("float64").compare("m", np.zeros(2), vector(Running(1)), "round 1")
+        bench("float64").compare("m", np.zeros(2), vector(Running64(1)), "round 1")

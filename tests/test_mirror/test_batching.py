@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,20 +25,19 @@ from test_mirror.support import (
 )
 from torch import Tensor
 
-from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
-from fedspec.catalogue import Method as SpecMethod
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method
 from fedspec.covers import Cover
-from fedspec.plan import Plan
+from fedspec.plan import Message, Messages, Plan
 from fedspec.readings import CoverName
-from fedspec_torch.algorithms.synchronous import run_round
-from fedspec_torch.catalogue import CATALOGUE as MIRROR
-from fedspec_torch.catalogue import Method
 from fedspec_torch.covers import named_cover
-from fedspec_torch.plan import Messages, rows
+from fedspec_torch.fast import FAST
+from fedspec_torch.plan import rows
+from fedspec_torch.population import Stream
 from fedspec_torch.problems import Quadratics
+from fedspec_torch.rounds import run_round
 
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
-METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, SpecMethod)]
+METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 STEPS = (4, 1, 3, 4, 2, 4, 3, 3, 1, 4, 2)
 N = len(STEPS)
 
@@ -94,7 +94,7 @@ PLAN = Plan((5, 0, 3, 1, 2, 4, 10, 9, 7, 6, 8), STEPS, (1, 2, 0, 4, 3, 2, 5, 1, 
 
 
 def method(algorithm: Algorithm) -> tuple[Method, Any]:
-    mirror = MIRROR[algorithm.id]
+    mirror = algorithm.run
     assert isinstance(mirror, Method)
     return mirror, mirror.hyper(**{n: HYPER[n] for n in algorithm.numbers})
 
@@ -104,19 +104,11 @@ def changes(algorithm: Algorithm, device: str, block: int | None) -> Tensor:
     mirror, h = method(algorithm)
 
     def server(h: Any, state: Any, messages: Messages) -> tuple[Any, dict[str, Any]]:
-        return state, {"deltas": torch.cat(list(messages.deltas))}
+        assert isinstance(messages.deltas, Stream)
+        return state, {"deltas": messages.deltas.stacked()}
 
     x = torch.tensor(dyadic(0, D), device=device)
-    trace = run_round(
-        h,
-        mirror.init(h, x),
-        Given(device),
-        PLAN,
-        local=mirror.local,
-        norm=mirror.norm,
-        server=server,
-        block=block,
-    )
+    trace = run_round(replace(mirror, server=server), h, mirror.init(h, x), Given(device), PLAN, block=block)
     deltas: Tensor = trace.values["deltas"]
     return deltas
 
@@ -137,18 +129,7 @@ def test_block_size_changes_the_order_of_one_sum(algorithm: Algorithm, device: s
     clients = Quadratics(A @ A.mT, torch.tensor(dyadic(4, N, D), device=device))
     x = torch.tensor(dyadic(0, D), device=device)
     results = [
-        tensors(
-            run_round(
-                h,
-                mirror.init(h, x),
-                clients,
-                PLAN,
-                local=mirror.local,
-                norm=mirror.norm,
-                server=mirror.server,
-                block=block,
-            ).state
-        )
+        tensors(run_round(mirror, h, mirror.init(h, x), clients, PLAN, block=block).state)
         for block in (None, 1, 4, 10, 11)
     ]
     for other in results[1:]:
@@ -187,7 +168,7 @@ def test_rounds_are_pure(algorithm: Algorithm, dtype: torch.dtype, m: int) -> No
     inputs = {**tensors(state), "H": clients.H, "e": clients.e, "start": x}
     before = {name: value.clone() for name, value in inputs.items()}
     plan = Plan(tuple(range(m)), STEPS[:m], (1,) * m)
-    trace = run_round(h, state, clients, plan, local=mirror.local, norm=mirror.norm, server=mirror.server, block=3)
+    trace = run_round(mirror, h, state, clients, plan, block=3)
     assert all(torch.equal(inputs[name], value) for name, value in before.items())
     assert all(value.dtype == dtype for value in tensors(trace.state).values())
     assert not torch.equal(tensors(trace.state)["x"], x)
@@ -199,19 +180,23 @@ def test_local_training_is_pure(algorithm: Algorithm, n: int) -> None:
     mirror, h = method(algorithm)
     x = torch.tensor(dyadic(0, n, D))
     before = x.clone()
-    after = mirror.local(h, x, Given().oracle(range(n)), STEPS[:n])
+    after = mirror.local(h, x, Given().oracle(range(n)), 3)
     assert torch.equal(x, before)
     assert not torch.equal(after, x)
+    fast = FAST.get(mirror.local, mirror.local)(h, x, Given().oracle(range(n)), 3)
+    assert torch.equal(x, before)
+    assert_close(fast, after.numpy(), 8.0)
 
 
 @pytest.mark.parametrize("algorithm", METHODS, ids=by_id)
 def test_servers_are_pure(algorithm: Algorithm) -> None:
     mirror, h = method(algorithm)
     x, deltas = torch.tensor(dyadic(0, D)), torch.tensor(dyadic(1, 3, D))
-    state, _ = mirror.server(h, mirror.init(h, x), Messages(torch.split(deltas, 1), (1, 2, 1), (1, 2, 3), (1, 2, 3)))
+    sent = [Message(*row) for row in zip(deltas, (1, 2, 1), (1, 2, 3), (1, 2, 3), strict=True)]
+    state, _ = mirror.server(h, mirror.init(h, x), sent)
     inputs = {**tensors(state), "deltas": deltas, "start": x}
     before = {name: value.clone() for name, value in inputs.items()}
-    mirror.server(h, state, Messages(torch.split(deltas, 1), (1, 2, 1), (1, 2, 3), (1, 2, 3)))
+    mirror.server(h, state, sent)
     assert all(torch.equal(inputs[name], value) for name, value in before.items())
 
 
@@ -225,10 +210,7 @@ def test_the_oracle_may_reuse_its_buffer() -> None:
     x = torch.tensor(dyadic(0, D))
     for algorithm in METHODS:
         mirror, h = method(algorithm)
-        results = [
-            run_round(h, mirror.init(h, x), c, PLAN, local=mirror.local, norm=mirror.norm, server=mirror.server)
-            for c in (Given(), Buffered())
-        ]
+        results = [run_round(mirror, h, mirror.init(h, x), c, PLAN) for c in (Given(), Buffered())]
         assert torch.equal(tensors(results[0].state)["x"], tensors(results[1].state)["x"])
 
 

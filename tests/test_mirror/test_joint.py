@@ -14,8 +14,8 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import Quadratics as Exact
 from fedspec.readings import Strategy
 from fedspec_torch.algorithms import joint
-from fedspec_torch.catalogue import CATALOGUE as MIRROR
-from fedspec_torch.catalogue import Program as Mirrored
+from fedspec_torch.catalogue import find as mirror_of
+from fedspec_torch.entry import Program as Mirrored
 from fedspec_torch.problems import Quadratics
 
 HYPER = {
@@ -62,7 +62,7 @@ def test_blocks_of_any_size(
     row: Any, size: int, dtype: torch.dtype, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(joint, "default_block", lambda x: size)
-    mirror = MIRROR[row.id]
+    mirror = mirror_of(row)
     assert isinstance(row.run, Program) and isinstance(mirror, Mirrored)
     A = dyadic(1, N, D, D) / 4
     H, e, x0 = A @ A.transpose(0, 2, 1) + np.eye(D) / 8, dyadic(2, N, D), dyadic(0, D)

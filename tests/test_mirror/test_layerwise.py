@@ -15,8 +15,8 @@ from torch import Tensor
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.lamb import layer_step
 from fedspec.plan import Plan, Setup
-from fedspec_torch.catalogue import CATALOGUE as MIRROR
-from fedspec_torch.catalogue import Program
+from fedspec_torch.catalogue import find as mirror_of
+from fedspec_torch.entry import Program
 from fedspec_torch.plan import rows
 
 NAMES = ("fed-lamb", "fed-ams", "fed-sgd")
@@ -40,7 +40,7 @@ class Elementwise:
 
 
 def program(name: str, **options: str) -> tuple[Program, Any]:
-    mirror = MIRROR[name]
+    mirror = mirror_of(CATALOGUE[name])
     assert isinstance(mirror, Program)
     known = {n: v for n, v in options.items() if n in CATALOGUE[name].options}
     return mirror, mirror.hyper(**{n: HYPER[n] for n in CATALOGUE[name].numbers}, **known)

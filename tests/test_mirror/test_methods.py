@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,34 +9,37 @@ import pytest
 import torch
 from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, choices, dyadic, parts
 
+from fedspec.algorithms.fedavg import FedAvg
+from fedspec.algorithms.fedavg import server as fedavg
 from fedspec.algorithms.synchronous import run_round as spec_round
-from fedspec.catalogue import CATALOGUE, Algorithm
-from fedspec.catalogue import Method as SpecMethod
+from fedspec.catalogue import CATALOGUE, Algorithm, Method
 from fedspec.errors import PlanError, ShapeError, WeightError
 from fedspec.mixing.accumulation import a_norm
-from fedspec.plan import Message, Plan
+from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.plan import Message, Messages, Plan
 from fedspec.problems.quadratic import Quadratics as SpecQuadratics
 from fedspec.readings import Solver
-from fedspec_torch.algorithms.fedavg import FedAvg
-from fedspec_torch.algorithms.fedavg import server as fedavg
-from fedspec_torch.algorithms.synchronous import run_round
-from fedspec_torch.catalogue import CATALOGUE as MIRROR
-from fedspec_torch.catalogue import Method
-from fedspec_torch.mixing.weighted import shares, weighted_mean
-from fedspec_torch.plan import Messages
+from fedspec_torch.population import Stream
 from fedspec_torch.problems import Quadratics
+from fedspec_torch.rounds import run_round
 
-METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, SpecMethod)]
+METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 EXAMPLES = (3, 0, 8, 5)
 STEPS = (2, 5, 1, 3)
 N = len(STEPS)
 
 
-def halves(algorithm: Algorithm, options: dict[str, str]) -> tuple[SpecMethod, Method, Any]:
-    spec, mirror = algorithm.run, MIRROR[algorithm.id]
-    assert isinstance(spec, SpecMethod)
-    assert isinstance(mirror, Method)
-    return spec, mirror, spec.hyper(**{n: HYPER[n] for n in algorithm.numbers}, **options)
+def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
+    method = algorithm.run
+    assert isinstance(method, Method)
+    return method, method.hyper(**{n: HYPER[n] for n in algorithm.numbers}, **options)
+
+
+def stream(deltas: torch.Tensor, size: int) -> Stream:
+    """The rows in blocks, the last first."""
+    blocks = [(list(at), deltas[at[0] : at[-1] + 1]) for at in torch.split(torch.arange(len(deltas)), size)]
+    places = [([int(r) for r in at], rows) for at, rows in reversed(blocks)]
+    return Stream(len(deltas), places[0], iter(places[1:]))
 
 
 def assert_same(
@@ -64,14 +66,14 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     x, deltas = dyadic(0, D).astype(kind), dyadic(1, 4, N, D).astype(kind)
     norms = [float(a_norm(Solver.MOMENTUM, tau, rho=0.5)) for tau in STEPS]
     for options in choices(algorithm):
-        spec, mirror, h = halves(algorithm, options)
-        want, state = spec.init(h, x), mirror.init(h, torch.tensor(x, device=device))
+        method, h = prepared(algorithm, options)
+        want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))
         scale = Scale(4)
         for t in range(4):
             sent = [Message(*row) for row in zip(deltas[t], EXAMPLES, STEPS, norms, strict=True)]
-            want, wanted = spec.server(h, want, sent)
-            blocks = torch.split(torch.tensor(deltas[t], device=device), [N, 1][t % 2])
-            state, values = mirror.server(h, state, Messages(blocks, EXAMPLES, STEPS, norms))
+            want, wanted = method.server(h, want, sent)
+            blocks = stream(torch.tensor(deltas[t], device=device), [N, 1][t % 2])
+            state, values = method.server(h, state, Messages(blocks, EXAMPLES, STEPS, norms))
             scale.see(want)
             assert_same(state, values, want, wanted, scale, f"{options}, round {t}")
 
@@ -98,40 +100,22 @@ def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     clients = Quadratics(torch.tensor(problem.H, device=device), torch.tensor(problem.e, device=device))
     x = dyadic(0, 5).astype(kind)
     for options in choices(algorithm):
-        spec, mirror, h = halves(algorithm, options)
-        theirs: dict[str, Any] = {"local": spec.local, "norm": spec.norm, "server": spec.server}
-        ours: dict[str, Any] = {"local": mirror.local, "norm": mirror.norm, "server": mirror.server}
-        want, state = spec.init(h, x), mirror.init(h, torch.tensor(x, device=device))
+        method, h = prepared(algorithm, options)
+        theirs: dict[str, Any] = {"local": method.local, "norm": method.norm, "server": method.server}
+        want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))
         scale = Scale(8)
         for plan, block in zip(PLANS, (None, 3, 1), strict=True):
             wanted = spec_round(h, want, problem.clients, plan, **theirs)
-            trace = run_round(h, state, clients, plan, **ours, block=block)
+            trace = run_round(method, h, state, clients, plan, block=block)
             want, state = wanted.state, trace.state
             scale.see(want)
             assert_same(state, trace.values, want, wanted.values, scale, f"{options}, {len(plan.steps)} clients")
 
 
-def test_gradients_of_finished_clients_do_not_matter() -> None:
-    class Poisoned:
-        def __len__(self) -> int:
-            return N
-
-        def oracle(self, clients: Sequence[int]) -> Any:
-            tau = torch.tensor([STEPS[i] for i in clients])
-            return lambda k, x: torch.where((tau > k)[:, None], x, torch.nan)
-
-    mirror = MIRROR["fedavg"]
-    assert isinstance(mirror, Method)
-    h = FedAvg(eta_l=0.5)
-    plan = Plan(tuple(range(N)), STEPS, (1,) * N)
-    trace = run_round(h, torch.ones(3), Poisoned(), plan, local=mirror.local, norm=mirror.norm, server=mirror.server)
-    assert torch.equal(trace.state, torch.full((3,), sum(0.5**tau for tau in STEPS) / N))
-
-
 class TestRefusals:
     def test_nobody(self) -> None:
         with pytest.raises(PlanError, match="nobody takes part"):
-            fedavg(FedAvg(eta_l=1), torch.zeros(2), Messages([], [], [], []))
+            fedavg(FedAvg(eta_l=1), torch.zeros(2), [])
 
     @pytest.mark.parametrize("examples", [(1, -1), (0, 0), (float("nan"), 1)])
     def test_sample_sizes(self, examples: tuple[float, ...]) -> None:
@@ -143,38 +127,23 @@ class TestRefusals:
         with pytest.raises(WeightError, match="p: "):
             weighted_mean(torch.zeros(2, 3), torch.tensor(p))
 
-    @pytest.mark.parametrize("rows", [0, 1, 3])
+    @pytest.mark.parametrize("rows", [1, 3])
     def test_one_row_for_each_weight(self, rows: int) -> None:
-        def blocks() -> Iterator[torch.Tensor]:
-            yield from torch.split(torch.zeros(rows, 3), 1)
-
         with pytest.raises(ShapeError, match="one weight for each row"):
-            weighted_mean(blocks(), torch.tensor([0.5, 0.5]))
+            weighted_mean(stream(torch.zeros(rows, 3), 1), torch.tensor([0.5, 0.5]))
 
     def test_a_norm(self) -> None:
-        mirror = MIRROR["fednova"]
-        assert isinstance(mirror, Method)
-        h = mirror.hyper(eta_l=1)  # type: ignore[call-arg]
+        method, h = prepared(CATALOGUE["fednova"], {})
         with pytest.raises(WeightError, match="a_norm"):
-            mirror.server(h, torch.zeros(3), Messages([torch.ones(2, 3)], (1, 1), (1, 1), (1, 0)))
+            method.server(h, torch.zeros(3), Messages(torch.ones(2, 3), (1, 1), (1, 1), (1, 0)))
 
     @pytest.mark.parametrize(("participants", "block"), [((0, 9), None), ((0, 1), 0)])
     def test_plan(self, participants: tuple[int, ...], block: int | None) -> None:
-        mirror = MIRROR["fedavg"]
-        assert isinstance(mirror, Method)
+        method, h = prepared(CATALOGUE["fedavg"], {})
         clients = Quadratics(torch.eye(2).expand(3, 2, 2), torch.zeros(3, 2))
         plan = Plan(participants, (1, 1), (1, 1))
         with pytest.raises(PlanError):
-            run_round(
-                FedAvg(eta_l=1),
-                torch.zeros(2),
-                clients,
-                plan,
-                local=mirror.local,
-                norm=mirror.norm,
-                server=mirror.server,
-                block=block,
-            )
+            run_round(method, h, torch.zeros(2), clients, plan, block=block)
 
     @pytest.mark.parametrize(("H", "e"), [((3, 2, 2), (3, 3)), ((2, 2), (2,)), ((2, 2, 2), (3, 2))])
     def test_problem_shapes(self, H: tuple[int, ...], e: tuple[int, ...]) -> None:

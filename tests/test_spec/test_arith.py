@@ -14,7 +14,7 @@ import z3
 from fedspec.arith import norm, ratio, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
-from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.running import Running, Running64
 
 
 def kinds(q: Fraction) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def kinds(q: Fraction) -> dict[str, Any]:
     return {
         "Fraction": q,
         "float": float(q),
-        "Running": Running(q),
+        "Running": Running64(q),
         "sympy": sympy.Rational(q.numerator, q.denominator),
         "z3": z3.RealVal(str(q)),
         "Real": Real(q),
@@ -54,7 +54,7 @@ def value(got: Any) -> Fraction:
 
 
 def test_where_less_near_a_tie_decides_nothing() -> None:
-    near = Running(1) / 3 * 3
+    near = Running64(1) / 3 * 3
     assert math.isinf(near.where_less(1, 5, 7).bound)
     assert near.where_less(2, 5, 7).bound == 0 and near.where_less(1, 5, 5).value == 5
 

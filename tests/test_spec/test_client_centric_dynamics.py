@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.late import STEPS, TWO, end, full, pulls, root_of, trace
+from test_spec.late_clients import STEPS, TWO, end, full, pulls, root_of, trace
 
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.linear import eye, solve

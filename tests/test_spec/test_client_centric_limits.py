@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.late import STEPS, TWO, end, full, pulls, root_of
+from test_spec.late_clients import STEPS, TWO, end, full, pulls, root_of
 
 from fedspec.arith import Array
 from fedspec.linear import eye, solve

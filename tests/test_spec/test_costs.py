@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.counting import TAU, D, N, held, hyper, owned, play
+from test_spec.float_counts import TAU, D, N, held, hyper, owned, play
 from test_spec.tracing import Origins, Traced, origins, sizes, trace_state, traced
 
 from fedspec.arith import Array

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.late import end, full, pulls, trace
+from test_spec.late_clients import end, full, pulls, trace
 
 from fedspec.arith import Array
 from fedspec.client.sgd import sgd

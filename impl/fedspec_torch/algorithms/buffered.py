@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
+from fedspec.algorithms.synchronous import model
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival
-from fedspec_torch.algorithms.synchronous import model
 from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients

@@ -29,12 +29,12 @@ from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 from fedspec_torch.algorithms.optimise import optimise, optimise_from
-from fedspec_torch.algorithms.synchronous import default_block
 from fedspec_torch.arith import Stack, Stream, Vector, column
 from fedspec_torch.covers import named_cover
 from fedspec_torch.mixing.scaled import scaled
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients, Plan, blocks
+from fedspec_torch.population import default_block
 
 __all__ = [
     "FedAda2",

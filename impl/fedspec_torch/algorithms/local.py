@@ -23,7 +23,7 @@ from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import decayed_sgd, sgd
 from fedspec.domains import check_steps
 from fedspec.readings import Solver
-from fedspec_torch.arith import Mask, Scalar, Stack, Weights, masked, on_stacks
+from fedspec_torch.arith import Mask, Scalar, Stack, masked
 from fedspec_torch.plan import Oracle
 
 
@@ -55,31 +55,13 @@ def local_sgd(h: HasRate, x: Stack, gradient: Oracle, steps: Sequence[int]) -> S
 
         x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
 
-    The first step makes a new stack, the others write to it.
-
     Raises:
         PlanError: a number of steps is not a whole number >= 1.
     """
     x_i = x
     for k, active in schedule(steps, x.device):
-        x_i = sgd_in_place(x_i, gradient(k, x_i), eta_l=h.eta_l, active=active, out=None if x_i is x else x_i)
+        x_i = masked(sgd, active)(x_i, gradient(k, x_i), eta_l=h.eta_l)
     return x_i
-
-
-@on_stacks
-def sgd_in_place(x: Stack, g: Stack, *, eta_l: Scalar, active: Mask | None = None, out: Stack | None = None) -> Stack:
-    """The rule :func:`fedspec.client.sgd.sgd` as one fused pass whose result may be written to x itself.
-
-    A stack of 16 x 8192 in float64 on one CPU core: 0.04 ms, the rule 0.6 ms, most of it for fresh memory.
-    """
-    if active is None:
-        return torch.sub(x, g, alpha=eta_l, out=out)
-    return torch.where(active[:, None], torch.sub(x, g, alpha=eta_l), x, out=out)
-
-
-def sgd_norm(h: HasRate, steps: Sequence[int]) -> Weights:
-    """||a_i||_1 of plain SGD: the number of steps."""
-    return torch.tensor(steps, dtype=torch.float64)
 
 
 def local_solve(

@@ -35,7 +35,7 @@ def check_shares(p: Weights) -> None:
     """Refuse weights that are negative or do not sum to one.
 
     Raises:
-        WeightError: so it is.
+        WeightError: a weight is negative, or their sum is not one.
     """
     entries = p.tolist()
     for i, share in enumerate(entries):

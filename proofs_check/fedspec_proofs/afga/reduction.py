@@ -50,7 +50,7 @@ def _fedamsgrad(x: Vector, clients: Sequence[Oracle], S: tuple[int, ...], steps:
         for t in range(steps):
             x_i = sgd(x_i, clients[i](t, x_i), eta_l=eta_l)
         messages.append(Message(delta=x_i - x, examples=1, steps=steps, a_norm=steps))
-    return aggregate(messages, Weighting.UNIFORM)
+    return aggregate(messages, Weighting.UNIFORM, messages[0].delta)
 
 
 def _against_fedamsgrad(n: int, S: tuple[int, ...], computing: Sets, mixing: Mixing) -> Body:

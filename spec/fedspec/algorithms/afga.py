@@ -103,7 +103,7 @@ def check_one_set(plan: Exchange) -> None:
     """Refuse a plan that draws other clients at some local step than those that send.
 
     Raises:
-        PlanError: so it does.
+        PlanError: at some local step others compute than those that send.
     """
     for t, S in enumerate(plan.computing):
         if set(S) != set(plan.senders):

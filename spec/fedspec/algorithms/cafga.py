@@ -87,7 +87,7 @@ def check_rows(plan: Exchange, n: int) -> None:
     """Refuse a matrix that has not a row for each client that mixes.
 
     Raises:
-        ShapeError: so it is.
+        ShapeError: W is not [n, n].
     """
     if plan.mixing.shape != (n, n):
         raise ShapeError(f"mixing: shapes do not fit: W {plan.mixing.shape} for {n} clients that mix; give each a row")

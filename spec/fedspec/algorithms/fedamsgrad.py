@@ -11,7 +11,6 @@ Source: AFGA, eq. (2) (L112-130), which averages uniformly. FedAMS is external: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Message
+from fedspec.plan import Inbox
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
@@ -64,15 +63,15 @@ def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
     return init_amsgrad(x)
 
 
-def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Sequence[Message]) -> tuple[AmsGrad, dict[str, Any]]:
+def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of server AMSGrad."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
 
 
-def fedams(h: FedAMS, state: AmsGrad, messages: Sequence[Message]) -> tuple[AmsGrad, dict[str, Any]]:
+def fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of FedAMS."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return ams(state, delta, **h.of(ams)), {"delta": delta}
 
 

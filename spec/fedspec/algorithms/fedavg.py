@@ -11,7 +11,6 @@ Source: FedNova, eq. (2) (L52); external: McMahan et al. (2017).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Message
+from fedspec.plan import Inbox
 from fedspec.readings import Weighting
 from fedspec.server.average import average
 
@@ -44,9 +43,9 @@ def init(h: FedAvg, x: Vector) -> Vector:
     return x
 
 
-def server(h: FedAvg, x: Vector, messages: Sequence[Message]) -> tuple[Vector, dict[str, Any]]:
+def server(h: FedAvg, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Average the changes and add them."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, x)
     return average(x, delta, eta=h.eta), {"delta": delta}
 
 

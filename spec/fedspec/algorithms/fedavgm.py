@@ -9,7 +9,6 @@ Source: FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Message
+from fedspec.plan import Inbox
 from fedspec.readings import MomentumForm, Weighting
 from fedspec.server.momentum import ServerMomentum, server_momentum
 from fedspec.server.momentum import init as init_momentum
@@ -44,9 +43,9 @@ def init(h: FedAvgM, x: Vector) -> ServerMomentum:
     return init_momentum(x)
 
 
-def server(h: FedAvgM, state: ServerMomentum, messages: Sequence[Message]) -> tuple[ServerMomentum, dict[str, Any]]:
+def server(h: FedAvgM, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """Average the changes, feed the buffer, step."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return server_momentum(state, delta, **h.of(server_momentum)), {"delta": delta}
 
 

@@ -11,14 +11,11 @@ Source: FedNova, eqs. (4) and (12) (L198).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedspec.algorithms.local import local_solve
-from fedspec.algorithms.synchronous import a_norms, stacked
+from fedspec.algorithms.local import READ_BY, local_solve
+from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
@@ -31,7 +28,8 @@ from fedspec.mixing.nova import (
     general_weights,
     normalised_gradient,
 )
-from fedspec.plan import Message, Oracle
+from fedspec.plan import Inbox, Oracle
+from fedspec.population import rowwise
 from fedspec.readings import NovaWeights, Solver, TauEff, Weighting
 
 
@@ -65,13 +63,13 @@ def norm(h: FedNova, tau: int) -> Scalar:
     return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
 
 
-def server(h: FedNova, x: Vector, messages: Sequence[Message]) -> tuple[Vector, dict[str, Any]]:
+def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Normalise each change by its own ||a_i||_1, average, and step by tau_eff."""
-    p, deltas = stacked(messages, h.weights)
+    p, deltas = stacked(messages, h.weights, x)
     a = a_norms(messages, x)
-    d = np.stack([normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i) for delta, a_i in zip(deltas, a, strict=True)])
+    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
     w = general_weights(p, a, h.nova_weights)
-    tau_eff = effective_steps(p, a, [m.steps for m in messages], h.tau_eff_choice, h.tau_eff)
+    tau_eff = effective_steps(p, a, together(messages).steps, h.tau_eff_choice, h.tau_eff)
     x = general_update(x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)
     return x, {"tau_eff": tau_eff, "w": w}
 
@@ -113,6 +111,7 @@ ROW = Algorithm(
     ),
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, local=local, norm=norm),
+    read_when={**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),

@@ -11,21 +11,19 @@ the server model". No value of beta is given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedspec.algorithms.local import local_solve
-from fedspec.algorithms.synchronous import a_norms, stacked
+from fedspec.algorithms.local import READ_BY, local_solve
+from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
-from fedspec.plan import Message, Oracle
+from fedspec.plan import Inbox, Oracle
+from fedspec.population import rowwise
 from fedspec.readings import BufferHolds, Solver, TauEff, Weighting
 from fedspec.server.momentum import ServerMomentum
 from fedspec.server.momentum import init as init_momentum
@@ -61,14 +59,12 @@ def norm(h: FedNovaMomentum, tau: int) -> Scalar:
     return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
 
 
-def server(
-    h: FedNovaMomentum, state: ServerMomentum, messages: Sequence[Message]
-) -> tuple[ServerMomentum, dict[str, Any]]:
+def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """FedNova's change into the buffer, the buffer into the model."""
-    p, deltas = stacked(messages, h.weights)
+    p, deltas = stacked(messages, h.weights, state.x)
     a = a_norms(messages, state.x)
-    d = np.stack([normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i) for delta, a_i in zip(deltas, a, strict=True)])
-    tau_eff = effective_steps(p, a, [m.steps for m in messages], TauEff.WEIGHTED_NORM)
+    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    tau_eff = effective_steps(p, a, together(messages).steps, TauEff.WEIGHTED_NORM)
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     return nova_momentum(state, delta, **h.of(nova_momentum)), {"delta": delta, "tau_eff": tau_eff}
 
@@ -95,6 +91,7 @@ ROW = Algorithm(
     ),
     shows=("tau_eff", "delta", "v"),
     run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local, norm=norm),
+    read_when=READ_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(
         "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",

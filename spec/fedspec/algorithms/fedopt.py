@@ -13,7 +13,6 @@ which averages uniformly in the box and by examples in the experiments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,7 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Message
+from fedspec.plan import Inbox
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
@@ -75,21 +74,21 @@ def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
     return init_adaptive(x, v0=h.v0)
 
 
-def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Sequence[Message]) -> tuple[Adaptive, dict[str, Any]]:
+def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server AdaGrad."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return adagrad(state, delta, **h.of(adagrad)), {"delta": delta}
 
 
-def fedadam(h: FedAdam, state: Adaptive, messages: Sequence[Message]) -> tuple[Adaptive, dict[str, Any]]:
+def fedadam(h: FedAdam, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Adam."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return adam(state, delta, **h.of(adam)), {"delta": delta}
 
 
-def fedyogi(h: FedYogi, state: Adaptive, messages: Sequence[Message]) -> tuple[Adaptive, dict[str, Any]]:
+def fedyogi(h: FedYogi, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Yogi."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, state.x)
     return yogi(state, delta, **h.of(yogi)), {"delta": delta}
 
 

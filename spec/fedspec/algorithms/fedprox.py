@@ -11,7 +11,6 @@ problem inexactly by any method.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,7 @@ from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Message, Oracle
+from fedspec.plan import Inbox, Oracle
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
 
@@ -56,9 +55,9 @@ def norm(h: FedProx, tau: int) -> Scalar:
     return a_norm(Solver.PROXIMAL, tau, alpha=h.eta_l * h.mu)
 
 
-def server(h: FedProx, x: Vector, messages: Sequence[Message]) -> tuple[Vector, dict[str, Any]]:
+def server(h: FedProx, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Average the changes and add them."""
-    delta = aggregate(messages, h.weights)
+    delta = aggregate(messages, h.weights, x)
     return average(x, delta, eta=h.eta), {"delta": delta}
 
 

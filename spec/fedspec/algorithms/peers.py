@@ -94,7 +94,7 @@ def check_everyone(plan: Exchange, clients: Sequence[object]) -> None:
     """Refuse a plan with a server in it, or in which some client does not compute.
 
     Raises:
-        PlanError: so it is.
+        PlanError: somebody sends, or somebody does not compute.
     """
     if plan.senders:
         raise PlanError(f"senders: {plan.senders}, but there is no server to send to; leave it empty")

@@ -13,13 +13,10 @@ External: Karimireddy et al. (2020), Algorithm 1; a baseline of AFGA and of FedN
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
+from fedspec.arith import Scalar, Stack, Vector, Weights, put, stack, zeros
 from fedspec.client.controlled import corrected_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -28,6 +25,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import client_control, server_control
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import Control, Weighting
 from fedspec.server.average import average
 
@@ -55,30 +53,27 @@ class State:
 def init(h: Scaffold, x: Vector, setup: Setup) -> State:
     """All control variates at zero."""
     p = shares(setup.examples, x, h.weights)
-    return State(x=x, c=zeros(x), c_i=np.stack([zeros(x)] * setup.clients), p=p)
+    return State(x=x, c=zeros(x), c_i=stack([zeros(x)] * setup.clients), p=p)
 
 
-def local(h: Scaffold, state: State, i: int, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-    """The change of client i after tau corrected steps, and the control variate that it keeps."""
-    y = state.x
-    for k in range(tau):
-        y = corrected_sgd(y, gradient(k, y), state.c_i[i], state.c, eta_l=h.eta_l)
-    delta, g = y - state.x, gradient(0, state.x)
-    kept = client_control(state.c_i[i], state.c, delta, g, steps=tau, eta_l=h.eta_l, control=h.control)
-    return delta, kept
-
-
-def step(h: Scaffold, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
-    who = list(plan.participants)
-    sent = [local(h, state, i, clients[i], tau) for i, tau in zip(who, plan.steps, strict=True)]
-    deltas, kept = (np.stack(column) for column in zip(*sent, strict=True))
+    c, c_i = state.c, state.c_i
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
+        y = x
+        for k in range(tau):
+            y = corrected_sgd(y, gradient(k, y), c_i[i], c, eta_l=h.eta_l)
+        delta, g = y - x, gradient(0, x)
+        return delta, client_control(c_i[i], c, delta, g, steps=tau, eta_l=h.eta_l, control=h.control)
+
+    S = list(plan.participants)
+    deltas, kept = each(client, clients, plan, state.x)
     delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights))
-    c = server_control(state.c, kept - state.c_i[who], state.p[who])
-    c_i = state.c_i.copy()
-    c_i[who] = kept
-    state = replace(state, x=average(state.x, delta, eta=h.eta), c=c, c_i=c_i)
-    return state, {"delta": delta, "c_i": c_i, "c": c}
+    x = average(state.x, delta, eta=h.eta)
+    c = server_control(c, kept - c_i[S], state.p[S])
+    c_i = put(c_i, S, kept)
+    return replace(state, x=x, c=c, c_i=c_i), {"delta": delta, "c_i": c_i, "c": c}
 
 
 ROW = Algorithm(

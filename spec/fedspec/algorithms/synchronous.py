@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec.plan import Message, Oracle, Plan
+from fedspec.plan import Inbox, Messages, Oracle, Plan
+from fedspec.population import Blocks, Clients, each
 from fedspec.readings import Weighting
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What a round returns: the new state, the messages it came from and the intermediates by the paper's names."""
+    """What a round returns: the new state and the intermediates by the paper's names."""
 
     state: Any
-    messages: tuple[Message, ...]
     values: dict[str, Any]
 
 
 def run_round(
     h: Any,
     state: Any,
-    clients: Sequence[Oracle],
+    clients: Clients,
     plan: Plan,
     *,
     local: Callable[[Any, Vector, Oracle, int], Vector],
     norm: Callable[[Any, int], Scalar],
-    server: Callable[[Any, Any, Sequence[Message]], tuple[Any, dict[str, Any]]],
+    server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]],
 ) -> Trace:
     """One round.
 
@@ -42,44 +40,57 @@ def run_round(
     Raises:
         PlanError: the plan names a client that does not exist.
     """
-    plan.check_clients(clients)
-    x = model(state)
-    messages = tuple(
-        Message(
-            delta=local(h, x, clients[i], tau) - x,
-            examples=n,
-            steps=tau,
-            a_norm=norm(h, tau),
-        )
-        for i, tau, n in zip(plan.participants, plan.steps, plan.examples, strict=True)
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        return local(h, x, gradient, tau) - x
+
+    messages = Messages(
+        deltas=each(client, clients, plan, model(state)),
+        examples=plan.examples,
+        steps=plan.steps,
+        a_norms=tuple(norm(h, tau) for tau in plan.steps),
     )
     state, values = server(h, state, messages)
-    return Trace(state=state, messages=messages, values=values)
+    return Trace(state=state, values=values)
 
 
 def model(state: Any) -> Vector:
     """The global model inside a server state (a state that is only a model is that vector)."""
-    return state if isinstance(state, np.ndarray) else state.x
+    x: Vector = state.x if namespace(state) is None else state
+    return x
 
 
-def aggregate(messages: Sequence[Message], weights: Weighting) -> Vector:
-    """Delta = sum_i p_i Delta_i over the messages of a round."""
-    p, deltas = stacked(messages, weights)
-    return weighted_mean(deltas, p)
-
-
-def stacked(messages: Sequence[Message], weights: Weighting) -> tuple[Weights, Stack]:
-    """The weights p_i and the changes Delta_i of a round's messages.
+def together(messages: Inbox) -> Messages:
+    """The messages of a round as one record.
 
     Raises:
         PlanError: there is no message.
     """
+    if isinstance(messages, Messages):
+        return messages
     if not messages:
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
-    deltas = np.stack([m.delta for m in messages])
-    return shares([m.examples for m in messages], deltas[0], weights), deltas
+    xp: Any = namespace(messages[0].delta)
+    return Messages(
+        deltas=xp.stack([m.delta for m in messages]),
+        examples=[m.examples for m in messages],
+        steps=[m.steps for m in messages],
+        a_norms=[m.a_norm for m in messages],
+    )
 
 
-def a_norms(messages: Sequence[Message], like: Vector) -> Weights:
+def aggregate(messages: Inbox, weights: Weighting, x: Vector) -> Vector:
+    """Delta = sum_i p_i Delta_i over the messages of a round."""
+    sent = together(messages)
+    return weighted_mean(sent.deltas, shares(sent.examples, x, weights))
+
+
+def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, Stack | Blocks]:
+    """The weights p_i and the changes Delta_i of a round's messages."""
+    sent = together(messages)
+    return shares(sent.examples, x, weights), sent.deltas
+
+
+def a_norms(messages: Inbox, like: Vector) -> Weights:
     """The ||a_i||_1 of a round's messages as a vector."""
-    return numbers([m.a_norm for m in messages], like)
+    return numbers(together(messages).a_norms, like)

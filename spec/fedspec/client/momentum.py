@@ -67,8 +67,8 @@ def dampened(
     Accumulation vector a_k = 1 - rho^(tau-k). The other reading starts the buffer at the first gradient, u = g.
     External: textbook exponential averaging; torch.optim documents the other.
     """
-    weight = 1 if start is BufferStart.FIRST_GRADIENT and k == 0 else 1 - rho
-    u = rho * state.u + weight * g
+    # 1 * g is a copy: the gradient may live in a buffer that is used again.
+    u = 1 * g if start is BufferStart.FIRST_GRADIENT and k == 0 else rho * state.u + (1 - rho) * g
     x = state.x - eta_l * u
     return Momentum(x=x, u=u)
 

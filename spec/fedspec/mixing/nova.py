@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
 from fedspec.domains import is_number
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_shares
+from fedspec.population import Blocks, weigh
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.rules import rule
 
@@ -23,7 +24,8 @@ def normalised_gradient(delta: Vector, *, eta_l: Scalar, a_norm: Scalar) -> Vect
 
     Source: FedNova, eq. (4) and L111.
     """
-    if is_number(a_norm) and not a_norm > 0:
+    entries = [a_norm] if namespace(a_norm) is None else a_norm.reshape(-1).tolist()  # type: ignore[attr-defined]
+    if any(is_number(a) and not a > 0 for a in entries):
         raise WeightError(f"a_norm: got {a_norm}; ||a_i||_1 is > 0 (it is tau_i for plain SGD, tau_i >= 1)")
     return -delta / (eta_l * a_norm)
 
@@ -56,7 +58,7 @@ def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weight
 
 
 @rule
-def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def general_update(x: Vector, d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The general rule that every algorithm of the paper is an instance of.
 
         x = x - tau_eff sum_i w_i eta_l d_i        fednova.step
@@ -67,11 +69,11 @@ def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: S
     Source: FedNova, eq. (4).
     """
     check_shares(w)
-    return x - tau_eff * (w @ (eta_l * d))
+    return x - tau_eff * (weigh(w, d) * eta_l)
 
 
 @rule
-def general_change(d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def general_change(d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The change that the general rule makes of the model.
 
         Delta = - tau_eff sum_i w_i eta_l d_i      fednova-momentum.delta
@@ -82,4 +84,4 @@ def general_change(d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> V
     Source: FedNova, eq. (4) and L204.
     """
     check_shares(w)
-    return -tau_eff * (w @ (eta_l * d))
+    return -tau_eff * (weigh(w, d) * eta_l)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
 from fedspec.domains import is_number
 from fedspec.errors import PlanError, WeightError
+from fedspec.population import Blocks, weigh
 from fedspec.readings import Weighting
 from fedspec.rules import rule
 
@@ -25,7 +26,7 @@ def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weig
         if is_number(n) and not (n >= 0 and math.isfinite(n)):
             raise WeightError(f"weight: client message {i} has {n}; sample sizes are finite numbers >= 0")
     counts = numbers([1] * len(examples) if weighting is Weighting.UNIFORM else examples, like)
-    total = sum(counts)
+    total = sum(counts.tolist())
     if is_number(total) and not total > 0:
         raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
     p: Weights = counts / total
@@ -36,22 +37,21 @@ def check_shares(p: Weights) -> None:
     """Refuse weights that are negative or do not sum to one: exactly in rationals, up to rounding elsewhere.
 
     Raises:
-        WeightError: so it is.
+        WeightError: a weight is negative, or their sum is not one.
     """
-    for i, share in enumerate(p):
+    entries = p.tolist()
+    for i, share in enumerate(entries):
         if is_number(share) and not share >= 0:
             raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
-    total = sum(p)
+    total = sum(entries)
     if not is_number(total):
         return
     if not abs(total - 1) <= slack(p):
-        raise WeightError(
-            f"p: {p.tolist()} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)"
-        )
+        raise WeightError(f"p: {entries} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)")
 
 
 @rule
-def weighted_mean(deltas: Stack, p: Weights) -> Vector:
+def weighted_mean(deltas: Stack | Blocks, p: Weights) -> Vector:
     """The aggregate of the clients' changes.
 
         Delta = sum_i p_i Delta_i                  fedavg.delta
@@ -62,4 +62,4 @@ def weighted_mean(deltas: Stack, p: Weights) -> Vector:
     Source: FedNova, eq. (2) (L52).
     """
     check_shares(p)
-    return p @ deltas
+    return weigh(p, deltas)

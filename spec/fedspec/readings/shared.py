@@ -83,7 +83,7 @@ def choice(kind: type[E], name: str, value: object) -> E:
     """The member of an enumeration of readings with that value.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: the enumeration has no such value.
     """
     try:
         return kind(str(value))

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fedspec.contract import Offer
+from fedspec.contract import Offer, Subject
 from fedspec.errors import UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.diagnosis import diagnose
@@ -18,7 +18,7 @@ from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, resul
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status, claim
+from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Request:
 
     Attributes:
         implementations: names as typed on the command line.
-        only: patterns ``ALGORITHM[/LEVEL[/CLAIM]]``; none means every offer.
+        only: patterns ``ALGORITHM[/LEVEL[/READING]]``; none means every offer.
         law: pattern of the laws to ask.
         profile: ``quick``, ``full`` or ``soak``.
         seed: of the drawn cases.
@@ -47,11 +47,11 @@ class Request:
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
-    """The offers that a pattern ``ALGORITHM[/LEVEL[/CLAIM]]`` matches, by number; no pattern matches all.
+    """The offers that a pattern ``ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
 
-    A claim is the reading with the choices declared, or, where that matches nothing, the reading alone.
+    READING stands for the reading with the choices declared, or, where that matches nothing, for the reading alone.
     """
-    for name in (claim, lambda offer: offer.reading):
+    for name in (declared, lambda offer: offer.reading):
         found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
         if found or not only:
             break
@@ -79,7 +79,7 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
         with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
             for offer in subject.info.offers:
                 setting_of(offer)
-                offered.append(f"{offer.algorithm}/{offer.level}/{claim(offer)}")
+                offered.append(f"{offer.algorithm}/{offer.level}/{declared(offer)}")
             wanted = chosen(subject.info.offers, request.only)
         size = max(1, -(-len(wanted) // request.jobs))
         tasks += [(name, tuple(wanted[i : i + size])) for i in range(0, len(wanted), size)]
@@ -88,7 +88,7 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     if not tasks:
         raise UnknownNameError(
             f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
-            f"patterns are ALGORITHM/LEVEL/CLAIM; offered: {_some(list(dict.fromkeys(offered)))}"
+            f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
         )
     if request.jobs == 1 or len(tasks) == 1:
         for name, offers in tasks:
@@ -132,7 +132,7 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 
-def _diagnosed(result: Result, subject: locate.Running, offer: Offer) -> Result:
+def _diagnosed(result: Result, subject: Subject, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT:
         return result
     setting = setting_of(offer)
@@ -149,7 +149,7 @@ def _below(progress: Callable[[str], None], where: str, law: str) -> None:
 def command(request: Request, name: str, offer: Offer, offers: Sequence[Offer]) -> str:
     """The command that judges this offer alone again."""
     twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]
-    what = f"{offer.algorithm}/{offer.level}" + (f"/{claim(offer)}" if len(twins) > 1 else "")
+    what = f"{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else "")
     words = ["fedspec", "check", name, "--only", what]
     for flag, value, default in (
         ("--law", request.law, "*"),

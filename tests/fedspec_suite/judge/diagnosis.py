@@ -9,9 +9,7 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.contract import Round
 from fedspec.errors import FedspecError
@@ -19,8 +17,9 @@ from fedspec.params import flatten
 from fedspec_suite import mutants
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import Running as Number
+from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -119,24 +118,9 @@ def _samples(setting: Setting) -> Iterator[Scenario]:
         case _:
             some = scenarios(setting, rounds=(3, 3), clients=(3, 4))
             rich = some | scenarios(setting, rounds=(2, 3), clients=(2, 4), everyone=True)
-    found: list[Scenario] = []
-
-    @seed(1)
-    @settings(
-        max_examples=12 * SAMPLES,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(rich)
-    def collect(s: Scenario) -> None:
-        found.append(s)
-
-    collect()
     # The first draws are the simplest ones, and many share their hyper-parameters: variants show on the others.
     distinct: dict[tuple[Any, int], Scenario] = {}
-    for s in found[2:]:
+    for s in drawn(rich, 12 * SAMPLES, seed=1)[2:]:
         seen = (tuple(s.case.hyper.items()), _attendance(s))
         distinct[seen] = max(distinct.get(seen, s), s, key=_richness)
     # In turn: some variants show only where somebody comes back, others only where nobody sits out.
@@ -201,7 +185,7 @@ def _candidates(
         if own in m.algorithms:
             ratio = distance(own, {**setting.options, **m.options}, mutants.sessions(m))
             yield Candidate(m.words, mutants.blamed(m), ratio)
-    starts = [_numbers_of(flatten(s.case.x0)) for s in samples]
+    starts = [from_floats(flatten(s.case.x0), s.case.dtype) for s in samples]
     late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
     yield Candidate(
         "every answer is one event late",
@@ -212,10 +196,6 @@ def _candidates(
     yield Candidate(
         "the model never moves", setting.algorithm.equation("step", setting.options), _distance(samples, still, answers)
     )
-
-
-def _numbers_of(x: Array) -> Array:
-    return np.array([Number(float(v), abs(float(v))) for v in x], dtype=object)
 
 
 def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Protocol
 
-from fedspec.contract import Case, Session, SubjectInfo
+from fedspec.contract import Subject
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
@@ -25,16 +24,6 @@ KINDS = (
     "mutant:ID",
     "a bundled name",
 )
-
-
-class Running(Protocol):
-    """A subject that can be asked."""
-
-    info: SubjectInfo
-
-    def start(self, case: Case) -> Session:
-        """Begin a session for one case."""
-        ...
 
 
 def expand(implementation: str) -> tuple[str, ...]:
@@ -59,7 +48,7 @@ def opened(
     limit: float = 20.0,
     device: str = "cpu",
     progress: Callable[[str], None] = lambda text: None,
-) -> Iterator[Running]:
+) -> Iterator[Subject]:
     """A subject that answers until the block ends.
 
     Raises:

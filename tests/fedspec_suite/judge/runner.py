@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Offer, Subject
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, Measured
 from fedspec_suite.measure.cases import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting, setting_of
@@ -41,10 +42,22 @@ SHRINKING = 80
 
 
 @dataclass
-class _Tally:
+class Trials:
+    """What became of the cases of a law.
+
+    Attributes:
+        cases: how many were tried, shrunk ones included.
+        undecided: how many of them decide nothing.
+        shrunk: how many were tried after the first violation, to make it smaller.
+        deviation: the last violation found, which is the smallest.
+        error: why the subject could not answer.
+        crash: a bug of the law.
+        withheld: what the law needs and the subject does not show.
+    """
+
     cases: int = 0
     undecided: int = 0
-    after_failure: int = 0
+    shrunk: int = 0
     deviation: Deviation | None = None
     error: SubjectError | None = None
     crash: Exception | None = None
@@ -53,8 +66,17 @@ class _Tally:
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
     """One obligation: the law on this offer in this floating-point type."""
-    tally = _Tally()
-    bench.worst = 0.0
+    bench, trials = replace(bench, measured=Measured()), Trials()
+    draw(law.cases(setting), examples, seed, trials, lambda case: attempt(law, bench, case, examples, trials))
+    return outcome(law, bench, setting, examples, trials)
+
+
+def draw(cases: SearchStrategy[Any], examples: int, seed: int, trials: Trials, trial: Callable[[Any], None]) -> None:
+    """Draw cases and try them; shrink the first that is not passed.
+
+    Raises:
+        Exception: a bug of the law, or of its strategy.
+    """
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -67,67 +89,76 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
         report_multiple_bugs=False,
         print_blob=False,
     )
-    @hypothesis.given(law.cases(setting))
-    def holds(case: Any) -> None:
-        if tally.error is not None:
-            raise tally.error
-        if tally.undecided > 2 * examples:
-            return
-        if tally.deviation is not None:
-            tally.after_failure += 1
-            if tally.after_failure > SHRINKING:
-                return
-        try:
-            tally.cases += 1
-            law.check(bench, case)
-        except NotOffered as reason:
-            tally.withheld = str(reason)
-            raise
-        except Undecided:
-            tally.undecided += 1
-            hypothesis.reject()
-        except SubjectError as error:
-            tally.error = error
-            raise
-        except Deviates as broken:
-            tally.deviation = broken.deviation
-            raise
-        except hypothesis.errors.HypothesisException:
-            raise
-        except Exception as crash:
-            # A bug of the judge must not hide as a case that could not be decided.
-            tally.crash = crash
-            raise
+    @hypothesis.given(cases)
+    def every(case: Any) -> None:
+        trial(case)
 
     try:
-        holds()
+        every()
     except (Deviates, SubjectError, NotOffered):
         pass
     except hypothesis.errors.HypothesisException:
         # Shrinking stops before it is done, which Hypothesis calls flaky; undecided cases can use up its patience.
-        if tally.crash is not None:
-            raise tally.crash from None
-        if tally.deviation is None and tally.error is None and not tally.undecided:
+        if trials.crash is not None:
+            raise trials.crash from None
+        if trials.deviation is None and trials.error is None and not trials.undecided:
             raise
-    status, reason = Status.PASS, ""
-    if tally.withheld:
-        status, reason = Status.SKIP, tally.withheld
-    elif tally.error is not None:
-        status, reason = Status.ERROR, str(tally.error)
-    elif tally.deviation is not None:
+
+
+def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) -> None:
+    """Try the law on one case, unless enough is known; note what comes of it, and tell Hypothesis by raising."""
+    if trials.error is not None:
+        raise trials.error
+    if trials.undecided > 2 * examples:
+        return
+    if trials.deviation is not None:
+        trials.shrunk += 1
+        if trials.shrunk > SHRINKING:
+            return
+    try:
+        trials.cases += 1
+        law.check(bench, case)
+    except NotOffered as reason:
+        trials.withheld = str(reason)
+        raise
+    except Undecided:
+        trials.undecided += 1
+        hypothesis.reject()
+    except SubjectError as error:
+        trials.error = error
+        raise
+    except Deviates as broken:
+        trials.deviation = broken.deviation
+        raise
+    except hypothesis.errors.HypothesisException:
+        raise
+    except Exception as crash:
+        # A bug of the judge must not hide as a case that could not be decided.
+        trials.crash = crash
+        raise
+
+
+def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> Obligation:
+    """What the trials of a law amount to."""
+    decided, status, reason = trials.cases - trials.undecided, Status.PASS, ""
+    if trials.withheld:
+        status, reason = Status.SKIP, trials.withheld
+    elif trials.error is not None:
+        status, reason = Status.ERROR, str(trials.error)
+    elif trials.deviation is not None:
         status = Status.FAIL
-    elif tally.cases - tally.undecided < max(1, examples // 3):
+    elif decided < max(1, examples // 3):
         status = Status.INCONCLUSIVE
-        reason = f"{tally.undecided} of {tally.cases} cases could not be decided: rounding errors too large"
+        reason = f"{trials.undecided} of {trials.cases} cases could not be decided: rounding errors too large"
     return Obligation(
         law=law.id,
         dtype=setting.dtype,
         status=status,
         equations=(bench.equation_of(law.shows or "x"),),
-        cases=tally.cases - tally.undecided,
-        ratio=bench.worst,
+        cases=decided,
+        ratio=bench.measured.worst,
         reason=reason,
-        deviation=tally.deviation,
+        deviation=trials.deviation,
         reads=law.reads_rule,
     )
 

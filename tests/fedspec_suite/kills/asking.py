@@ -9,14 +9,12 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-import hypothesis
 import numpy as np
-from hypothesis import HealthCheck, Phase, Verbosity
 
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
@@ -24,6 +22,7 @@ from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
@@ -97,41 +96,12 @@ class _Bench(Bench):
         return self.known[key]
 
 
-def _drawn(cases: Any, count: int, seed: int, allowed: Callable[[Any], None]) -> list[Any]:
-    """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
-    found: list[Any] = []
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-    )
-    @hypothesis.given(cases)
-    def collect(case: Any) -> None:
-        try:
-            allowed(copy.deepcopy(case))
-        except Undecided:
-            hypothesis.reject()
-        found.append(case)
-
-    try:
-        collect()
-    except hypothesis.errors.Unsatisfiable:
-        return []
-    return found
-
-
 def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) -> tuple[list[Any], str]:
     """The cases of a law that the specification passes, or why it cannot be asked."""
     if reason := law.why_not(setting, control.offer.intermediates, concurrent=True):
         return [], reason
     try:
-        cases = _drawn(law.cases(setting), count, seed, functools.partial(law.check, control))
+        cases = drawn(law.cases(setting), count, seed, functools.partial(law.check, control))
     except (Deviates, SubjectError, NotOffered) as broken:
         return [], f"the specification itself breaks it: {broken}"
     return cases, "" if cases else "no case can be decided"
@@ -159,7 +129,7 @@ def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
 def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, Asked]:
     """Ask some laws about some mutants on one offer of the specification, by its number."""
     offer, setting = SUBJECT.info.offers[number], _setting(number)
-    plain = _drawn(scenarios(setting), count, seed, lambda s: None)
+    plain = drawn(scenarios(setting), count, seed)
     mutated = {name: Mutated(find(name)) for name in names if _runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
     for law in (LAWS[law] for law in laws if mutated):

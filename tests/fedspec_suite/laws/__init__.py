@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fedspec_suite.laws import (
     aggregation,
-    arrival_history,
     arrival_matrix,
+    arrival_paths,
     arrival_scales,
     arrivals,
     bounded,
@@ -48,7 +48,7 @@ LAWS: dict[str, Law] = {
         *linear_paths.LAWS,
         *objectives.LAWS,
         *layerwise.LAWS,
-        *arrival_history.LAWS,
+        *arrival_paths.LAWS,
         *arrival_matrix.LAWS,
         *arrivals.LAWS,
         *arrival_scales.LAWS,

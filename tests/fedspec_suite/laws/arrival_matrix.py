@@ -8,9 +8,11 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.laws.arrival_history import LINEAR, against, among, buffer_of, solved
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, local_run
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.scenario import Scenario, lift
@@ -36,7 +38,7 @@ def companion(s: Scenario) -> list[Array]:
             for j in range(d, back * d):
                 M[j, j - d] = Fraction(1)
             M[-1, -1] = Fraction(1)
-        SH, Se = solved(problem.H[e.client], problem.e[e.client], e.steps, h)
+        SH, Se = local_run(problem.H[e.client], problem.e[e.client], e.steps, h)
         share = h.get("eta", Fraction(1)) / m
         if s.case.options.get("normalise") == "per-step":
             share = share / e.steps
@@ -52,7 +54,7 @@ def companion(s: Scenario) -> list[Array]:
 def _is_linear(setting: Setting) -> str:
     if setting.options.get("staleness", "constant") != "constant":
         return "its weights need not be rational"
-    return among(LINEAR, "servers that add the mean change")(setting)
+    return about(Fact.BUFFERED, Fact.AFFINE)(setting)
 
 
 LAWS = (
@@ -62,7 +64,7 @@ LAWS = (
         levels=("trace",),
         source="Client-Centric, Alg. 3 (L149-181), on quadratic clients",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 6)),
-        check=lambda bench, s: against(bench, s, companion(s)),
+        check=lambda bench, s: bench.follows(s, companion(s)),
         applies=_is_linear,
     ),
 )

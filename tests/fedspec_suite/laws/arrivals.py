@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Arrival, Event
+from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.arrival_history import ASYNCHRONOUS, BUFFERED, among, buffer_of, constant, weight
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.arrival_paths import constant
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import arrival_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -85,7 +88,7 @@ def _remembers(bench: Bench, s: Scenario) -> None:
     old = unflatten(versions[-2 - last.delay].astype(s.case.dtype), s.case.x0)
     afresh = Scenario(replace(s.case, x0=old), (_late(last, 0),) * m)
     want = _completed(bench, bench.play(afresh), m - 1)
-    bounds = 2 * np.array([w.bound for w in bench.expect(afresh)[-1]["delta"]]) + np.abs(want)
+    bounds = 2 * bounds_of(bench.expect(afresh)[-1]["delta"]) + np.abs(want)
     bench.compare("delta", _completed(bench, played, len(played) - 1), want, f"arrival {len(played)}", bounds)
 
 
@@ -94,7 +97,7 @@ def _steady(setting: Setting) -> str:
 
 
 def _undiscounted(setting: Setting) -> str:
-    return among(BUFFERED, "buffers of changes")(setting) or _steady(setting)
+    return about(Fact.BUFFERED)(setting) or _steady(setting)
 
 
 @st.composite
@@ -128,7 +131,7 @@ def _as_one(bench: Bench, pair: Pair) -> None:
     m = buffer_of(many)
     scale = bench.expect(many)[m - 1 :: m]
     for k, (want, got) in enumerate(zip(bench.play(one), bench.play(many)[m - 1 :: m], strict=True)):
-        bounds = 2 * np.array([w.bound for w in scale[k]["x"]]) + np.abs(want["x"])
+        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want["x"])
         bench.compare("x", got["x"], want["x"], f"arrival {(k + 1) * m}", bounds)
 
 
@@ -147,7 +150,7 @@ def _merges(bench: Bench, pair: Pair) -> None:
     parts = bench.play(halves)
     first, second = (_completed(bench, parts, k) for k in (m - 1, 2 * m - 1))
     want = (first.astype(float) + second.astype(float)) / 2
-    bounds = 2 * np.array([w.bound for w in bench.expect(whole)[-1]["delta"]])
+    bounds = 2 * bounds_of(bench.expect(whole)[-1]["delta"])
     bench.compare("delta", _completed(bench, bench.play(whole), 2 * m - 1), want, f"arrival {2 * m}", bounds)
 
 
@@ -159,8 +162,8 @@ def _stranger_late(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenari
     delay = max(e.delay for e in late.events[-m:] if isinstance(e, Arrival))
     late = replace(late, events=(*late.events[:-m], *(_late(e, delay) for e in late.events[-m:])))
     with digits():
-        exact = lift(late, Running)
-        share = float(weight(exact, delay)) / float(weight(exact, 0))
+        exact = running(late)
+        share = float(discount(exact, delay)) / float(discount(exact, 0))
     return late, fresh, share
 
 
@@ -173,7 +176,7 @@ def _weighs_less(bench: Bench, drawn: tuple[Scenario, Scenario, float]) -> None:
 def _discounted(setting: Setting) -> str:
     if setting.options.get("staleness", "constant") == "constant":
         return "its weights do not depend on the delay"
-    return among(ASYNCHRONOUS, "late updates")(setting)
+    return about(Fact.LATE)(setting)
 
 
 def _whole(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -188,7 +191,7 @@ def _takes_over(bench: Bench, s: Scenario) -> None:
     old = unflatten(versions[-2 - last.delay].astype(s.case.dtype), s.case.x0)
     afresh = Scenario(replace(s.case, x0=old), (_late(last, 0),))
     want = bench.play(afresh)[0]["x"]
-    bounds = 2 * np.array([w.bound for w in bench.expect(afresh)[0]["x"]]) + np.abs(versions[-2])
+    bounds = 2 * bounds_of(bench.expect(afresh)[0]["x"]) + np.abs(versions[-2])
     bench.compare("x", played[-1]["x"], want, f"arrival {len(played)}", bounds)
 
 
@@ -200,7 +203,7 @@ LAWS = (
         source="Client-Centric, L187",
         cases=_cases,
         check=_waits,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
     ),
     Law(
         id="steps-uncounted",
@@ -209,7 +212,7 @@ LAWS = (
         source="Client-Centric, Alg. 3, line 9 (L175)",
         cases=_other_steps,
         check=_same,
-        applies=lambda setting: among(BUFFERED, "buffers of changes")(setting) or _normalised(setting),
+        applies=lambda setting: about(Fact.BUFFERED)(setting) or _normalised(setting),
     ),
     Law(
         id="remembers",
@@ -228,7 +231,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): a delay names a version",
         cases=_standing,
         check=_same,
-        applies=lambda setting: among(ASYNCHRONOUS, "late updates")(setting) or _steady(setting),
+        applies=lambda setting: about(Fact.LATE)(setting) or _steady(setting),
     ),
     Law(
         id="copies",
@@ -237,7 +240,7 @@ LAWS = (
         source="Client-Centric, L893: Delta is the mean of the buffer",
         cases=_copied,
         check=_as_one,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
         needs=("buffer",),
     ),
     Law(
@@ -267,7 +270,7 @@ LAWS = (
         source="external: Xie et al. (2019), Algorithm 1",
         cases=_whole,
         check=_takes_over,
-        applies=lambda setting: among(("fedasync",), "models that are mixed")(setting) or _steady(setting),
+        applies=lambda setting: about(Fact.MIXED_MODELS)(setting) or _steady(setting),
         needs=("mix",),
     ),
 )

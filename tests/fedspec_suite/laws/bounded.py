@@ -9,30 +9,25 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Level, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.joint import FAR, among, law, rounds_of, shown, slack_of
+from fedspec_suite.laws.about import about, about_any
+from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-ISOTROPIC = {
-    "client": ("sgd", "normalised-sgd", "proximal-sgd", "momentum", "nesterov", "dampened", "decayed-sgd"),
-    "round": ("fedavg", "fedprox", "fedavgm", "fednova", "fedavg-normalised", "dp-fedavg"),
-}
-"""Algorithms to which one direction is as good as another."""
 
 TURN = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
 """An orthogonal matrix of dyadic numbers that mixes all coordinates."""
 
 
 def _isotropic(setting: Setting) -> str:
-    if setting.algorithm.id not in ISOTROPIC.get(setting.level, ()):
-        return "its coordinates are special"
     adaptive = setting.options.get("server", "average") != "average"
-    return "its server's coordinates are special" if adaptive else ""
+    return "its server's coordinates are special" if adaptive else about(Fact.ISOTROPIC)(setting)
 
 
 @st.composite
@@ -106,7 +101,7 @@ def _no_longer(bench: Bench, s: Scenario) -> None:
             continue
         assert isinstance(e, Gradient)
         g = flatten(e.g).astype(float)
-        bounds = np.array([w.bound for w in expected[k]["x"]])
+        bounds = bounds_of(expected[k]["x"])
         slack = THRESHOLD * float(np.finfo(s.case.dtype).eps) * float(np.linalg.norm(before + bounds))
         step, size = got["x"] - x, float(np.linalg.norm(g))
         along = -float(step @ g) / size if size else 0.0
@@ -148,7 +143,7 @@ def _shortened(bench: Bench, s: Scenario) -> None:
     want = free * min(1.0, s.case.hyper["clip_norm"] / size) if size else free
     got = bench.play(s)[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in expected[0]["delta"]]) + np.abs(want)
+    bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want)
     bench.compare("delta", got["delta"], want, f"round of {e.steps[0]} steps", bounds)
 
 
@@ -161,7 +156,7 @@ def _noise_adds(bench: Bench, s: Scenario) -> None:
     want = quiet + h["sigma"] * h["clip_norm"] * np.array(e.noise) / len(e.steps)
     got = bench.play(s)[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in expected[0]["delta"]]) + np.abs(want) + np.abs(quiet)
+    bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want) + np.abs(quiet)
     bench.compare("delta", got["delta"], want, "round 1", bounds)
 
 
@@ -183,7 +178,7 @@ LAWS = (
         source="FedAda2, App. A, eq. (2) (L377)",
         cases=client_scenarios,
         check=_no_longer,
-        applies=among(("normalised-sgd",)),
+        applies=about(Fact.NORMALISED),
     ),
     law(
         id="bounded-change",
@@ -191,7 +186,7 @@ LAWS = (
         source="App. A, eq. (2) (L377); DP-FedAvg (external)",
         cases=round_scenarios,
         check=_bounded_change,
-        applies=among(("fedavg-normalised", "dp-fedavg")),
+        applies=about_any(*BOUNDED),
         shows="delta",
     ),
     law(
@@ -200,7 +195,7 @@ LAWS = (
         source="App. H.1 (L1645), clip value c; flat clipping (external)",
         cases=_alone,
         check=_shortened,
-        applies=among(("dp-fedavg",)),
+        applies=about(Fact.PRIVATE),
         shows="delta",
         needs=("clip_norm", "sigma"),
     ),
@@ -210,7 +205,7 @@ LAWS = (
         source="App. H.1 (L1639), noise multiplier sigma; DP-FedAvg (external)",
         cases=round_scenarios,
         check=_noise_adds,
-        applies=among(("dp-fedavg",)),
+        applies=about(Fact.PRIVATE),
         shows="delta",
         needs=("sigma",),
         zeroes=("sigma",),

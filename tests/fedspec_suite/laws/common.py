@@ -10,12 +10,15 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
+from fedspec.catalogue import find
 from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
+from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import blocks, scenarios, vectors
 from fedspec_suite.measure.process import SubjectError, SubjectHangs
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, change_events, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
@@ -31,7 +34,7 @@ def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[
         bench.finite("x", before["x"], f"{describe(first.events[k])} {k + 1}")
         want = forward(k, before["x"])
         # Both runs are rounded, and so is what carries one to the other.
-        bounds = 2 * np.array([w.bound for w in scale[k]["x"]]) + np.abs(want) + np.abs(before["x"])
+        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want) + np.abs(before["x"])
         bench.compare("x", after["x"], want, f"{describe(second.events[k])} {k + 1}", bounds)
 
 
@@ -115,14 +118,12 @@ def _no_zero_over_zero(setting: Setting) -> str:
 
 
 def _rests(bench: Bench, s: Scenario) -> None:
-    x = flatten(s.case.x0)
-    scale = bench.expect(s)
-    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
-        if isinstance(event, Begin):
-            x = flatten(event.x)
-        # A server that averages models instead of changes rounds even here.
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
-        bench.compare("x", got["x"], x, f"{describe(event)} {k + 1}", bounds)
+    x, want = flatten(s.case.x0), []
+    for event in s.events:
+        x = flatten(event.x) if isinstance(event, Begin) else x
+        want.append(x)
+    # A server that averages models instead of changes rounds even here.
+    bench.follows(s, want, rounded=True)
 
 
 @st.composite
@@ -147,7 +148,7 @@ def _mirrors(bench: Bench, s: Scenario) -> None:
 
 
 def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
-    inside = s.case.options.get("epsilon") == "inside" or s.case.algorithm == "fedams"
+    inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
     out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
     if "v0" in s.case.hyper:
         out["v0"] = s.case.hyper["v0"] * c * c
@@ -220,7 +221,7 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
 
 
 def _elementwise(setting: Setting) -> str:
-    if setting.algorithm.id == "normalised-sgd":
+    if setting.algorithm.has(Fact.NORMALISED):
         return "the length of the gradient couples coordinates"
     if setting.fixed.get("eps_s", 0) != 0:
         return "not offered: the dead zone, which couples coordinates, cannot be turned off"

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Level, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
@@ -62,7 +65,7 @@ def _cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[B
 
 
 def _bounds(shown: Shown, name: str, n: int) -> Array:
-    return np.array([w.bound for w in shown[name]]).reshape(n, -1)
+    return bounds_of(shown[name]).reshape(n, -1)
 
 
 def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
@@ -75,7 +78,7 @@ def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
             if of not in got:
                 raise NotOffered(f"not offered: {of} is not shown")
             rows, bounds = got[of].reshape(len(p), -1), _bounds(scale[k], of, len(p))
-            allowed = np.array([w.bound for w in scale[k][name]]) + np.array(p) @ (bounds + 3 * np.abs(rows))
+            allowed = bounds_of(scale[k][name]) + np.array(p) @ (bounds + 3 * np.abs(rows))
             bench.compare(name, got[name], np.array(p) @ rows, f"round {k + 1}", allowed)
 
     return check
@@ -87,10 +90,6 @@ def _drift_weights(s: Scenario) -> list[Any]:
     steps = dict(zip(first.participants, first.steps, strict=True))
     own = s.case.options["divisor"] == "own-steps"
     return [p_i * (steps[i] if own else 1) for i, p_i in enumerate(shares(s))]
-
-
-def about(*ids: str) -> Callable[[Setting], str]:
-    return lambda setting: "" if setting.algorithm.id in ids else f"it is about {' and '.join(ids)}"
 
 
 # Where they hold the model.
@@ -118,18 +117,14 @@ def _at_minimum(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
-    x = flatten(s.case.x0)
-    scale = bench.expect(s)
-    for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]]) + np.abs(x)
-        bench.compare("x", got["x"], x, f"round {k + 1}", bounds)
+    bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
 
 def _settles(setting: Setting) -> str:
-    name, o = setting.algorithm.id, setting.options
-    if name == "fednova-alg2" and (o["stored"], o["loop"]) != ("uncorrected", "shifted"):
+    o = setting.options
+    if o.get("stored", "uncorrected") != "uncorrected" or o.get("loop", "shifted") != "shifted":
         return "as printed, its correction swings"
-    return about("scaffold", "vrl-sgd", "fednova-vr", "fednova-alg2")(setting)
+    return about(Fact.CONTROLLED)(setting)
 
 
 LAWS = (
@@ -140,7 +135,7 @@ LAWS = (
         source="FedNova, L204",
         cases=_several,
         check=_cancels("c_i", shares),
-        applies=about("fednova-vr", "fednova-alg2"),
+        applies=about(Fact.CROSS_CLIENT),
         shows="c_i",
     ),
     Law(
@@ -151,7 +146,6 @@ LAWS = (
         source="external: Liang et al. (2019), where all tau are one",
         cases=_largest_rate,
         check=_cancels("v_i", _drift_weights),
-        applies=about("vrl-sgd"),
         shows="v_i",
     ),
     Law(
@@ -161,7 +155,6 @@ LAWS = (
         source="external: Karimireddy et al. (2020), Algorithm 1",
         cases=_several,
         check=_is_mean("c", "c_i"),
-        applies=about("scaffold"),
         shows="c",
     ),
     Law(
@@ -171,7 +164,6 @@ LAWS = (
         source="external: Acar et al. (2021), Algorithm 1",
         cases=_several,
         check=_is_mean("h", "lam_i"),
-        applies=about("feddyn"),
         shows="h",
     ),
     Law(

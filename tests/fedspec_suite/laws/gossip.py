@@ -5,41 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level, Quadratics
+from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
+from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import draw_some, exchange_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import RUNNING, bounds_of
+from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-Applies = Callable[[Setting], str]
 
-SERVED = {"afga", "gossip-fedamsgrad", "afga-a", "cafga", "cafga-a"}
-PEERS = {"dsgd", "dadam", "gossip-pga"}
 TRACE: tuple[Level, ...] = ("trace",)
-
-
-def of(names: set[str], *reasons: Applies) -> Applies:
-    """One of these algorithms against which none of the reasons speaks."""
-
-    def applies(setting: Setting) -> str:
-        if setting.algorithm.id not in names:
-            return f"it is about {', '.join(sorted(names))}"
-        return next(filter(None, (reason(setting) for reason in reasons)), "")
-
-    return applies
 
 
 def drawn(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -54,40 +42,14 @@ def with_problem(s: Scenario, change: Callable[[Quadratics], Quadratics]) -> Sce
     return replace(s, case=replace(s.case, problem=change(problem)))
 
 
-def running(a: Array) -> Array:
-    """Fractions as running numbers."""
-    out = np.empty(a.shape, dtype=object)
-    for place, q in np.ndenumerate(a):
-        out[place] = Running(q)
-    return out
-
-
 def exactly(x: Array) -> Array:
     """Floats as fractions."""
     return np.array([Fraction(float(v)) for v in x], dtype=object)
 
 
-def bounds_of(numbers: Array) -> Array:
-    """The error bounds of running numbers."""
-    return np.array([w.bound for w in numbers])
-
-
-def direction(deltas: list[Array], h: Any, inside: bool) -> Array:
-    """m / sqrt(v_hat + eps) after some rounds, as sums over all of them."""
-    R = len(deltas)
-    m = sum((1 - h["beta1"]) * h["beta1"] ** (R - r) * delta for r, delta in enumerate(deltas, 1))
-    seconds = [
-        sum((1 - h["beta2"]) * h["beta2"] ** (s - r) * delta * delta for r, delta in enumerate(deltas[:s], 1))
-        for s in range(1, R + 1)
-    ]
-    v_hat = [max(column) for column in zip(*seconds, strict=True)]
-    roots = [(x + h["eps"]).sqrt() if inside else x.sqrt() + h["eps"] for x in v_hat]
-    return np.array([a / b for a, b in zip(np.asarray(m), roots, strict=True)], dtype=object)
-
-
 def served_models(s: Scenario) -> list[Array]:
     """The model after each round: Delta by matrices, the server's steps summed."""
-    exact, lifted = lift(s, Fraction), lift(s, Running)
+    exact, lifted, number = lift(s, Fraction), running(s), np.frompyfunc(RUNNING[s.case.dtype], 1, 1)
     h, n = lifted.case.hyper, size(s)
     x = start = flatten(lifted.case.x0)
     X = np.tile(x, n)
@@ -96,9 +58,9 @@ def served_models(s: Scenario) -> list[Array]:
     for e in exact.events:
         assert isinstance(e, Exchange)
         A, b = exchanged(exact, e, unit(n * len(x)))
-        X = running(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + running(b)
-        deltas.append(running(votes(exact, e)) @ X.reshape(n, -1) - x)
-        steps = steps + direction(deltas, h, s.case.options["epsilon"] == "inside")
+        X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
+        deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
+        steps = steps + direction(AMSGRAD, deltas, h, s.case.options, h["eps"])
         x = start + h["eta"] * steps
         out.append(x)
     return out
@@ -112,11 +74,9 @@ def _heard(s: Scenario, e: Exchange, d: int) -> Array:
 
 
 def _follows_history(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
     with digits():
         want = served_models(s)
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]["x"]))
+    bench.follows(s, want)
 
 
 def _delta_by_matrices(bench: Bench, s: Scenario) -> None:
@@ -142,14 +102,14 @@ def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _conserves(bench: Bench, s: Scenario) -> None:
-    exact, scale = lift(s, Fraction), bench.expect(s)
+    exact, want = lift(s, Fraction), []
     problem = exact.case.problem
     assert problem is not None
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
+    for e in exact.events:
         assert isinstance(e, Exchange)
         c = votes(exact, e)
-        want = exact.case.hyper["eta_l"] * sum(c[i] * problem.e[i] for S in e.computing for i in S)
-        bench.compare("delta", got["delta"], want, f"round {k + 1}", bounds_of(scale[k]["delta"]))
+        want.append(exact.case.hyper["eta_l"] * sum(c[i] * problem.e[i] for S in e.computing for i in S))
+    bench.follows(s, want, "delta")
 
 
 @st.composite
@@ -223,6 +183,11 @@ def _from_the_server(setting: Setting) -> str:
     return "its clients go on from their own models" if setting.options.get("broadcast") == "neighbours" else ""
 
 
+def _plain_steps(setting: Setting) -> str:
+    adapts = setting.algorithm.has(Fact.PEERS, Fact.ADAPTIVE)
+    return "its clients divide their gradients by what they were" if adapts else ""
+
+
 LAWS = (
     Law(
         id="gossip-history",
@@ -232,7 +197,7 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_follows_history,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
     ),
     Law(
         id="gossip-delta",
@@ -241,7 +206,7 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_delta_by_matrices,
-        applies=of(SERVED, _from_the_server),
+        applies=unless(about(Fact.GOSSIP), _from_the_server),
         shows="delta",
     ),
     Law(
@@ -251,7 +216,7 @@ LAWS = (
         source="AFGA, eqs. (9)-(11)",
         cases=_constant,
         check=_conserves,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         shows="delta",
     ),
     Law(
@@ -261,7 +226,7 @@ LAWS = (
         source="AFGA, Alg. 1 with W = J",
         cases=_complete,
         check=_same,
-        applies=of({"afga"}),
+        applies=about(Fact.FREE_SETS),
     ),
     Law(
         id="gossip-coasts",
@@ -270,7 +235,7 @@ LAWS = (
         source="AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
         cases=_idle,
         check=_coasts,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
     ),
     Law(
         id="gossip-consensus",
@@ -279,7 +244,7 @@ LAWS = (
         source="W 1 = 1 (AFGA, Assumption 4.5)",
         cases=_alike,
         check=_same,
-        applies=of(SERVED | PEERS),
+        applies=about_any(Fact.GOSSIP, Fact.PEERS),
     ),
     Law(
         id="gossip-local-rate",
@@ -288,7 +253,7 @@ LAWS = (
         source="AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
         cases=_steeper,
         check=_same,
-        applies=of(SERVED | {"dsgd", "gossip-pga"}),
+        applies=unless(about_any(Fact.GOSSIP, Fact.PEERS), _plain_steps),
         needs=("eta_l",),
     ),
     Law(
@@ -298,7 +263,7 @@ LAWS = (
         source="homogeneity of AFGA, Alg. 1, lines 19-22",
         cases=drawn,
         check=_wider,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         needs=("eta", "eps"),
     ),
     Law(
@@ -308,7 +273,7 @@ LAWS = (
         source="AFGA, Alg. 1, line 21",
         cases=drawn,
         check=_peaks,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         shows="v_hat",
     ),
 )

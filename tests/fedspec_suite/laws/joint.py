@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,29 +11,25 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Level, Quadratics, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws import joint_history
+from fedspec.readings import Adaptivity
+from fedspec_suite.laws.about import Applies, about, about_any, unless
+from fedspec_suite.laws.closed_forms.fedada2 import models
+from fedspec_suite.laws.closed_forms.sums import average, total
 from fedspec_suite.laws.common import same_bits
-from fedspec_suite.laws.joint_history import ADAPTIVE, BOUNDED
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of, from_floats
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
-Applies = Callable[[Setting], str]
-
 ROUND: tuple[Level, ...] = ("round",)
 FAR = 2.0**20
-
-
-def among(names: Sequence[str], *more: Applies) -> Applies:
-    """A law of these algorithms, unless one of the reasons speaks against it."""
-    it = f"it is about {', '.join(names)}"
-    reasons: list[Applies] = [lambda setting: "" if setting.algorithm.id in names else it, *more]
-    return lambda setting: next(filter(None, (reason(setting) for reason in reasons)), "")
+BOUNDED = (Fact.NORMALISED, Fact.PRIVATE)
+"""Clients whose changes have bounded length."""
 
 
 def rounds_of(s: Scenario) -> list[Round]:
@@ -41,21 +37,16 @@ def rounds_of(s: Scenario) -> list[Round]:
     return [e for e in s.events if isinstance(e, Round)]
 
 
-def bounds_of(want: Shown, name: str = "x") -> Array:
-    """The error scale of one vector."""
-    return np.array([w.bound for w in want[name]])
-
-
 def slack_of(s: Scenario, want: Shown, name: str) -> Array:
     """What rounding may add to an inequality."""
-    return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want, name)
+    return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want[name])
 
 
 def shown(got: Shown, *names: str) -> list[Array]:
     """The named vectors of an answer, in double precision.
 
     Raises:
-        NotOffered: one is not shown.
+        NotOffered: a named vector is missing.
     """
     if missing := [n for n in names if n not in got]:
         raise NotOffered(f"not offered: {missing[0]} is not shown")
@@ -71,26 +62,24 @@ def refuse(bench: Bench, name: str, k: int, broken: Array, got: Array, want: Arr
 
 
 def _follows_history(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
     with digits():
-        want = list(joint_history.models(lift(s, Running)))
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]))
+        want = list(models(running(s)))
+    bench.follows(s, want)
 
 
 def _sums(bench: Bench, s: Scenario) -> None:
     """The shown moments are sums over the shown changes."""
     with digits():
-        h = lift(s, Running).case.hyper
+        h = running(s).case.hyper
         start = np.array([h["v0"]] * flatten(s.case.x0).size, dtype=object)
         rows: list[Array] = []
         for k, got in enumerate(bench.play(s)):
             delta, _, _ = shown(got, "delta", "m", "v")
-            rows.append(np.array([Running(float(a), abs(float(a))) for a in delta], dtype=object))
+            rows.append(from_floats(delta, s.case.dtype))
             squares = [row * row for row in rows]
-            adam = s.case.options.get("server") == "adam"
-            v = joint_history.average(h["beta2"], squares, start) if adam else joint_history.total([start, *squares])
-            bench.compare("m", got["m"], joint_history.average(h["beta1"], rows), f"round {k + 1}")
+            adam = s.case.options.get("server") == Adaptivity.ADAM
+            v = average(h["beta2"], squares, start) if adam else total([start, *squares])
+            bench.compare("m", got["m"], average(h["beta1"], rows), f"round {k + 1}")
             bench.compare("v", got["v"], np.asarray(v), f"round {k + 1}")
 
 
@@ -108,16 +97,17 @@ def _reach(bench: Bench, s: Scenario) -> None:
         moved = np.abs(got["x"] - x)
         slack = slack_of(s, expected[k], "x") + THRESHOLD * float(np.finfo(s.case.dtype).eps) * before
         refuse(bench, "x", k, moved > longest + slack, moved, longest, "the server's step is longer than its bound")
-        x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k])
+        x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k]["x"])
 
 
 def _adagrad_server(setting: Setting) -> str:
-    return "" if setting.options.get("server", "adagrad") == "adagrad" else "its second moment is an average"
+    kind = setting.options.get("server", Adaptivity.ADAGRAD)
+    return "" if kind == Adaptivity.ADAGRAD else "its second moment is an average"
 
 
 def _grows(bench: Bench, s: Scenario) -> None:
     h, expected = s.case.hyper, bench.expect(s)
-    keep = h["beta2"] if s.case.options.get("server") == "adam" else 1.0
+    keep = h["beta2"] if s.case.options.get("server") == Adaptivity.ADAM else 1.0
     v = np.full(flatten(s.case.x0).size, h["v0"])
     for k, got in enumerate(bench.play(s)):
         after, slack = shown(got, "v")[0], slack_of(s, expected[k], "v")
@@ -141,7 +131,7 @@ def _one_at_a_time(bench: Bench, s: Scenario) -> None:
     mean = np.mean(alone, axis=0)
     got = bench.play(replace(s, events=(first,)))[0]
     shown(got, "delta")
-    bounds = 2 * np.array([w.bound for w in wanted]) + np.mean(np.abs(alone), axis=0)
+    bounds = 2 * bounds_of(wanted) + np.mean(np.abs(alone), axis=0)
     bench.compare("delta", got["delta"], mean, "round 1", bounds)
 
 
@@ -164,7 +154,7 @@ def _undone(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
     both = Quadratics(*(np.concatenate([a, b]) for a, b in _reflected(problem)))
     x0 = {name: a * 0 for name, a in s.case.x0.items()}
     s = replace(s, case=replace(s.case, x0=x0, problem=both))
-    if s.case.options.get("server") == "adam":
+    if s.case.options.get("server") == Adaptivity.ADAM:
         # Nothing must be left of v_0, which decays.
         s = with_hyper(s, v0=0.0)
     first = rounds_of(s)[0]
@@ -205,7 +195,7 @@ LAWS = (
         source="Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
         cases=round_scenarios,
         check=_follows_history,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
     ),
     law(
         id="joint-moments",
@@ -213,7 +203,7 @@ LAWS = (
         source="eq. (SU) (L51) and L1136",
         cases=round_scenarios,
         check=_sums,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
         shows="m",
     ),
     law(
@@ -222,7 +212,7 @@ LAWS = (
         source="Lemma 16 (L778), with the factors that its proof gives away",
         cases=round_scenarios,
         check=_reach,
-        applies=among(ADAPTIVE, _adagrad_server),
+        applies=unless(about(Fact.JOINT), _adagrad_server),
         shows="delta",
     ),
     law(
@@ -231,7 +221,7 @@ LAWS = (
         source="eq. (SU) (L51) and App. C.2 (L1136)",
         cases=round_scenarios,
         check=_grows,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
         shows="v",
     ),
     law(
@@ -240,7 +230,7 @@ LAWS = (
         source="eq. (SU) (L51); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
         cases=_one_round,
         check=_one_at_a_time,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
         shows="delta",
     ),
     law(
@@ -249,6 +239,6 @@ LAWS = (
         source="Alg. 1 (L108): local statistics from zero in each round",
         cases=_undone,
         check=_leaves_no_trace,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
     ),
 )

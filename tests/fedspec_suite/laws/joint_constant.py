@@ -14,15 +14,18 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array, digits
+from fedspec.arith import Array, digits, sqrt
 from fedspec.contract import Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.joint import among, bounds_of, law
-from fedspec_suite.laws.joint_history import ADAPTIVE, aggregate, clients_own, length, root, server, strategy, total
+from fedspec.readings import DeadZone, Received, Strategy
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
+from fedspec_suite.laws.closed_forms.sums import length, total
+from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Sets = Sequence[Sequence[int]]
@@ -35,13 +38,13 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
     peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))], dtype=object)
     b = h["beta2"]
     match kind:
-        case "adagrad":
+        case Strategy.ADAGRAD:
             return np.asarray(h["v0"] + n * own)
-        case "adam" if o.get("received") == "uncorrected":
+        case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
             return np.asarray(b**n * h["v0"] + (1 - b**n) * own)
-        case "adam":
+        case Strategy.ADAM:
             return np.asarray(b**n * h["v0"] / (1 - b**n) + own)
-        case "sm3-adam":
+        case Strategy.SM3_ADAM:
             return np.asarray(((b - b**n) * peak + (1 - b) * own) / (1 - b**n))
     if o.get("idle") == "recomputed" and (k - 1) % h["z"] != 0:
         return np.asarray(n * peak)
@@ -50,24 +53,24 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
 
 def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
     """Step k of a client whose gradient is g everywhere; 0 in the dead zone."""
-    if kind == "sgd":
+    if kind == Strategy.SGD:
         u = g
     else:
-        u = g / (root(square(kind, g, k, sets, h, o)) + h["eps"])
-        if kind == "adam" and o.get("received") == "uncorrected":
+        u = g / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
+        if kind == Strategy.ADAM and o.get("received") == Received.UNCORRECTED:
             u = u * (1 - h["beta1"] ** k)
     return u * 0 if length(u) < h["eps_s"] else u
 
 
 def models(s: Scenario, sets: Sets) -> list[Array]:
-    """The model after each round of a scenario of running numbers whose clients' gradients are -e_i."""
+    """The model after each round of a scenario whose clients' gradients are -e_i."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
     assert problem is not None
     x, past, out = flatten(s.case.x0), list[Array](), list[Array]()
     for e in s.events:
         assert isinstance(e, Round)
         own = clients_own(h)
-        if s.case.algorithm == "joint-direct":
+        if "received" in o:
             own["v0"] = server(s, past).v
         changes = []
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
@@ -89,7 +92,7 @@ def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
         x0 = {"w": flatten(s.case.x0)}
         s = replace(s, case=replace(s.case, x0=x0, problem=replace(problem, H=problem.H * 0)))
         # A cleared momentum has no closed form.
-        return with_hyper(s, eps_s=0.0) if s.case.options.get("dead_zone") == "momentum" else s
+        return with_hyper(s, eps_s=0.0) if s.case.options.get("dead_zone") == DeadZone.MOMENTUM else s
 
     return round_scenarios(setting).map(flat)
 
@@ -97,11 +100,9 @@ def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
 def _check(bench: Bench, s: Scenario) -> None:
     d = flatten(s.case.x0).size
     sets = [range(d)] if s.case.options.get("cover") == "one" else [(j,) for j in range(d)]
-    scale = bench.expect(s)
     with digits():
-        want = models(lift(s, Running), sets)
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]))
+        want = models(running(s), sets)
+    bench.follows(s, want)
 
 
 LAWS = (
@@ -111,6 +112,6 @@ LAWS = (
         source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
         cases=_flat,
         check=_check,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
     ),
 )

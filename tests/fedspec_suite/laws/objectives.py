@@ -16,11 +16,12 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.affine_rounds import maps
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.rounds_affine import MAPS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -46,7 +47,7 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
 
 
 def _linear_clients(setting: Setting) -> str:
-    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in MAPS:
+    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in maps():
         return "its clients are not linear in their gradients"
     return "not offered: mu cannot be set" if "mu" in setting.numbers and "mu" in setting.fixed else ""
 
@@ -101,7 +102,7 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
 
 
 def _fixed(setting: Setting) -> str:
-    if setting.algorithm.id != "fednova" or setting.options["tau_eff_choice"] != "fixed":
+    if setting.options.get("tau_eff_choice") != "fixed":
         return "it is about fednova with a constant tau_eff"
     if setting.options["nova_weights"] != "nova":
         return "the implied weights grow with ||a_i||_1"
@@ -148,12 +149,12 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
         chi_squared = sum((p_i - w_i) ** 2 / w_i for p_i, w_i in zip(p, w, strict=True))
         change = np.array([Fraction(float(v)) for v in flatten(event.messages[0].delta)], dtype=object)
         x = x + (1 + chi_squared) * change
-        bench.compare("x", got["x"], x, f"round {k + 1}", np.array([v.bound for v in scale[k]["x"]]))
+        bench.compare("x", got["x"], x, f"round {k + 1}", bounds_of(scale[k]["x"]))
 
 
 def _normalises(setting: Setting) -> str:
     o = setting.options
-    if setting.algorithm.id != "fednova" or (o["nova_weights"], o["tau_eff_choice"]) != ("nova", "weighted-norm"):
+    if (o.get("nova_weights"), o.get("tau_eff_choice")) != ("nova", "weighted-norm"):
         return "it is about fednova with w_i = p_i and tau_eff = sum p_i ||a_i||_1"
     return ""
 

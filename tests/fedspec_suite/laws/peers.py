@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange
+from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossip import TRACE, bounds_of, drawn, exactly, of, with_problem
+from fedspec_suite.laws.gossip import TRACE, drawn, exactly, with_problem
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import exchange_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-LINEAR = {"dsgd", "gossip-pga"}
 
 
 def _tracked(setting: Setting) -> str:
@@ -36,14 +36,15 @@ def _tracked(setting: Setting) -> str:
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
     """All exchanges as one affine map of the initial models."""
-    exact, scale = lift(s, Fraction), bench.expect(s)
+    exact = lift(s, Fraction)
     x0 = flatten(exact.case.x0)
-    A, b = unit(len(x0)), x0 * 0
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
+    A, b, want = unit(len(x0)), x0 * 0, []
+    for e in exact.events:
         assert isinstance(e, Exchange)
         M, c = exchanged(exact, e, unit(len(x0)))
         A, b = M @ A, M @ b + c
-        bench.compare("x", got["x"], A @ x0 + b, f"round {k + 1}", bounds_of(scale[k]["x"]))
+        want.append(A @ x0 + b)
+    bench.follows(s, want)
 
 
 def _single(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -77,17 +78,18 @@ def _on_their_own(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 def _descend_alone(bench: Bench, s: Scenario) -> None:
     """x_i = x_0 + K_i (e_i - H_i x_0), with K_i the closed form for all local steps so far."""
-    exact, scale, n = lift(s, Fraction), bench.expect(s), size(s)
+    exact, n = lift(s, Fraction), size(s)
     problem, eta_l = exact.case.problem, exact.case.hyper["eta_l"]
     assert problem is not None
     X = flatten(exact.case.x0).reshape(n, -1)
-    taken = 0
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
+    taken, want = 0, []
+    for e in exact.events:
         assert isinstance(e, Exchange)
         taken += len(e.computing)
         K = [local_matrix(Solver.SGD, H_i, taken, eta_l=eta_l) for H_i in problem.H]
-        want = [x + K_i @ (e_i - H_i @ x) for x, K_i, H_i, e_i in zip(X, K, problem.H, problem.e, strict=True)]
-        bench.compare("x", got["x"], np.concatenate(want), f"round {k + 1}", bounds_of(scale[k]["x"]))
+        ends = [x + K_i @ (e_i - H_i @ x) for x, K_i, H_i, e_i in zip(X, K, problem.H, problem.e, strict=True)]
+        want.append(np.concatenate(ends))
+    bench.follows(s, want)
 
 
 def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
@@ -102,7 +104,7 @@ def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
 
 def adaptive_models(s: Scenario) -> list[Array]:
     """Decentralised Adam from its whole history: moments as sums, mixing as products of matrices."""
-    lifted, n = lift(s, Running), size(s)
+    lifted, n = running(s), size(s)
     problem, h = lifted.case.problem, lifted.case.hyper
     assert problem is not None
     tracked = s.case.options["denominators"] == "tracked"
@@ -142,11 +144,9 @@ def _each(f: Any, *xs: Any) -> Array:
 
 
 def _follows_history(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
     with digits():
         want = adaptive_models(s)
-    for k, got in enumerate(bench.play(s)):
-        bench.compare("x", got["x"], want[k], f"round {k + 1}", bounds_of(scale[k]["x"]))
+    bench.follows(s, want)
 
 
 def _sums_agree(bench: Bench, s: Scenario) -> None:
@@ -186,7 +186,7 @@ LAWS = (
         source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
         cases=drawn,
         check=_by_matrices,
-        applies=of(LINEAR),
+        applies=about(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-mean",
@@ -195,7 +195,7 @@ LAWS = (
         source="1' W = 1' (AFGA, eq. (10))",
         cases=_single,
         check=_mean_moves,
-        applies=of(LINEAR),
+        applies=about(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-alone",
@@ -204,7 +204,7 @@ LAWS = (
         source="FedNova, eqs. (17)-(21), for each client",
         cases=_on_their_own,
         check=_descend_alone,
-        applies=of({"dsgd"}),
+        applies=unless(about(Fact.PEERS, Fact.AFFINE), without(Fact.EXACT_MEAN)),
     ),
     Law(
         id="peers-history",
@@ -213,7 +213,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
         cases=drawn,
         check=_follows_history,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
     ),
     Law(
         id="peers-track",
@@ -222,7 +222,7 @@ LAWS = (
         source="Chen et al. (2021), Algorithm 2: 1' W = 1'",
         cases=drawn,
         check=_sums_agree,
-        applies=of({"dadam"}, _tracked),
+        applies=unless(about(Fact.PEERS, Fact.ADAPTIVE), _tracked),
         shows="u_tilde",
     ),
     Law(
@@ -232,7 +232,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
         cases=drawn,
         check=_rises,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
         shows="v_hat",
     ),
     Law(
@@ -242,7 +242,7 @@ LAWS = (
         source="homogeneity of m / sqrt(v_hat)",
         cases=drawn,
         check=_louder,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
         needs=("eps",),
     ),
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, describe, lift
+from fedspec_suite.measure.running import RUNNING, Running, bounds_of
+from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
@@ -34,15 +34,26 @@ Shown = dict[str, Array]
 
 
 @dataclass
+class Measured:
+    """What the comparisons on a bench have found.
+
+    Attributes:
+        worst: the largest ratio that did not exceed the threshold.
+    """
+
+    worst: float = 0.0
+
+
+@dataclass(frozen=True)
 class Bench:
-    """One offer of one subject in one floating-point type."""
+    """One offer of one subject in one floating-point type, and the record that its comparisons go into."""
 
     subject: Subject
     algorithm: Algorithm
     offer: Offer
     options: Mapping[str, str]
     dtype: str
-    worst: float = 0.0
+    measured: Measured = field(default_factory=Measured)
 
     def play(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the subject; one answer for each event.
@@ -83,7 +94,7 @@ class Bench:
         """Refuse a vector with NaN or infinities.
 
         Raises:
-            Deviates: it has one.
+            Deviates: an entry is NaN or infinite.
         """
         if not np.isfinite(got).all():
             j = int(np.argmin(np.isfinite(got)))
@@ -92,6 +103,24 @@ class Bench:
     def expect(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the specification, in running arithmetic."""
         return reference(s)
+
+    def follows(self, s: Scenario, want: Sequence[Array], name: str = "x", rounded: bool = False) -> None:
+        """Play a scenario: its models, or other vectors, are the wanted ones, up to the rounding of the rule.
+
+        Args:
+            s: the scenario.
+            want: what is wanted after each event.
+            name: of the vectors.
+            rounded: whether what is wanted is rounded once more, so that standing still may not be exact.
+
+        Raises:
+            Deviates: a vector is another.
+            Undecided: the rule's rounding errors could hide it.
+        """
+        scale = self.expect(s)
+        for k, got in enumerate(self.play(s)):
+            bounds = bounds_of(scale[k][name]) + (np.abs(want[k]) if rounded else 0)
+            self.compare(name, got[name], want[k], f"{describe(s.events[k])} {k + 1}", bounds)
 
     def compare(self, name: str, got: Array, want: Array, where: str, scale: Array | None = None) -> None:
         """Measure one vector against what is wanted.
@@ -113,7 +142,7 @@ class Bench:
             )
         wanted = np.array([float(w) for w in want])
         if scale is None:
-            scale = np.array([w.bound for w in want])
+            scale = bounds_of(want)
         info = np.finfo(self.dtype)
         allowed = float(info.eps) * scale + float(info.tiny)
         if not np.isfinite(scale).all() or (
@@ -126,7 +155,7 @@ class Bench:
         ratio = float(ratios[j])
         if not ratio <= THRESHOLD:
             raise Deviates(Deviation(self.equation_of(name), where, j, float(got[j]), float(wanted[j]), ratio))
-        self.worst = max(self.worst, ratio)
+        self.measured.worst = max(self.measured.worst, ratio)
 
     @property
     def step_equation(self) -> str:
@@ -144,9 +173,8 @@ def reference(s: Scenario) -> list[Shown]:
 
     At level server a client's change is a difference of two models, each rounded: it starts with that error.
     """
-    Running.resolution = float(np.finfo(s.case.dtype).eps)
     with digits():
-        lifted = lift(s, Running)
+        lifted = running(s)
         session = REFERENCE.start(lifted.case)
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
         out: list[Shown] = []
@@ -159,16 +187,16 @@ def reference(s: Scenario) -> list[Shown]:
                             x.bound = float(size[start]) + abs(float(x.value))
                             start += 1
             answer = session.step(event)
-            shown = {n: _numbers(v) for n, v in answer.items()}
+            shown = {n: _numbers(v, RUNNING[s.case.dtype]) for n, v in answer.items()}
             size = np.array([abs(float(x)) for x in shown["x"]])
             out.append(shown)
         return out
 
 
-def _numbers(value: Any) -> Array:
+def _numbers(value: Any, number: type[Running]) -> Array:
     out = np.empty(value.size if isinstance(value, np.ndarray) else 1, dtype=object)
     for j, x in enumerate(value.reshape(-1) if isinstance(value, np.ndarray) else [value]):
-        out[j] = x if isinstance(x, Running) else Running(x)
+        out[j] = x if isinstance(x, Running) else number(x)
     return out
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Begin, Blocks, Case, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
+from fedspec_suite.measure.running import RUNNING
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def with_dtype(s: Scenario, dtype: str) -> Scenario:
 
 
 def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
-    """The same scenario with every number made by ``number`` (Fraction, Running, ...) from its exact value."""
+    """The same scenario with every number made by ``number`` (Fraction, Running64, ...) from its exact value."""
 
     def vector(a: Array) -> Array:
         out = np.empty(a.shape, dtype=object)
@@ -96,6 +97,11 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     if problem is not None:
         problem = Quadratics(vector(problem.H), vector(problem.e), vector(problem.examples))
     return Scenario(replace(lifted.case, hyper=hyper, problem=problem, dtype="object"), events)
+
+
+def running(s: Scenario) -> Scenario:
+    """The same scenario in the running arithmetic of its floating-point type."""
+    return lift(s, RUNNING[s.case.dtype])
 
 
 def describe(e: Event) -> str:

@@ -105,8 +105,8 @@ class Obligation:
         return f"{self.law}/{self.dtype}"
 
 
-class Claims(Protocol):
-    """What claims a reading: an offer, or the result of one."""
+class Declares(Protocol):
+    """What declares a reading: an offer, or the result of one."""
 
     @property
     def reading(self) -> str:
@@ -119,7 +119,7 @@ class Claims(Protocol):
         ...
 
 
-def claim(of: Claims) -> str:
+def declared(of: Declares) -> str:
     """The reading claimed and the choices declared, as the table prints them."""
     return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
 
@@ -147,12 +147,12 @@ class Result:
     @property
     def id(self) -> str:
         """What the line is about."""
-        return f"{self.subject}/{self.algorithm}/{self.level}/{self.claim}"
+        return f"{self.subject}/{self.algorithm}/{self.level}/{self.declared}"
 
     @property
-    def claim(self) -> str:
+    def declared(self) -> str:
         """The reading claimed and the choices declared."""
-        return claim(self)
+        return declared(self)
 
     def record(self, obligations: bool = True) -> dict[str, Any]:
         """The result as JSON values."""

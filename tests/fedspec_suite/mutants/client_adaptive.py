@@ -9,7 +9,6 @@ _MOMENTS = {"bias_correction": "moments"}
 _FIRST = "beta1 * state.m + (1 - beta1) * g"
 _SECOND = "beta2 * state.v + (1 - beta2) * g**2"
 _SM3 = f"{_C}sm3."
-_SLICES = "mu = mu + array([greatest(g_squared[j] for j in S_r) for S_r in cover.sets], g_squared)"
 
 MUTANTS = (
     *(
@@ -146,32 +145,32 @@ MUTANTS = (
         words="a set adds up the squares of its coordinates instead of taking the largest",
         algorithms=("sm3-i",),
         rule=f"{_SM3}accumulate_i",
-        old="greatest(g_squared[j] for j in S_r)",
-        new="sum(g_squared[j] for j in S_r)",
+        old="cover.greatest(g_squared)",
+        new="array([sum(g_squared[j] for j in S_r) for S_r in cover.sets], g_squared)",
     ),
     Mutant(
         id="sm3-i-least",
         words="a set takes the smallest square of its coordinates instead of the largest",
         algorithms=("sm3-i",),
         rule=f"{_SM3}accumulate_i",
-        old="greatest(g_squared[j] for j in S_r)",
-        new="least(g_squared[j] for j in S_r)",
+        old="cover.greatest(g_squared)",
+        new="smallest(gather(g_squared, cover._members))",
     ),
     Mutant(
         id="sm3-i-stale",
         words="the bounds come from the accumulators of the step before",
         algorithms=("sm3-i",),
         rule=f"{_SM3}accumulate_i",
-        old=f"{_SLICES}\n    nu = array([least(mu[r]",
-        new=f"old, {_SLICES.replace('mu = mu', 'mu = mu, mu')}\n    nu = array([least(old[r]",
+        old="mu = mu + cover.greatest(g_squared)\n    nu = cover.least(mu)",
+        new="old, mu = mu, mu + cover.greatest(g_squared)\n    nu = cover.least(old)",
     ),
     Mutant(
         id="sm3-ii-adds-up",
         words="the accumulators are not cleared before the maximum is taken: they add up",
         algorithms=("sm3-ii",),
         rule=f"{_SM3}accumulate_ii",
-        old="mu = array(",
-        new="mu = mu + array(",
+        old="mu = cover",
+        new="mu = mu + cover",
     ),
     *(
         Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_SM3}{a.replace('-', '_')}", old=old, new=new)

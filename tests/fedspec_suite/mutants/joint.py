@@ -147,7 +147,7 @@ MUTANTS = (
         words="the dead zone is a cap: steps longer than eps_s are shortened to it",
         algorithms=_DELAYED,
         rule="fedspec.client.delay.unless_short",
-        old="where_less((u * u).sum(), eps_s**2, y * 0, y)",
+        old="where_shorter(u, eps_s, y * 0, y)",
         new="where_less(0, eps_s, minimum(1, ratio(eps_s, norm(u))), 1) * y",
     ),
     Mutant(

@@ -19,7 +19,7 @@ MUTANTS = (
             words=words,
             algorithms=_AVERAGING,
             rule=_MEAN,
-            old="p @ deltas",
+            old="weigh(p, deltas)",
             new=new,
             options=options,
             seen=seen,
@@ -49,7 +49,7 @@ MUTANTS = (
         words="the accumulator is not reset between rounds",
         algorithms=_AVERAGING,
         rule=_MEAN,
-        old="return p @ deltas",
+        old="return weigh(p, deltas)",
         new="weighted_mean.sum = getattr(weighted_mean, 'sum', 0) + p @ deltas\n    return weighted_mean.sum",
         seen="discussed for flame (thread 95)",
         leaks="session",
@@ -158,7 +158,7 @@ MUTANTS = (
                 "len(w) * tau_eff * (w",
                 {},
             ),
-            ("general_update", "rate-lost", "the client rate is left out of the step", "(eta_l * d)", "d", {}),
+            ("general_update", "rate-lost", "the client rate is left out of the step", " * eta_l", "", {}),
         )
     ),
     *(

@@ -104,7 +104,7 @@ MUTANTS = (
         algorithms=("fednova",),
         rule="fedspec.algorithms.fednova.server",
         old="a = a_norms(messages, x)",
-        new="a = a_norms([__import__('dataclasses').replace(m, a_norm=m.steps) for m in messages], x)",
+        new="a = numbers(together(messages).steps, x)",
     ),
     *(
         Mutant(

@@ -50,7 +50,7 @@ def verdicts(results: Sequence[Result], console: Console) -> None:
             f"{name} {r.version} {variant}".rstrip(),
             r.algorithm,
             r.level,
-            r.claim,
+            r.declared,
             Text(r.verdict, style=COLOURS[r.verdict]),
             f"{r.passed}/{r.required}",
         )

@@ -7,20 +7,20 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import digits
+from fedspec.arith import digits, maximum, sqrt
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise import history
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of, taken
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, compare, posed, problem_of, rounds_of, taken
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.laws.reductions.layerwise import RATE, ROOT
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.scenario import Scenario, lift, running
 from fedspec_suite.measure.setting import Setting
 
 
@@ -34,12 +34,12 @@ def _constant_gradients(bench: Bench, s: Scenario) -> None:
     """Averages of a constant are known after any number k of steps: m = (1 - beta1^k) g, and v towards g^2."""
     o = s.case.options
     with digits():
-        exact = lift(s, Running)
+        exact = running(s)
         h, p = exact.case.hyper, exact.case.problem
         assert p is not None
         x, v_hat, done, want = flatten(exact.case.x0), flatten(exact.case.x0) * 0 + h["v0"], dict[int, int](), []
         for n, who in rounds_of(s):
-            below, moved, sent = history.root(v_hat) + h["eps"], x * 0, x * 0
+            below, moved, sent = sqrt(v_hat) + h["eps"], x * 0, x * 0
             for i, T in who:
                 before, g = done.get(i, 0) if o["memory"] == "carried" else 0, -p.e[i]
                 first = before if o["exponent"] == "global" else 0
@@ -52,7 +52,7 @@ def _constant_gradients(bench: Bench, s: Scenario) -> None:
                 sent = sent + (v / (1 - h["beta2"] ** (first + T)) if o["sent"] == "corrected" else v)
                 done[i] = before + T
             x = (x * len(who) - moved) / n
-            v_hat = np.frompyfunc(Running.maximum, 2, 1)(v_hat, sent / n)
+            v_hat = maximum(v_hat, sent / n)
             want.append(x)
     compare(bench, s, want)
 
@@ -147,6 +147,6 @@ LAWS = (
         source="FedNova, eqs. (17)-(28), in every round with the clients that take part in it",
         cases=round_scenarios,
         check=_sgd_path,
-        applies=about("fed-sgd"),
+        applies=about(Fact.PERIODIC, Fact.AFFINE),
     ),
 )

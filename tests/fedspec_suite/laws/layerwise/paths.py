@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, rounds
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise import history
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND, compare, posed, problem_of, rounds_of
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 
 def _unrolled(bench: Bench, s: Scenario, name: str) -> None:
     with digits():
-        runs = list(history.rounds(lift(s, Running)))
+        runs = list(rounds(running(s)))
     compare(bench, s, [pair[name == "v_hat"] for pair in runs], name)
 
 
@@ -48,14 +48,14 @@ def _decays(bench: Bench, s: Scenario) -> None:
 def _has_decay(setting: Setting) -> str:
     if setting.fixed.get("lam", 1) == 0:
         return "not offered: lam cannot be set"
-    return about("fed-lamb", phi="identity", normalisation="layer")(setting)
+    return about(*LAMB, phi="identity", normalisation="layer")(setting)
 
 
 @st.composite
 def _radial(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Array]:
     """Constant gradients along the layers, whose coordinates have one magnitude; k[i, l] is how much of layer l."""
     s: Scenario = draw(round_scenarios(setting))
-    p, layers = problem_of(s), history.each_layer(s)
+    p, layers = problem_of(s), each_layer(s)
     x = np.concatenate(
         [np.where(flatten(s.case.x0)[at] < 0, -1, 1) * draw(st.sampled_from((0.5, 1, 3))) for at in layers]
     )
@@ -68,7 +68,7 @@ def _radial(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Array]:
 
 def _stretches(bench: Bench, drawn: tuple[Scenario, Array]) -> None:
     s, direction = drawn
-    eta, layers = Fraction(s.case.hyper["eta_l"]), history.each_layer(s)
+    eta, layers = Fraction(s.case.hyper["eta_l"]), each_layer(s)
     x, want = flatten(lift(s, Fraction).case.x0), []
     for n, who in rounds_of(s):
         for l, at in enumerate(layers):
@@ -147,7 +147,7 @@ LAWS = (
         source=BOX + "line 12 (L147) where p is along x",
         cases=_radial,
         check=_stretches,
-        applies=about("fed-lamb", phi="identity", normalisation="layer"),
+        applies=about(*LAMB, phi="identity", normalisation="layer"),
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -158,7 +158,7 @@ LAWS = (
         source=BOX + "line 12 (L147) in one dimension",
         cases=_signed,
         check=_steps_by_signs,
-        applies=about("fed-lamb", normalisation="layer"),
+        applies=about(*LAMB, normalisation="layer"),
         needs=("beta1", "lam"),
         zeroes=("beta1", "lam"),
     ),

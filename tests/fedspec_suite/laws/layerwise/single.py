@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.contract import Quadratics, Round
 from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
+from fedspec_suite.laws.closed_forms.sums import length
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise import history
 from fedspec_suite.laws.layerwise.shared import (
     ALL,
     BOX,
+    LAMB,
     ROUND,
-    about,
     compare,
     posed,
     problem_of,
@@ -24,10 +26,11 @@ from fedspec_suite.laws.layerwise.shared import (
     small_rate,
     taken,
 )
+from fedspec_suite.laws.reductions.layerwise import in_fed_ams
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running
-from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 
@@ -49,7 +52,7 @@ def _keeps_signs(bench: Bench, s: Scenario) -> None:
 def _with_idle_layer(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, slice]:
     """One layer has no gradient in any client, and there is no decay."""
     s: Scenario = draw(round_scenarios(setting))
-    p, at = problem_of(s), draw(st.sampled_from(history.each_layer(s)))
+    p, at = problem_of(s), draw(st.sampled_from(each_layer(s)))
     live = np.ones(p.e.shape[1])
     live[at] = 0
     live = live.astype(setting.dtype)
@@ -60,14 +63,14 @@ def _idles(bench: Bench, drawn: tuple[Scenario, slice]) -> None:
     s, at = drawn
     x, scale = flatten(s.case.x0), bench.expect(s)
     for k, got in enumerate(bench.play(s)):
-        bounds = np.array([w.bound for w in scale[k]["x"]])[at] + np.abs(x[at])
+        bounds = bounds_of(scale[k]["x"])[at] + np.abs(x[at])
         bench.compare("x", got["x"][at], x[at], f"round {k + 1}", bounds)
 
 
 @st.composite
 def _with_zero_layer(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, slice]:
     s: Scenario = draw(round_scenarios(setting))
-    at = draw(st.sampled_from(history.each_layer(s)))
+    at = draw(st.sampled_from(each_layer(s)))
     x = flatten(s.case.x0).copy()
     x[at] = 0
     return replace(s, case=replace(s.case, x0=unflatten(x, s.case.x0))), at
@@ -88,17 +91,15 @@ def _first_step(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 def _rescales(bench: Bench, s: Scenario) -> None:
     """The first step of one client: in every layer that of Fed-AMS, with another length."""
-    options = {n: v for n, v in s.case.options.items() if n not in ("phi", "normalisation")}
-    ams = replace(s, case=replace(s.case, algorithm="fed-ams", reading="fed-ams", options=options))
+    ams = in_fed_ams(s)
     with digits():
-        exact = lift(s, Running)
+        exact = running(s)
         x0 = flatten(exact.case.x0)
         step, x = reference(ams)[0]["x"] - x0, x0.copy()
-        for at in history.each_layer(s):
-            size = history.root(history.total([c * c for c in step[at]]))
-            length = history.root(history.total([c * c for c in x0[at]]))
-            if size.value:
-                phi = history.length_factor(length, exact.case.hyper, s.case.options)
+        for at in each_layer(s):
+            size = length(step[at])
+            if size > 0:
+                phi = length_factor(length(x0[at]), exact.case.hyper, s.case.options)
                 x[at] = x0[at] + exact.case.hyper["eta_l"] * phi * (step[at] / size)
     compare(bench, s, [x])
 
@@ -113,9 +114,9 @@ def _is_mean_of_solos(bench: Bench, s: Scenario) -> None:
     for x in runs:
         bench.finite("x", x, f"round {len(s.events)}")
     n = 1 if s.case.options.get("averaged") == "all" else len(runs)
-    bounds = sum(np.array([w.bound for w in bench.expect(solo)[-1]["x"]]) for solo in solos) / n
+    bounds = sum(bounds_of(bench.expect(solo)[-1]["x"]) for solo in solos) / n
     together = bench.play(s)[-1]["x"]
-    scale = bounds + np.array([w.bound for w in bench.expect(s)[-1]["x"]])
+    scale = bounds + bounds_of(bench.expect(s)[-1]["x"])
     bench.compare("x", together, np.sum(runs, axis=0) / n, f"round {len(s.events)}", scale)
 
 
@@ -146,7 +147,7 @@ LAWS = (
         source=BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
         cases=single_coordinates,
         check=_keeps_signs,
-        applies=small_rate(about("fed-lamb", phi="identity", normalisation="layer")),
+        applies=small_rate(about(*LAMB, phi="identity", normalisation="layer")),
     ),
     Law(
         id="zero-layer-stays",
@@ -155,7 +156,7 @@ LAWS = (
         source=BOX + "line 12 (L147): phi(0) = 0",
         cases=_with_zero_layer,
         check=_stays_zero,
-        applies=about("fed-lamb", phi="identity", normalisation="layer"),
+        applies=about(*LAMB, phi="identity", normalisation="layer"),
     ),
     Law(
         id="idle-layer-stays",
@@ -175,7 +176,7 @@ LAWS = (
         source=BOX + "line 12 (L147): q over ||q|| points as q does",
         cases=_first_step,
         check=_rescales,
-        applies=about("fed-lamb", normalisation="layer"),
+        applies=about(*LAMB, normalisation="layer"),
         needs=("lam",),
         zeroes=("lam",),
     ),

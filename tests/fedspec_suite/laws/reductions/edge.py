@@ -20,7 +20,7 @@ from fedspec.params import flatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -61,6 +61,8 @@ class Edge:
         draw: how scenarios of the source are drawn.
         about: hyper-parameters that the restriction compares something with; it leaves them as they are drawn.
         also: other levels where it holds in the same words.
+        roots: whether it takes roots that no fraction has: where one arises, 50-digit decimals agree to 45 digits.
+        undecided: whether sympy does not decide it in time: it holds at random rational points, and is not proved.
     """
 
     id: str
@@ -79,6 +81,18 @@ class Edge:
     draw: Mapping[str, Any] = field(default_factory=dict)
     about: tuple[str, ...] = ()
     also: tuple[Level, ...] = ()
+    roots: bool = False
+    undecided: bool = False
+
+    @property
+    def exact(self) -> str:
+        """In which arithmetic its two sides are compared without tolerance."""
+        return "decimals" if self.roots else "fractions"
+
+    @property
+    def symbolic(self) -> str:
+        """What is known of it for every value of the symbols of a small instance."""
+        return "points" if self.undecided else "identity"
 
     @property
     def words(self) -> str:
@@ -156,7 +170,10 @@ def law_of(edge: Edge) -> Law:
         return edge.narrow(draw, setting, draw(scenarios(setting, **edge.draw)))
 
     def check(bench: Bench, s: Scenario) -> None:
-        want = [_numbers(flatten(s.case.x0)), *(edge.back(s, answer["x"]) for answer in reference(edge.carry(s)))]
+        want = [
+            from_floats(flatten(s.case.x0), s.case.dtype),
+            *(edge.back(s, answer["x"]) for answer in reference(edge.carry(s))),
+        ]
         scale = bench.expect(s)
         for k, got in enumerate(bench.play(s)):
             if isinstance(s.events[k], Begin):
@@ -182,7 +199,3 @@ def law_of(edge: Edge) -> Law:
         needs=edge.needs,
         zeroes=edge.zeroes,
     )
-
-
-def _numbers(x: Array) -> Array:
-    return np.array([Running(float(v), abs(float(v))) for v in x], dtype=object)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import sympy
-from test_spec.runs import Drawn, Path, agrees, answers, both, mapped, numbers_in
+from test_spec.reduction_runs import Drawn, Path, agrees, answers, both, mapped, numbers_in
 
 from fedspec.domains import COUNTS
 from fedspec.params import flatten

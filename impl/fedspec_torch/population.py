@@ -1,0 +1,145 @@
+"""A population on stacks: the participants of a round that take equally many steps are trained together.
+
+The changes of a block are weighed before the next block is trained, so that a round holds a few stacks [block, d] at a
+time, however many clients take part (and what the clients' own gradients need).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedspec.errors import PlanError, ShapeError
+from fedspec.population import Client
+from fedspec_torch.arith import Stack, Vector, Weights, column
+from fedspec_torch.plan import Clients, Oracle, Plan
+
+Block = tuple[list[int], Any]
+"""The places of some participants, and what their training returned: one row for each."""
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Clients in blocks.
+
+    Attributes:
+        clients: the gradients of any few of them.
+        block: the number of clients that are trained at once; None: see :func:`default_block`. It changes the order in
+            which changes are summed, nothing else.
+
+    Raises:
+        PlanError: a block holds no client.
+    """
+
+    clients: Clients
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.block is not None and self.block < 1:
+            raise PlanError(f"block: got {self.block}; a block holds at least one client")
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def __getitem__(self, i: int) -> Oracle:
+        """The gradient of one client at a vector."""
+        oracle = self.clients.oracle([i])
+        return lambda k, x: oracle(k, x[None])[0]
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> Any:
+        """What the function gives for every participant, in their order; vectors as a stream of blocks."""
+        blocks = self._run(client, plan, x)
+        first = next(blocks)
+        if isinstance(first[1], Tensor):
+            return Stream(len(plan.participants), first, blocks)
+        return _joined(len(plan.participants), [first, *blocks])
+
+    def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        size = self.block or default_block(x)
+        strategies = plan.strategies or ("",) * len(plan.steps)
+        alike = sorted(range(len(plan.steps)), key=lambda r: (plan.steps[r], strategies[r]))
+        for (tau, strategy), group in groupby(alike, key=lambda r: (plan.steps[r], strategies[r])):
+            places = list(group)
+            for some in (places[start : start + size] for start in range(0, len(places), size)):
+                who = [plan.participants[r] for r in some]
+                more: dict[str, Any] = {"strategy": strategy} if strategy else {}
+                if plan.scales:
+                    more["Xi"] = column([plan.scales[r] for r in some], x)
+                yield some, client(who, x.repeat(len(who), 1), self.clients.oracle(who), tau, **more)
+
+
+class Stream:
+    """Rows that come in blocks, whatever their order, and are read once."""
+
+    def __init__(self, n: int, first: Block, rest: Iterator[Block]) -> None:
+        self.n, self.first, self.rest = n, first, rest
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Block]:
+        yield self.first
+        yield from self.rest
+
+    def weigh(self, w: Weights) -> Vector:
+        """The sum of w_i times row i.
+
+        Raises:
+            ShapeError: there is not one weight for each row.
+        """
+        if len(w) != self.n:
+            raise ShapeError(f"weigh: {len(w)} weights for {self.n} rows; give one weight for each row")
+        total: Vector | None = None
+        for places, rows in self:
+            total = w[places] @ rows if total is None else total.addmv_(rows.T, w[places])
+        return total
+
+    def map(self, f: Callable[..., Stack], *numbers: Weights) -> Stream:
+        """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
+
+        def apply(block: Block) -> Block:
+            places, rows = block
+            return places, f(rows, *(x[places][:, None] for x in numbers))
+
+        return Stream(self.n, apply(self.first), map(apply, self.rest))
+
+    def stacked(self) -> Stack:
+        """All rows at once, in their order."""
+        return _joined(self.n, list(self))
+
+
+def _joined(n: int, blocks: Sequence[Block]) -> Any:
+    """The blocks' rows in the participants' order; of a tuple or record, for each of its parts."""
+    first = blocks[0][1]
+    if isinstance(first, tuple):
+        return tuple(_joined(n, [(at, rows[j]) for at, rows in blocks]) for j in range(len(first)))
+    if is_dataclass(first) and not isinstance(first, type):
+        parts = {f.name: _joined(n, [(at, getattr(rows, f.name)) for at, rows in blocks]) for f in fields(first)}
+        return replace(first, **parts)
+    if not isinstance(first, Tensor):
+        # A number is the same for all clients of a block.
+        numbers = {r: value for at, value in blocks for r in at}
+        return tuple(numbers[r] for r in range(n))
+    out = first.new_empty(n, *first.shape[1:])
+    for at, rows in blocks:
+        out[at] = rows
+    return out
+
+
+def default_block(x: Vector) -> int:
+    """As many clients as fit a stack [block, d] of 1 MiB on a CPU, of 256 MiB elsewhere; at least one.
+
+    On a CPU the stacks of a step then stay in its second-level cache and are served from memory that is already mapped.
+    """
+    clients: int = (2**20 if x.device.type == "cpu" else 2**28) // (x.numel() * x.element_size())
+    return max(1, clients)
+
+
+def stacked(vectors: Sequence[Vector]) -> Stream:
+    """Rows that are there already, such as the messages of a round, as a stream of one block."""
+    return Stream(len(vectors), (list(range(len(vectors))), torch.stack(list(vectors))), iter(()))

@@ -1,0 +1,31 @@
+"""One round of an algorithm with a server, on a batched population."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fedspec.algorithms.synchronous as spec
+from fedspec.algorithms.synchronous import Trace
+from fedspec.entry import Method
+from fedspec.plan import Plan
+from fedspec_torch.fast import FAST
+from fedspec_torch.plan import Clients
+from fedspec_torch.population import Batched
+
+
+def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, *, block: int | None = None) -> Trace:
+    """The specification's round, its local training in a fast form where there is one.
+
+    Args:
+        method: the functions of the algorithm, from its row.
+        h: its hyper-parameters and readings.
+        state: the server's state.
+        clients: the gradients of the population.
+        plan: who takes part, with how many steps and examples.
+        block: the number of clients that are trained at once; None: as many as fit the cache.
+
+    Raises:
+        PlanError: the plan names a client that does not exist, or a block holds no client.
+    """
+    local = FAST.get(method.local, method.local)
+    return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=method.server)

@@ -1,0 +1,179 @@
+"""The JSON schemas of both directions, from the records of ``fedspec.contract``: written, or compared with ``--check``.
+
+A field's annotation says what its JSON is; what an annotation cannot say stands in ``MORE``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from fedspec import contract
+from fedspec.wire import EVENTS, PROTOCOL
+
+HERE = Path(__file__).resolve().parents[1] / "spec/fedspec/schemas"
+
+Schema = dict[str, Any]
+
+NUMBER, STRING = {"type": "number"}, {"type": "string"}
+TYPES = {"enum": ["float32", "float64"]}
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def mapping(of: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": of}
+
+
+JSON: dict[str, Schema] = {
+    "str": STRING,
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer", "minimum": 0},
+    "Scalar": NUMBER,
+    "Level": {"enum": list(contract.LEVELS)},
+    "Literal['any', 'one']": {"enum": ["any", "one"]},
+    "Array": ref("array"),
+    "Mixing": ref("array"),
+    "Blocks": ref("blocks"),
+    "ClientMessage": ref("message"),
+    "Offer": ref("offer"),
+    "Mapping[str, str]": mapping(STRING),
+    "Mapping[str, float]": mapping(NUMBER),
+    "Mapping[str, Any]": mapping(NUMBER),
+}
+"""What stands in JSON for an annotation of the contract."""
+
+STEPS = {"type": "integer", "minimum": 1}
+SOME = {"minItems": 1}
+EACH = {"description": "One for each participant, or none."}
+
+MORE: dict[tuple[str, str], Schema] = {
+    ("Arrival", "steps"): STEPS,
+    ("Case", "dtype"): TYPES,
+    ("ClientMessage", "weight"): {"type": "integer", "minimum": 0},
+    ("ClientMessage", "steps"): STEPS,
+    ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
+    ("Messages", "messages"): SOME,
+    ("Offer", "dtypes"): {"items": TYPES, **SOME},
+    ("Round", "participants"): SOME,
+    ("Round", "steps"): {"items": STEPS, **SOME},
+    ("Round", "strategies"): EACH,
+    ("Round", "scales"): EACH,
+    ("Round", "noise"): {"description": "One number for each coordinate of x0, or none."},
+}
+"""What an annotation does not say, by record and field."""
+
+NUMBERS: dict[str, Schema] = {
+    "number": {"anyOf": [NUMBER, {"enum": ["nan", "inf", "-inf"]}]},
+    "array": {
+        "description": "Nested lists of numbers, row-major; a single number for a scalar.",
+        "anyOf": [ref("number"), {"type": "array", "items": ref("array")}],
+    },
+    "blocks": {
+        "description": "Named arrays; names and shapes are those of the case's x0.",
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": ref("array"),
+    },
+}
+
+
+def annotated(annotation: str) -> Schema:
+    """The schema of an annotation."""
+    if annotation in JSON:
+        return JSON[annotation]
+    if annotation.endswith(" | None"):
+        return {"anyOf": [{"type": "null"}, record(getattr(contract, annotation.removesuffix(" | None")))]}
+    inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
+    assert inner != annotation, f"{annotation} has no JSON form"
+    return {"type": "array", "items": annotated(inner)}
+
+
+def closed(properties: Mapping[str, Schema], optional: Sequence[str] = ()) -> Schema:
+    """An object with these properties and no others."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+
+
+def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
+    """The schema of a record; what has a default may be left out, unless it is always written ``whole``."""
+    properties, optional = dict(more), []
+    for field in fields(kind):
+        extra = MORE.get((kind.__name__, field.name), {})
+        # A list of words says more than that it is a word.
+        schema = extra if "enum" in extra else {**annotated(str(field.type)), **extra}
+        properties[field.name] = schema if "description" not in extra else {**extra, **schema}
+        if not whole and (field.default is not MISSING or field.default_factory is not MISSING):
+            optional.append(field.name)
+    return closed(properties, optional)
+
+
+def request() -> Schema:
+    """What the judge sends."""
+    session = JSON["int"]
+    return {
+        "title": "What the judge sends: one JSON object a line",
+        "oneOf": [
+            closed({"cmd": {"const": "hello"}, "protocol": {"const": PROTOCOL}}),
+            closed({"cmd": {"const": "start"}, "session": session, "case": ref("case")}),
+            closed({"cmd": {"const": "step"}, "session": session, "event": ref("event")}),
+            closed({"cmd": {"const": "stop"}, "session": session}),
+        ],
+        "$defs": {
+            **NUMBERS,
+            "case": record(contract.Case, whole=True),
+            "message": record(contract.ClientMessage),
+            "event": {"oneOf": [record(kind, type={"const": name}) for name, kind in EVENTS.items()]},
+        },
+    }
+
+
+def reply() -> Schema:
+    """What a subject answers."""
+    ok: Schema = {"ok": {"const": True}}
+    words = {"type": ["string", "null"], "description": "The type x was computed in; JSON does not carry it."}
+    touched = {**STRING, "description": "Set when the subject changed its input in place."}
+    model = [ref("blocks"), ref("array")]
+    return {
+        "title": "What a subject answers: one JSON object a line",
+        "oneOf": [
+            closed({**ok, "protocol": {"type": "integer"}, "info": ref("info")}, ["protocol"]),
+            closed({**ok, "answer": ref("answer")}),
+            closed(ok),
+            closed({"ok": {"const": False}, "error": STRING, "detail": STRING}, ["detail"]),
+        ],
+        "$defs": {
+            **NUMBERS,
+            "offer": record(contract.Offer),
+            "info": record(contract.SubjectInfo),
+            "answer": {
+                "type": "object",
+                "properties": {"x": {"anyOf": model}, "dtype": words, "touched": touched},
+                "required": ["x"],
+                "additionalProperties": {"anyOf": [*model, {"type": "null"}]},
+            },
+        },
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    stale = []
+    for name, schema in (("request", request()), ("reply", reply())):
+        path = HERE / f"{name}.schema.json"
+        text = json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.name)
+            if "--check" not in arguments:
+                path.write_text(text, encoding="utf-8")
+    print(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,17 @@
+"""Closed forms: every model as a sum over the whole history, where the rules have a recursion.
+
+==================  =================================================================================================
+``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,
+                    FedAMS
+``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, Yogi, AMSGrad, SM3, normalised
+``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps
+``fedada2``         FedAda2 and its baselines, dp-FedAvg, normalised FedAvg
+``fed_lamb``        Fed-LAMB, Fed-AMS
+``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
+``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
+``asynchronous``    the client-centric family, FedBuff, FedAsync
+``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums
+==================  =================================================================================================
+
+They are the second route of the laws, and share no code with the rules but arithmetic and covers.
+"""

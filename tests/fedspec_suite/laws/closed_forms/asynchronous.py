@@ -1,0 +1,104 @@
+"""Asynchronous algorithms from all arrivals so far, on quadratic clients: the model after each arrival, as a sum.
+
+x_i - x_mu = -eta_l (I + B + ... + B^(K-1)) (H_i x_mu - e_i),    B = I - eta_l (H_i + mu I)
+x_T = x_0 + eta sum_t m_t / (sqrt(v_t) + eps),    m_t = (1 - beta1) sum_s beta1^(t-s) Delta_s, ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Arrival
+from fedspec.linear import eye
+from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
+from fedspec_suite.laws.closed_forms.sums import average, total
+from fedspec_suite.measure.scenario import Scenario
+
+Change = Callable[[Arrival, Array], Array]
+
+
+def buffer_of(s: Scenario) -> int:
+    """How many updates the server of a scenario waits for."""
+    return int(s.case.hyper.get("buffer", 1))
+
+
+def local_run(H: Array, e: Array, steps: int, h: Numbers) -> tuple[Array, Array]:
+    """S H and S e: a client's change is S e - S H x_mu, S = eta_l (I + B + ... + B^(K-1))."""
+    one = eye(H)
+    B = one - h["eta_l"] * (H + h.get("mu", 0) * one)
+    powers = [one]
+    for _ in range(steps - 1):
+        powers.append(powers[-1] @ B)
+    S = h["eta_l"] * total(powers)
+    return S @ H, S @ e
+
+
+def change_on(s: Scenario) -> Change:
+    """The change of an arrival's client from the version that it downloaded."""
+    problem = s.case.problem
+    assert problem is not None
+
+    def change(e: Arrival, x_mu: Array) -> Array:
+        SH, Se = local_run(problem.H[e.client], problem.e[e.client], e.steps, s.case.hyper)
+        moved: Array = Se - SH @ x_mu
+        return moved
+
+    return change
+
+
+def discount(s: Scenario, delay: int) -> Any:
+    """s(u) of a late update, through logarithms."""
+    h, o = s.case.hyper, s.case.options
+    u = delay + (o.get("age") == "literal")
+    match o.get("staleness"):
+        case "polynomial":
+            return Decimal(1 + u) ** (Decimal(-h["twice_a"]) / 2)
+        case "hinge" if u > h.get("hinge_b", 0):
+            return 1 / (1 + h["hinge_a"] * (u - h["hinge_b"]))
+    return 1
+
+
+def step(rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """What the server's step is eta times of, after all aggregates so far: plain, with momentum, or adaptive."""
+    if "beta" in h:
+        v = np.asarray(average(h["beta"], rows))
+        return v if o["momentum_sum"] == "average" else v / (1 - h["beta"])
+    if "beta1" not in h:
+        return rows[-1]
+    kind = "amsgrad" if "maximum_start" in o else "adam" if "beta2" in h else "adagrad"
+    return direction(kind, rows, h, o, h["tau"] if "tau" in h else h["eps"])
+
+
+def models(s: Scenario, change: Change) -> list[Array]:
+    """The model after each arrival of a scenario."""
+    h, o = s.case.hyper, s.case.options
+    versions, out = [flatten(s.case.x0)], []
+    waiting: list[Array] = []
+    rows: list[Array] = []
+    shares: list[Any] = []
+    for e in s.events:
+        assert isinstance(e, Arrival)
+        x_mu = versions[-1 - e.delay]
+        moved = change(e, x_mu)
+        if "mix" in h:
+            rows.append(x_mu + moved)
+            shares.append(h["mix"] * discount(s, e.delay))
+            left = [math.prod(1 - a for a in shares[t:]) for t in range(len(shares) + 1)]
+            arrived = [a * p * row for a, p, row in zip(shares, left[1:], rows, strict=True)]
+            versions.append(left[0] * versions[0] + total(arrived))
+        else:
+            waiting.append(moved / e.steps if o.get("normalise") == "per-step" else discount(s, e.delay) * moved)
+            if len(waiting) == buffer_of(s):
+                rows.append(total(waiting) / len(waiting))
+                waiting = []
+                steps = [step(rows[:t], h, o) for t in range(1, len(rows) + 1)]
+                versions.append(versions[0] + h.get("eta", 1) * total(steps))
+        out.append(versions[-1])
+    return out

@@ -1,0 +1,44 @@
+"""Sums, as closed forms are written with them, over any numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, maximum, sqrt
+
+
+def total(terms: Iterable[Any]) -> Any:
+    """The sum of at least one term."""
+    first, *others = terms
+    return sum(others, start=first)
+
+
+def decayed(beta: Any, rows: Sequence[Any]) -> Any:
+    """The sum over s = 1 .. T of beta^(T-s) row_s."""
+    return total(beta ** (len(rows) - s) * row for s, row in enumerate(rows, 1))
+
+
+def average(beta: Any, rows: Sequence[Any], start: Any = None) -> Any:
+    """beta^T start + (1 - beta) sum over s = 1 .. T of beta^(T-s) row_s; without a start, from zero."""
+    T = len(rows)
+    past = [(1 - beta) * beta ** (T - s) * row for s, row in enumerate(rows, 1)]
+    return total(past if start is None else [beta**T * start, *past])
+
+
+def largest(rows: Iterable[Array]) -> Array:
+    """The largest entry at every place."""
+    return reduce(maximum, rows)
+
+
+def length(x: Array) -> Any:
+    """The Euclidean length."""
+    return sqrt(total(a * a for a in x))
+
+
+def each(values: Iterable[Any]) -> Array:
+    """A vector of these numbers."""
+    return np.array(list(values), dtype=object)
