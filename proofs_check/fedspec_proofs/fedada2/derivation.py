@@ -2,21 +2,27 @@
 
 Round t starts from x_(t-1), where f has the slope g. Its server has q = 1/(sqrt(v_(t-1)) + tau) before it. A local step
 of round r uses a gradient g - h and has w = 1/(sqrt(v) + eps) <= W = 1/(sqrt(v_0) + eps), so that
-Delta_r = -(eta_l/|S|) sum (g - h) w and gamma_r = (eta_l/|S|) sum w. What is left to words is that inequalities are
-added with weights that are not negative: over steps and clients, over r <= t with (1 - b) eta b^(t-r), over t <= T.
+Delta_r = -(eta_l/|S|) sum (g - h) w and gamma_r = (eta_l/|S|) sum w. Its relatives differ in w, which has a weight on
+top (Theorem 25), in W, and in how many gradients are added up, which stands for K. What is left to words is that
+inequalities are added with weights that are not negative: over steps and clients, over r <= t with
+(1 - b) eta b^(t-r), over t <= T.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fedada2.bounds import FLOAT, Setting, c, phi1, phi2, psis, theorem_20
+from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, c, phi2, psis, theorem_20
+from fedspec_proofs.fedada2.descent import denominators
+from fedspec_proofs.fedada2.logarithms import sharper_22
+from fedspec_proofs.fedada2.server_steps import lemma as lemma_16
+from fedspec_proofs.fedada2.sums import lemma_21
 from fedspec_proofs.words import said
 
 SETTINGS = 40
@@ -153,12 +159,15 @@ def _summed(draw: Draw) -> Statement:
     return Statement(given, {"least Psi6 <= Psi1 + ... + Psi5": least6 <= above})
 
 
-def composed(s: Setting, D: float) -> tuple[float, ...]:
-    """Psi1 to Psi6 as the steps above put them together, d = 1."""
-    phi = phi1(s, FLOAT, printed=False)
-    W, w = 1 / (math.sqrt(s.v0) + s.eps), 1 / (math.sqrt(s.v0 + s.K * s.G**2) + s.eps)
-    rate = s.eta_l * s.K
-    gamma, Z = rate * w, W**2 / (w / 2 * s.tau)
+Bounds = tuple[Constants, float, float]
+"""The constants that a statement is typed with, how many gradients a client's change adds up, each with its weight and
+denominator, and W."""
+
+
+def composed(s: Setting, D: float, k: Constants, n: float, W: float) -> tuple[float, ...]:
+    """Psi1 to Psi6 as the steps above put them together from Phi1 and gamma1, d = 1."""
+    phi, rate = float(k.phi1), s.eta_l * n
+    Z = W**2 * 2 * rate / (k.gamma1 * s.tau)
     late = (1 - s.b) * s.eta * rate * (s.L * phi2(s, FLOAT, phi)) ** 2 * Z
     return (
         s.gap,
@@ -166,11 +175,16 @@ def composed(s: Setting, D: float) -> tuple[float, ...]:
         s.eta * rate * D * Z * s.T * (1 - s.b**s.T),
         late * c(s.b) * s.T,
         s.eta * phi * s.G / s.tau * (1 - s.b + math.log(1 + s.T * phi**2 / s.tau**2)),
-        3 / 4 * s.eta * (1 - s.b) * gamma * s.T / (math.sqrt(s.vt0 + s.T * phi**2) + s.tau),
+        3 / 4 * s.eta * (1 - s.b) * k.gamma1 * s.T / (math.sqrt(s.vt0 + s.T * phi**2) + s.tau),
     )
 
 
-def same_terms() -> Finding:
+def of_theorem_20(s: Setting) -> Bounds:
+    """One gradient a step."""
+    return theorem_20(s, FLOAT, printed=False), s.K, 1 / (math.sqrt(s.v0) + s.eps)
+
+
+def same_terms(of: Callable[[Setting], Bounds]) -> Finding:
     """Whether they are the terms that the repaired statement is typed with, at random settings."""
     rng = generator()
     for k in range(SETTINGS):
@@ -178,7 +192,8 @@ def same_terms() -> Finding:
         eta, eta_l, eps, tau, v0, more, L, G, gap, D = (float(v) for v in rng.uniform(0.1, 3, 10))
         b = (0.0, 0.25, 0.5, 0.9)[k % 4]
         s = Setting(T, K, z, 1, eta, eta_l, eps, 0.1, tau, b, v0, tau**2 + more, L, G, gap)
-        typed, own = psis(s, theorem_20(s, FLOAT, printed=False), FLOAT, D), composed(s, D)
+        constants, n, W = of(s)
+        typed, own = psis(s, constants, FLOAT, D), composed(s, D, constants, n, W)
         wrong = [i for i, pair in enumerate(zip(typed, own, strict=True), 1) if not math.isclose(*pair, rel_tol=1e-12)]
         if wrong:
             return Finding(Verdict.UNKNOWN, f"Psi{wrong[0]} is typed otherwise than it is composed, at {said(s)}")
@@ -195,4 +210,13 @@ def shown(parts: tuple[Part, ...]) -> Iterator[Finding]:
 
 
 ALL: tuple[Part, ...] = (*ROUND, _scaled, _summed)
-"""What Theorem 20 does."""
+"""What Theorem 20 does, and its relatives with other constants."""
+
+
+def derived(of: Callable[[Setting], Bounds], clients: Iterable[Finding]) -> Iterator[Finding]:
+    """The whole derivation: what bounds the clients, the lemmas on the server and the sums, and all between them."""
+    yield from clients
+    for one in (lemma_16, denominators, lemma_21, sharper_22):
+        yield one.body()
+    yield from shown(ALL)
+    yield same_terms(of)

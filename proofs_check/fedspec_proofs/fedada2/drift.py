@@ -14,13 +14,14 @@ from fedspec.plan import Plan, Setup
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.fedada2 import lemma_15
 from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Functions, Setting, phi1, phi2
 from fedspec_proofs.fedada2.conditions import PRINTED, printed, smooth
 from fedspec_proofs.fedada2.derivation import ROUND, shown
 from fedspec_proofs.fedada2.descent import denominators
 from fedspec_proofs.fedada2.inductive import confirmed
-from fedspec_proofs.fedada2.problems import floating, problem, used
-from fedspec_proofs.fedada2.pseudogradients import repaired as lemma_15
+from fedspec_proofs.fedada2.logarithms import sharper_22
+from fedspec_proofs.fedada2.problems import floating, gradients, problem
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import (
     DRIFT,
@@ -100,19 +101,20 @@ def _watched(case: Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]
     """Some rounds in floating point: x_0, x_1, ...; the gradients that each round used; the server after each."""
     f, h = case.f.floats(), floating(case.h)
     state = joint.init(h, np.zeros(1), Setup((1,) * len(f.scales), {"w": (1,)}))
-    xs, gradients, servers = [state.x], [], [state.server]
+    xs, used, servers = [state.x], [], [state.server]
     for _ in range(T):
-        gradients.append([g for _, g in used(joint.fedada2, h, f, state.x, case.who)])
+        rows = gradients(joint.fedada2, h, f, state.x, case.who)
+        used.append([g * taken for row in rows for g, taken in row])
         state, _ = joint.fedada2(h, state, f.clients, case.who)
         xs.append(state.x)
         servers.append(state.server)
-    return xs, gradients, servers
+    return xs, used, servers
 
 
 def _drift(*, as_printed: bool) -> Inequality[Case]:
     def sides(case: Case) -> Iterator[Sides]:
         T = min(case.T, 3)
-        xs, gradients, _ = _watched(case, T)
+        xs, used, _ = _watched(case, T)
         s, f = setting(case, T), case.f.floats()
         D = largest_drift(case, xs[:-1]) * float(case.D)
         moved = float(phi2(s, FLOAT, phi1(s, FLOAT, printed=False))) ** 2
@@ -121,7 +123,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
                 server, clients = 2 * float(s.L) ** 2 * (t - r) ** 2 * moved, 2 * D
                 repaired = {"2 L^2 (t - r)^2 |Phi2|^2": server, "2 D": clients}
                 right = float(_drift_right(s, FLOAT, t - r)) if as_printed else repaired
-                for g in gradients[r - 1]:
+                for g in used[r - 1]:
                     yield float(((f.gradient(xs[t - 1]) - g) ** 2).sum()), right
 
     return Inequality(drawn(fedada2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
@@ -289,5 +291,5 @@ def descent_repaired() -> Finding:
 
     The search runs up to three rounds and stays far below the bound.
     """
-    used = (lemma_15.body(), lemma_16.body(), denominators.body(), *shown(ROUND))
+    used = (*lemma_15.parts(), sharper_22.body(), lemma_16.body(), denominators.body(), *shown(ROUND))
     return confirmed(used, searched(_descent(as_printed=False), 400, drop=150), 400)

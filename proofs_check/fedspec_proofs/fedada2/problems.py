@@ -147,11 +147,11 @@ def floating(h: Any) -> Any:
     return type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
 
 
-def used(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[tuple[Vector, Vector]]:
-    """The gradients of a round from x in floating point, as they are and as the steps used them.
+def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list[tuple[Vector, bool]]]:
+    """The gradients of a round from x in floating point, client by client, and whether the step was taken.
 
-    They differ where a step is dropped, which uses 0: the model stays although the gradient is not 0. Every client is
-    asked once more than it takes steps, so that the model after its last one is seen.
+    It is dropped where the model stays. Every client is asked once more than it takes steps, so that the model after
+    its last one is seen.
     """
     h, x, seen = floating(h), x.astype(float), []
 
@@ -166,7 +166,13 @@ def used(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[tuple[Vec
     one_more = replace(plan, steps=tuple(K + 1 for K in plan.steps))
     state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
     step(h, state, tuple(watched(client) for client in f.floats().clients), one_more)
-    return [(g, g * bool((after != at).any())) for (k, at, g), (l, after, _) in pairwise(seen) if l == k + 1]
+    out: list[list[tuple[Vector, bool]]] = []
+    for (k, at, g), (after_k, after, _) in pairwise(seen):
+        if k == 0:
+            out.append([])
+        if after_k == k + 1:
+            out[-1].append((g, bool((after != at).any())))
+    return out
 
 
 def _rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int, *, exact: bool) -> Run:

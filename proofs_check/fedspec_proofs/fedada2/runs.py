@@ -20,10 +20,10 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, terms, theorem_20
-from fedspec_proofs.fedada2.problems import Huber, Round, Run, rounds, used
+from fedspec_proofs.fedada2.problems import Huber, Round, Run, gradients, rounds
 from fedspec_proofs.fedada2.rational import F
 
-ROUNDS, LONG = 8, 32
+ROUNDS, LONG = 8, 16
 """How many rounds are run where the horizon is longer than ``LONG``; shorter ones are run whole."""
 
 STEPS: Mapping[type, Round] = {
@@ -106,12 +106,17 @@ def outcome(case: Case, T: int) -> tuple[Run, float]:
 
 def largest_drift(case: Case, starts: Iterable[Vector]) -> float:
     """D: the largest squared distance between a gradient of a client at the start of a round and one that a step of
-    that round used, 0 where the step was dropped."""
+    that round used, 0 where the step was dropped. With momentum a step uses the gradients before it as well."""
     f, step = case.f.floats(), STEPS[type(case.h)]
+    remembers = isinstance(case.h, joint.FedAdaAdam) or "adam" in case.who.strategies
     apart = [0.0]
     for x in starts:
         there = [client(0, x.astype(float)) for client in f.clients]
-        apart += [float(((v - g) ** 2).sum()) for _, g in used(step, case.h, case.f, x, case.who) for v in there]
+        for row in gradients(step, case.h, case.f, x, case.who):
+            used = [g * taken for g, taken in row]
+            if remembers:
+                used += [g for k, (g, _) in enumerate(row) if any(taken for _, taken in row[k:])]
+            apart += [float(((v - g) ** 2).sum()) for g in used for v in there]
     return max(apart)
 
 

@@ -21,18 +21,14 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every, prove
+from fedspec_proofs.fedada2 import lemma_15
 from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
-from fedspec_proofs.fedada2.derivation import ALL, same_terms, shown
-from fedspec_proofs.fedada2.descent import denominators
+from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.inductive import confirmed, patient
-from fedspec_proofs.fedada2.logarithms import sharper_22
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
-from fedspec_proofs.fedada2.pseudogradients import repaired as lemma_15
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, known
-from fedspec_proofs.fedada2.server_steps import lemma as lemma_16
-from fedspec_proofs.fedada2.sums import lemma_21
 from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
@@ -278,5 +274,4 @@ def repaired() -> Finding:
     rounds. The search, which stays far below the bound, would miss a term of it. For identical clients and no dead zone
     D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
-    lemmas = (one.body() for one in (lemma_15, lemma_16, denominators, lemma_21, sharper_22))
-    return confirmed((*lemmas, *shown(ALL), same_terms()), searched(known(printed=False), 400, drop=150), 400)
+    return confirmed(derived(of_theorem_20, lemma_15.parts()), searched(known(printed=False), 400, drop=150), 400)
