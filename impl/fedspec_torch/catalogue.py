@@ -1,18 +1,16 @@
 """The algorithms whose shape batching changes, by id: whole rounds of the mirror's own.
 
-The others are the specification's functions as they stand, on a :class:`fedspec_torch.population.Batched` population.
+The others are the specification's functions as they stand, on a :class:`fedspec_torch.population.Batched` population. A
+file of ``fedspec_torch.algorithms`` joins by a table ``RUNS`` of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
-from fedspec.hyper import Hyper
-from fedspec.plan import Setup
 from fedspec_torch.algorithms import (
     afga,
     cafga,
@@ -32,19 +30,9 @@ from fedspec_torch.algorithms import (
     private,
     vrl_sgd,
 )
-from fedspec_torch.arith import Vector
+from fedspec_torch.entry import Program
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
-
-
-@dataclass(frozen=True)
-class Program:
-    """The functions of an algorithm whose clients remember, adapt, talk to each other or arrive late."""
-
-    hyper: type[Hyper]
-    init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Clients, Any], tuple[Any, dict[str, Any]]]
-
 
 TWINS: dict[str, Program] = {
     "joint-local": Program(joint.JointLocal, joint.init, joint.joint_local),
@@ -79,6 +67,7 @@ TWINS: dict[str, Program] = {
     "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
     "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
     "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
+    **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
 
 

@@ -13,8 +13,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "tests/fedspec_suite"
 MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
-GROUND = {"arith", "params", "rules", "readings", "preconditioner", "covers", "domains", "errors", "linear"}
-RECORDS = {"entry", "costs", "facts", "phrases", "hyper", "plan", "contract"}
+GROUND = {
+    "arith",
+    "params",
+    "rules",
+    "readings",
+    "preconditioner",
+    "covers",
+    "domains",
+    "errors",
+    "linear",
+    "plan",
+    "population",
+}
+RECORDS = {"entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = ("measure", "laws", "mutants", "subjects", "judge", "kills", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""

@@ -14,7 +14,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedopt import FedAdam
 from fedspec.algorithms.synchronous import aggregate
-from fedspec.catalogue import find
+from fedspec.catalogue import CATALOGUE, find
 from fedspec.client.adam import adam, begin
 from fedspec.client.sgd import sgd
 from fedspec.contract import blocks_like
@@ -42,6 +42,7 @@ from fedspec.problems.quadratic import Quadratics
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
 from fedspec.wire import decode_array, decode_event, decode_info
+from fedspec_suite.measure.cases import POOLS
 
 TWO, ONES = np.ones(2), np.ones((2, 2))
 ADAM = {"eta_l": 0.1, "eta": 1.0, "beta1": 0.5, "beta2": 0.5, "tau": 0.1, "v0": 1.0}
@@ -166,6 +167,18 @@ def test_a_domain_has_something_in_it(name: str) -> None:
     inside = 1 if name in COUNTS else 0.5
     require(name, inside)
     require(name, np.float32(inside))
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_what_cases_are_drawn_from_lies_in_its_domain(name: str) -> None:
+    assert len(set(POOLS[name])) == len(POOLS[name]) >= 2
+    for value in POOLS[name]:
+        require(name, value)
+        assert value * 2**10 == int(value * 2**10), "dyadic"
+
+
+def test_every_hyper_parameter_of_the_catalogue_has_a_pool() -> None:
+    assert {n for a in CATALOGUE.values() for n in a.numbers} - set(POOLS) == {"v0"}
 
 
 @pytest.mark.parametrize("name", sorted(COUNTS))

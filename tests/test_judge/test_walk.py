@@ -13,24 +13,13 @@ from pathlib import Path
 import pytest
 
 HOME = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"<!-- (?P<kind>new|edit|run): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
-COPIED = ("spec/fedspec", "tests/fedspec_suite")
+BLOCK = re.compile(r"<!-- (?P<kind>new|run|test): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
+COPIED = ("spec/fedspec", "impl/fedspec_torch", "tests/fedspec_suite")
 
 
 def blocks() -> list[tuple[str, str, str]]:
     text = (HOME / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return [(m["kind"], m["what"], m["text"]) for m in BLOCK.finditer(text)]
-
-
-def edit(path: Path, diff: str) -> None:
-    """Apply lines that begin with a blank (context) or a plus (added)."""
-    lines = diff.splitlines()
-    assert all(line[0] in " +" for line in lines)
-    before = "".join(f"{line[1:]}\n" for line in lines if line[0] == " ")
-    after = "".join(f"{line[1:]}\n" for line in lines)
-    old = path.read_text(encoding="utf-8")
-    assert old.count(before) == 1, f"{before!r} stands {old.count(before)} times in {path}"
-    path.write_text(old.replace(before, after), encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -40,26 +29,33 @@ def test_the_walk(tmp_path: Path) -> None:
     where = os.pathsep.join(str(tmp_path / folder.partition("/")[0]) for folder in COPIED)
     environment = {**os.environ, "PYTHONPATH": where}
 
-    def fedspec(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from fedspec_suite.cli import main; main()", *words]
+    def python(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *words]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
-    kinds = []
+    def fedspec(*words: str) -> subprocess.CompletedProcess[str]:
+        return python("-c", "from fedspec_suite.cli import main; main()", *words)
+
+    kinds, checked = [], []
     for kind, what, text in blocks():
         kinds.append(kind)
         match kind:
             case "new":
                 assert not (tmp_path / what).exists()
+                (tmp_path / what).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / what).write_text(text, encoding="utf-8")
-            case "edit":
-                edit(tmp_path / what, text)
+            case "test":
+                by_hand = python("-m", *text.split())
+                assert by_hand.returncode == int(what), by_hand.stdout
             case "run":
                 ran = fedspec(*text.split()[1:], "--json")
                 assert ran.returncode == int(what), ran.stderr + ran.stdout
                 results = json.loads(ran.stdout)
                 assert {r["algorithm"] for r in results} == {"fedema"}
-    assert kinds == ["new", *["edit"] * 2, "run", "edit", "run"]
-    for wrong in results:
+                checked.append(results)
+    assert kinds == ["new", "new", "run", "new", "run", "new", "test", "run"]
+    assert kinds.count("new") <= 5, "an algorithm is at most five files"
+    for wrong in checked[1]:
         failed = {o["law"] for o in wrong["obligations"] if o["status"] == "fail"}
         assert {"follows-x", "unrolled"} <= failed
         assert "the average is a sum" in wrong["nearest"]

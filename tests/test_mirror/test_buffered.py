@@ -15,8 +15,8 @@ from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Setup
 from fedspec.plans import busy_clients, drawn_delays
 from fedspec_torch.algorithms.buffered import run
-from fedspec_torch.catalogue import Program
 from fedspec_torch.catalogue import find as mirror_of
+from fedspec_torch.entry import Program
 from fedspec_torch.problems import Quadratics
 
 BUFFERED = [i for i, a in CATALOGUE.items() if isinstance(a.run, Specified) and "buffer" in a.numbers]

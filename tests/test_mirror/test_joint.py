@@ -14,8 +14,8 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import Quadratics as Exact
 from fedspec.readings import Strategy
 from fedspec_torch.algorithms import joint
-from fedspec_torch.catalogue import Program as Mirrored
 from fedspec_torch.catalogue import find as mirror_of
+from fedspec_torch.entry import Program as Mirrored
 from fedspec_torch.problems import Quadratics
 
 HYPER = {

@@ -15,8 +15,8 @@ from torch import Tensor
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.lamb import layer_step
 from fedspec.plan import Plan, Setup
-from fedspec_torch.catalogue import Program
 from fedspec_torch.catalogue import find as mirror_of
+from fedspec_torch.entry import Program
 from fedspec_torch.plan import rows
 
 NAMES = ("fed-lamb", "fed-ams", "fed-sgd")

@@ -94,7 +94,7 @@ def plans(a: Algorithm, who: tuple[int, ...], W: CountedMatrix) -> list[Any]:
     if a.run.event == "exchange":
         clusters = (who,) if "clusters" in takes else ()
         return [Exchange(() if "peers" in takes else who, (who,) * TAU, W, clusters)]
-    strategies = (STRATEGIES[a.id][0],) * len(who) if "strategies" in takes else ()
+    strategies = STRATEGIES[:1] * len(who) if "strategies" in takes else ()
     noise = (0.5,) * D if "noise" in takes else ()
     return [Plan(who, (TAU,) * len(who), (2,) * len(who), strategies=strategies, noise=noise)]
 

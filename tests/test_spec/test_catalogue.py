@@ -57,6 +57,17 @@ def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own
     assert set(places.values()) == {1}
 
 
+@pytest.mark.parametrize("a", [a for a in ROWS if a.read_when], ids=lambda a: a.id)
+def test_what_is_read_under_an_option_is_a_number_under_a_value(a: Algorithm) -> None:
+    for number, under in a.read_when.items():
+        assert number in a.numbers and under
+        for said in under:
+            option, _, value = said.partition("=")
+            assert value in list(a.options[option]), f"{a.id}: {said}"
+            assert number in a.numbers_under(a.levels[-1], {**a.defaults(), option: value})
+    assert set(a.read_when) - set(a.numbers_under(a.levels[-1], {})) == set(a.read_when)
+
+
 def test_readings_differ() -> None:
     for a in ROWS:
         seen = [tuple(sorted(r.fixes.items())) for r in a.readings]

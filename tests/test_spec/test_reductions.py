@@ -17,7 +17,6 @@ from fedspec.reference import SUBJECT
 from fedspec_proofs.engines.identity import identical
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws.reductions import EDGES, Edge
-from fedspec_suite.laws.reductions.evidence import DECIMALS, POINTS
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
 
@@ -36,8 +35,6 @@ def test_the_graph_is_one_of_algorithms() -> None:
             assert value in list(source.options[name]), f"{edge.id}: {name} has no value {value!r}"
         assert set(edge.zeroes) <= set(edge.needs) and set(edge.needs) | set(edge.about) <= set(source.numbers)
         assert list(offers_of(edge)), f"{edge.id}: no reading of {edge.source} allows {dict(edge.options)}"
-    known = {edge.id for edge in EDGES}
-    assert known >= DECIMALS and known >= POINTS, "the tables of evidence name edges that are gone"
 
 
 def restricts(edge: Edge) -> bool:
@@ -75,10 +72,10 @@ def test_it_holds_without_rounding(edge: Edge) -> None:
         agree, arithmetic = agrees(edge, case.s)
         assert agree, f"{edge.words}: not on {case.s}"
         arithmetics.add(arithmetic)
-    if edge.id in DECIMALS:
-        assert "decimals" in arithmetics, f"{edge.id} is exact in fractions: take it out of evidence.DECIMALS"
+    if edge.roots:
+        assert "decimals" in arithmetics, f"{edge.id} is exact in fractions: drop its roots=True"
     else:
-        assert arithmetics == {"fractions"}, f"{edge.id} takes irrational roots: put it into evidence.DECIMALS"
+        assert arithmetics == {"fractions"}, f"{edge.id} takes irrational roots: say roots=True"
 
 
 @pytest.mark.slow
@@ -87,10 +84,10 @@ def test_it_holds_on_symbols(edge: Edge) -> None:
     offers = enumerate(offers_of(edge))
     said = {decided(edge, drawn(edge, offer, 20, small=True), thorough=k == 0) for k, offer in offers}
     assert Decided.DIFFERENT not in said, f"{edge.words}: not for every value of the symbols"
-    if edge.id in POINTS:
-        assert Decided.POINTS in said, f"{edge.id} is proved: take it out of evidence.POINTS"
+    if edge.undecided:
+        assert Decided.POINTS in said, f"{edge.id} is proved: drop its undecided=True"
     else:
-        assert said == {Decided.IDENTITY}, f"{edge.id} is not proved: put it into evidence.POINTS"
+        assert said == {Decided.IDENTITY}, f"{edge.id} is not proved: say undecided=True"
 
 
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if restricts(edge)], ids=lambda edge: edge.id)

@@ -116,7 +116,7 @@ def _cafga() -> tuple[list[Setting], list[Setting]]:
     "condition rho <= M/(M+N) is not needed for this",
     source=Source(AFGA, "Theorem 4.6, eq. (3) (L291), in the explicit form of its proof"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=THEOREM,
 )
 def theorem_4_6() -> Finding:
@@ -142,7 +142,7 @@ def thousandth() -> Finding:
     statement="The same bound for CAFGA, with K clusters, m clients of each and rho_max",
     source=Source(AFGA, "Theorem D.3, eq. (8) (L1093), in the explicit form of its proof, alpha = 1"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=THEOREM,
 )
 def theorem_d_3() -> Finding:

@@ -28,8 +28,8 @@ from fedspec_proofs.fednova.bounds import (
     least_kappa,
     mixed,
     rational,
-    theorem_1,
     theorem_1_rates,
+    theorem_1_terms,
     weights,
 )
 from fedspec_proofs.fednova.settings import Setting
@@ -176,7 +176,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
     def sides(r: Run) -> Iterable[Sides]:
         w = r.w
-        right = theorem_1(
+        right = theorem_1_terms(
             constants(r.s),
             gap=gap(r.s.problem, w, r.x),
             eta=rate(r.s),
@@ -204,7 +204,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
     """What a given instance says about an assumption: it meets every other one and breaks the claim, or it does not."""
     met = inequality.met(instance, (name,))
-    wrong = [sides for sides in inequality.sides(instance) if broken(sides)]
+    wrong = [sides for sides in inequality.summed(instance) if broken(sides)]
     if not (met and wrong):
         return Dropped(False, f"the instance built for it shows nothing: {words}")
     left, right = wrong[0]

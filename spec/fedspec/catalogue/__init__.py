@@ -5,12 +5,9 @@ A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no l
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator
-from importlib import import_module
 
-import fedspec.algorithms
-import fedspec.client
+from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement
 from fedspec.errors import UnknownNameError
 
@@ -29,12 +26,10 @@ __all__ = [
 
 
 def _rows() -> Iterator[Algorithm]:
-    for package in (fedspec.client, fedspec.algorithms):
-        for file in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            said = vars(import_module(file.name))
-            yield from said.get("ROWS", ())
-            if "ROW" in said:
-                yield said["ROW"]
+    for package in ("fedspec.client", "fedspec.algorithms"):
+        yield from said(package, "ROW")
+        for rows in said(package, "ROWS"):
+            yield from rows
 
 
 _ROWS = sorted(_rows(), key=lambda a: (a.place, a.id))

@@ -54,7 +54,7 @@ def _with_problem(setting: Setting) -> tuple[Event, ...]:
         senders = () if "peers" in takes else (0, 1)
         clusters = ((0, 1),) if "clusters" in takes else ()
         return (Exchange(senders, ((0, 1), (0, 1)), W, clusters),) * 2
-    strategy = (STRATEGIES[setting.algorithm.id][0],) if "strategies" in takes else ()
+    strategy = STRATEGIES[:1] if "strategies" in takes else ()
     scale = (0.5,) if "scales" in takes else ()
     noise = (1.0, -0.5) if "noise" in takes else ()
     both = Round((0, 1), (2, 4), strategy * 2, scale * 2, noise)

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.catalogue import find
 from fedspec.contract import Exchange, Quadratics
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec_suite.measure.scenario import Scenario
-
-ADAPTED = {"afga-a", "cafga-a"}
-"""Those in which only the clients that compute mix."""
 
 
 def zeros(*shape: int) -> Array:
@@ -51,7 +50,7 @@ def descent(problem: Quadratics, S: Sequence[int], eta_l: Any) -> tuple[Array, A
 def mixings(s: Scenario, e: Exchange, n: int) -> Iterator[Array]:
     """The matrix [n, n] of each local step's exchange."""
     for S in e.computing:
-        if s.case.algorithm not in ADAPTED:
+        if "senders" not in find(s.case.algorithm).takes:
             yield e.mixing
             continue
         who = e.senders if s.case.options["sampling"] == "round" else S
@@ -66,7 +65,7 @@ def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
     assert problem is not None
     n, d = problem.e.shape
     for t, (S, W) in enumerate(zip(e.computing, mixings(s, e, n), strict=True)):
-        if s.case.algorithm == "gossip-pga" and t == len(e.computing) - 1:
+        if find(s.case.algorithm).has(Fact.EXACT_MEAN) and t == len(e.computing) - 1:
             W = zeros(n, n) + Fraction(1, n)
         (A, b), K = descent(problem, S, s.case.hyper["eta_l"]), stacked(W, d)
         match o.get("order", "adapt-then-combine"):

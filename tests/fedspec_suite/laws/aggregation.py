@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
+from fedspec.facts import Fact
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -125,10 +127,6 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
     return many, _each(many, condense)
 
 
-def _plain_mean(setting: Setting) -> str:
-    return "FedNova does not take the plain mean" if setting.algorithm.id.startswith("fednova") else ""
-
-
 LAWS = (
     Law(
         id="client-order",
@@ -190,6 +188,6 @@ LAWS = (
         source="FedNova eq. (2)",
         cases=_condensed,
         check=_same,
-        applies=_plain_mean,
+        applies=about(Fact.PLAIN_MEAN),
     ),
 )

@@ -8,10 +8,11 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.laws.arrival_paths import among
-from fedspec_suite.laws.closed_forms.asynchronous import LINEAR, buffer_of, local_run
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, local_run
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.scenario import Scenario, lift
@@ -53,7 +54,7 @@ def companion(s: Scenario) -> list[Array]:
 def _is_linear(setting: Setting) -> str:
     if setting.options.get("staleness", "constant") != "constant":
         return "its weights need not be rational"
-    return among(LINEAR, "servers that add the mean change")(setting)
+    return about(Fact.BUFFERED, Fact.AFFINE)(setting)
 
 
 LAWS = (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import digits
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.asynchronous import LINEAR, buffer_of, change_on, models
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, change_on, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import arrival_scenarios
@@ -18,14 +19,6 @@ from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, running
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
-
-BUFFERED = ("cc-fedavg", "cc-fedsgd", "cc-fedavgm", "cc-fedadagrad", "cc-fedadam", "cc-fedams", "fedbuff")
-ASYNCHRONOUS = (*BUFFERED, "fedasync")
-
-
-def among(names: Sequence[str], what: str) -> Callable[[Setting], str]:
-    """Whether a law is asked of a setting's algorithm."""
-    return lambda setting: "" if setting.algorithm.id in names else f"it is about {what}"
 
 
 def _unrolled(bench: Bench, s: Scenario) -> None:
@@ -57,8 +50,8 @@ def _telescopes(bench: Bench, s: Scenario) -> None:
 
 
 def _conserves(bench: Bench, s: Scenario) -> None:
-    h, o, name = s.case.hyper, s.case.options, s.case.algorithm
-    moment = {"cc-fedavgm": "v", "cc-fedams": "v_hat"}.get(name, "delta" if name in LINEAR else "v")
+    h, o = s.case.hyper, s.case.options
+    moment = next(name for name in ("v_hat", "v", "delta") if name in bench.algorithm.shows)
     small = float(h.get("eps", h.get("tau", 0)))
     scale = bench.expect(s)
     done = []
@@ -85,7 +78,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_unrolled,
-        applies=among(ASYNCHRONOUS, "late updates"),
+        applies=about(Fact.LATE),
     ),
     Law(
         id="arrivals-telescope",
@@ -95,7 +88,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
         cases=constant,
         check=_telescopes,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
     ),
     Law(
         id="arrivals-conserved",
@@ -104,7 +97,7 @@ LAWS = (
         source="Client-Centric, L111 and L554, summed over the rounds",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_conserves,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
         shows="delta",
     ),
 )

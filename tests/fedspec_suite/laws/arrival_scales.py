@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.arrival_paths import ASYNCHRONOUS, among
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench
@@ -48,7 +49,7 @@ def _scales(bench: Bench, drawn: tuple[Scenario, float]) -> None:
 def _scalable(setting: Setting) -> str:
     adaptive = {"tau", "eps"} & set(setting.numbers)
     pinned = [n for n in ("tau", "eps", "v0", "eta") if adaptive and n in setting.fixed and n in setting.numbers]
-    return f"not offered: {pinned[0]} cannot be set" if pinned else among(ASYNCHRONOUS, "late updates")(setting)
+    return f"not offered: {pinned[0]} cannot be set" if pinned else about(Fact.LATE)(setting)
 
 
 def _louder(setting: Setting) -> st.SearchStrategy[Pair]:
@@ -69,7 +70,7 @@ def _as_loud(bench: Bench, pair: Pair) -> None:
 def _loudness(setting: Setting) -> str:
     if "mu" in setting.fixed:
         return "not offered: mu cannot be set"
-    return among(ASYNCHRONOUS, "late updates")(setting)
+    return about(Fact.LATE)(setting)
 
 
 @st.composite
@@ -83,7 +84,7 @@ def longest(s: Scenario) -> float:
     """The longest step that a coordinate can take: Cauchy-Schwarz on the sums that m and v are."""
     h = s.case.hyper
     b1 = h["beta1"]
-    if s.case.algorithm == "cc-fedadagrad":
+    if "beta2" not in h:
         return float(h["eta"] * math.sqrt((1 - b1) / (1 + b1)))
     return float(h["eta"] * (1 - b1) / math.sqrt((1 - h["beta2"]) * (1 - b1 * b1 / h["beta2"])))
 
@@ -130,7 +131,7 @@ LAWS = (
         source="Client-Centric, L554, by Cauchy-Schwarz",
         cases=_convergent,
         check=_bounded,
-        applies=among(("cc-fedadagrad", "cc-fedadam", "cc-fedams"), "adaptive servers with v_0 >= 0"),
+        applies=about(Fact.LATE, Fact.ADAPTIVE),
         needs=("beta1",),
     ),
 )

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Arrival, Event
+from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.arrival_paths import ASYNCHRONOUS, BUFFERED, among, constant
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.arrival_paths import constant
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
@@ -95,7 +97,7 @@ def _steady(setting: Setting) -> str:
 
 
 def _undiscounted(setting: Setting) -> str:
-    return among(BUFFERED, "buffers of changes")(setting) or _steady(setting)
+    return about(Fact.BUFFERED)(setting) or _steady(setting)
 
 
 @st.composite
@@ -174,7 +176,7 @@ def _weighs_less(bench: Bench, drawn: tuple[Scenario, Scenario, float]) -> None:
 def _discounted(setting: Setting) -> str:
     if setting.options.get("staleness", "constant") == "constant":
         return "its weights do not depend on the delay"
-    return among(ASYNCHRONOUS, "late updates")(setting)
+    return about(Fact.LATE)(setting)
 
 
 def _whole(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -201,7 +203,7 @@ LAWS = (
         source="Client-Centric, L187",
         cases=_cases,
         check=_waits,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
     ),
     Law(
         id="steps-uncounted",
@@ -210,7 +212,7 @@ LAWS = (
         source="Client-Centric, Alg. 3, line 9 (L175)",
         cases=_other_steps,
         check=_same,
-        applies=lambda setting: among(BUFFERED, "buffers of changes")(setting) or _normalised(setting),
+        applies=lambda setting: about(Fact.BUFFERED)(setting) or _normalised(setting),
     ),
     Law(
         id="remembers",
@@ -229,7 +231,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): a delay names a version",
         cases=_standing,
         check=_same,
-        applies=lambda setting: among(ASYNCHRONOUS, "late updates")(setting) or _steady(setting),
+        applies=lambda setting: about(Fact.LATE)(setting) or _steady(setting),
     ),
     Law(
         id="copies",
@@ -238,7 +240,7 @@ LAWS = (
         source="Client-Centric, L893: Delta is the mean of the buffer",
         cases=_copied,
         check=_as_one,
-        applies=among(BUFFERED, "buffers of changes"),
+        applies=about(Fact.BUFFERED),
         needs=("buffer",),
     ),
     Law(
@@ -268,7 +270,7 @@ LAWS = (
         source="external: Xie et al. (2019), Algorithm 1",
         cases=_whole,
         check=_takes_over,
-        applies=lambda setting: among(("fedasync",), "models that are mixed")(setting) or _steady(setting),
+        applies=lambda setting: about(Fact.MIXED_MODELS)(setting) or _steady(setting),
         needs=("mix",),
     ),
 )

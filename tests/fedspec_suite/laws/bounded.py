@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Level, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.joint import FAR, among, law, rounds_of, shown, slack_of
+from fedspec_suite.laws.about import about, about_any
+from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
@@ -19,21 +21,13 @@ from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
-ISOTROPIC = {
-    "client": ("sgd", "normalised-sgd", "proximal-sgd", "momentum", "nesterov", "dampened", "decayed-sgd"),
-    "round": ("fedavg", "fedprox", "fedavgm", "fednova", "fedavg-normalised", "dp-fedavg"),
-}
-"""Algorithms to which one direction is as good as another."""
-
 TURN = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
 """An orthogonal matrix of dyadic numbers that mixes all coordinates."""
 
 
 def _isotropic(setting: Setting) -> str:
-    if setting.algorithm.id not in ISOTROPIC.get(setting.level, ()):
-        return "its coordinates are special"
     adaptive = setting.options.get("server", "average") != "average"
-    return "its server's coordinates are special" if adaptive else ""
+    return "its server's coordinates are special" if adaptive else about(Fact.ISOTROPIC)(setting)
 
 
 @st.composite
@@ -184,7 +178,7 @@ LAWS = (
         source="FedAda2, App. A, eq. (2) (L377)",
         cases=client_scenarios,
         check=_no_longer,
-        applies=among(("normalised-sgd",)),
+        applies=about(Fact.NORMALISED),
     ),
     law(
         id="bounded-change",
@@ -192,7 +186,7 @@ LAWS = (
         source="App. A, eq. (2) (L377); DP-FedAvg (external)",
         cases=round_scenarios,
         check=_bounded_change,
-        applies=among(("fedavg-normalised", "dp-fedavg")),
+        applies=about_any(*BOUNDED),
         shows="delta",
     ),
     law(
@@ -201,7 +195,7 @@ LAWS = (
         source="App. H.1 (L1645), clip value c; flat clipping (external)",
         cases=_alone,
         check=_shortened,
-        applies=among(("dp-fedavg",)),
+        applies=about(Fact.PRIVATE),
         shows="delta",
         needs=("clip_norm", "sigma"),
     ),
@@ -211,7 +205,7 @@ LAWS = (
         source="App. H.1 (L1639), noise multiplier sigma; DP-FedAvg (external)",
         cases=round_scenarios,
         check=_noise_adds,
-        applies=among(("dp-fedavg",)),
+        applies=about(Fact.PRIVATE),
         shows="delta",
         needs=("sigma",),
         zeroes=("sigma",),

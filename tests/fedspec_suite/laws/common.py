@@ -10,7 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
+from fedspec.catalogue import find
 from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
+from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
@@ -146,7 +148,7 @@ def _mirrors(bench: Bench, s: Scenario) -> None:
 
 
 def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
-    inside = s.case.options.get("epsilon") == "inside" or s.case.algorithm == "fedams"
+    inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
     out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
     if "v0" in s.case.hyper:
         out["v0"] = s.case.hyper["v0"] * c * c
@@ -219,7 +221,7 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
 
 
 def _elementwise(setting: Setting) -> str:
-    if setting.algorithm.id == "normalised-sgd":
+    if setting.algorithm.has(Fact.NORMALISED):
         return "the length of the gradient couples coordinates"
     if setting.fixed.get("eps_s", 0) != 0:
         return "not offered: the dead zone, which couples coordinates, cannot be turned off"

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Level, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios, vectors
@@ -90,10 +92,6 @@ def _drift_weights(s: Scenario) -> list[Any]:
     return [p_i * (steps[i] if own else 1) for i, p_i in enumerate(shares(s))]
 
 
-def about(*ids: str) -> Callable[[Setting], str]:
-    return lambda setting: "" if setting.algorithm.id in ids else f"it is about {' and '.join(ids)}"
-
-
 # Where they hold the model.
 
 
@@ -123,10 +121,10 @@ def _stays(bench: Bench, s: Scenario) -> None:
 
 
 def _settles(setting: Setting) -> str:
-    name, o = setting.algorithm.id, setting.options
-    if name == "fednova-alg2" and (o["stored"], o["loop"]) != ("uncorrected", "shifted"):
+    o = setting.options
+    if o.get("stored", "uncorrected") != "uncorrected" or o.get("loop", "shifted") != "shifted":
         return "as printed, its correction swings"
-    return about("scaffold", "vrl-sgd", "fednova-vr", "fednova-alg2")(setting)
+    return about(Fact.CONTROLLED)(setting)
 
 
 LAWS = (
@@ -137,7 +135,7 @@ LAWS = (
         source="FedNova, L204",
         cases=_several,
         check=_cancels("c_i", shares),
-        applies=about("fednova-vr", "fednova-alg2"),
+        applies=about(Fact.CROSS_CLIENT),
         shows="c_i",
     ),
     Law(
@@ -148,7 +146,6 @@ LAWS = (
         source="external: Liang et al. (2019), where all tau are one",
         cases=_largest_rate,
         check=_cancels("v_i", _drift_weights),
-        applies=about("vrl-sgd"),
         shows="v_i",
     ),
     Law(
@@ -158,7 +155,6 @@ LAWS = (
         source="external: Karimireddy et al. (2020), Algorithm 1",
         cases=_several,
         check=_is_mean("c", "c_i"),
-        applies=about("scaffold"),
         shows="c",
     ),
     Law(
@@ -168,7 +164,6 @@ LAWS = (
         source="external: Acar et al. (2021), Algorithm 1",
         cases=_several,
         check=_is_mean("h", "lam_i"),
-        applies=about("feddyn"),
         shows="h",
     ),
     Law(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Begin
 from fedspec.params import flatten
+from fedspec.readings import DeadZone
 from fedspec_suite.laws.delayed_preconditioner import deviates, displacements, local_law, one_round, where
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import POOLS, client_scenarios
@@ -16,7 +17,7 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def _dead(setting: Setting) -> str:
-    return "it takes its short steps" if setting.options.get("dead_zone") == "momentum" else ""
+    return "it takes its short steps" if setting.options.get("dead_zone") == DeadZone.MOMENTUM else ""
 
 
 def _never_moves(bench: Bench, s: Scenario) -> None:

@@ -73,7 +73,7 @@ def _carried(setting: Setting) -> str:
 
 
 def _summed(setting: Setting) -> str:
-    return "its second moment is an average" if setting.algorithm.id in delayed_solvers.AVERAGING else ""
+    return "its second moment is an average" if "beta2" in setting.numbers else ""
 
 
 def displacements(bench: Bench, s: Scenario) -> Iterator[tuple[int, Array, Array]]:
@@ -122,10 +122,8 @@ def _sliced(setting: Setting) -> str:
 
 
 def _on_vectors(bench: Bench, s: Scenario) -> None:
-    name = "admu" if s.case.algorithm in delayed_solvers.AVERAGING else "agdu"
-
     def direction(lifted: Scenario, k: int) -> Array:
-        return delayed_solvers.steps(name, _gradients(lifted)[: k + 1], (), lifted.case.hyper, {})[-1]
+        return delayed_solvers.on_singletons(_gradients(lifted)[: k + 1], lifted.case.hyper)
 
     _compare_models(bench, s, direction)
 
@@ -168,37 +166,22 @@ def _no_longer(bench: Bench, s: Scenario) -> None:
 
 
 def _repeated(setting: Setting) -> st.SearchStrategy[Scenario]:
-    zeroed = ("eps_s", "v0") if setting.algorithm.id in delayed_solvers.AVERAGING else ("eps_s",)
+    zeroed = ("eps_s", "v0") if "beta2" in setting.numbers else ("eps_s",)
     return one_round(setting, zeroed).map(lambda s: replace(s, events=(s.events[0],) * len(s.events)))
 
 
 def _known(setting: Setting) -> str:
     if setting.options.get("cover") == "axes":
         return "overlapping sets have no closed form"
-    return zero("v0")(setting) if setting.algorithm.id in delayed_solvers.AVERAGING else ""
+    return zero("v0")(setting) if "beta2" in setting.numbers else ""
 
 
 def _constant(bench: Bench, s: Scenario) -> None:
     sets = _cover(s) if "cover" in s.case.options else [(j,) for j in range(flatten(s.case.x0).size)]
-    idle = s.case.options.get("idle")
 
     def direction(lifted: Scenario, k: int) -> Array:
         h, g = lifted.case.hyper, _gradients(lifted)[0]
-        n = -(-(k + 1) // h["z"])
-        peak = np.array([next(max(g[i] * g[i] for i in S) for S in sets if j in S) for j in range(len(g))])
-        own, v0 = g * g, h.get("v0", 0)
-        match s.case.algorithm:
-            case "admu":
-                v = own
-            case "sm3-adam":
-                decay = h["beta2"] ** n
-                v = ((h["beta2"] - decay) * peak + (1 - h["beta2"]) * own) / (1 - decay)
-            case "sm3-ii-delayed" if idle == "reset" and h["z"] > 1:
-                v = own + v0 if n == 1 else own
-            case "sm3-ii-delayed" if idle != "recomputed" or k % h["z"] == 0:
-                v = v0 + (n - 1) * peak + own
-            case _:
-                v = v0 + n * peak
+        v = delayed_solvers.under_constant(s.case.algorithm, g, k + 1, sets, h, s.case.options)
         return np.asarray(g / (sqrt(v) + h["eps"]))
 
     _compare_models(bench, s, direction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import LEVELS, Begin
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
@@ -12,11 +13,13 @@ from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
-SHOWN = (
+_ORDER = (
     *("mix_t", "delta_i", "delta", "w", "c_i", "tau_eff", "u", "m", "v", "m_i", "s_i", "v_hat", "u_tilde", "nu"),
     *("c", "lam_i", "h", "x", "v_i"),
 )
 """Intermediates in the order in which a step computes them, so that the first deviation is the cause."""
+
+SHOWN = (*_ORDER, *sorted({name for a in CATALOGUE.values() for name in a.shows} - {*_ORDER}))
 
 
 def _follows(name: str) -> Check:

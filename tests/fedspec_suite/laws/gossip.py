@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level, Quadratics
+from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
-from fedspec_suite.laws.closed_forms.adaptive import direction
+from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
@@ -24,22 +26,8 @@ from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-Applies = Callable[[Setting], str]
 
-SERVED = {"afga", "gossip-fedamsgrad", "afga-a", "cafga", "cafga-a"}
-PEERS = {"dsgd", "dadam", "gossip-pga"}
 TRACE: tuple[Level, ...] = ("trace",)
-
-
-def of(names: set[str], *reasons: Applies) -> Applies:
-    """One of these algorithms against which none of the reasons speaks."""
-
-    def applies(setting: Setting) -> str:
-        if setting.algorithm.id not in names:
-            return f"it is about {', '.join(sorted(names))}"
-        return next(filter(None, (reason(setting) for reason in reasons)), "")
-
-    return applies
 
 
 def drawn(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -72,7 +60,7 @@ def served_models(s: Scenario) -> list[Array]:
         A, b = exchanged(exact, e, unit(n * len(x)))
         X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
         deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
-        steps = steps + direction("amsgrad", deltas, h, s.case.options, h["eps"])
+        steps = steps + direction(AMSGRAD, deltas, h, s.case.options, h["eps"])
         x = start + h["eta"] * steps
         out.append(x)
     return out
@@ -195,6 +183,11 @@ def _from_the_server(setting: Setting) -> str:
     return "its clients go on from their own models" if setting.options.get("broadcast") == "neighbours" else ""
 
 
+def _plain_steps(setting: Setting) -> str:
+    adapts = setting.algorithm.has(Fact.PEERS, Fact.ADAPTIVE)
+    return "its clients divide their gradients by what they were" if adapts else ""
+
+
 LAWS = (
     Law(
         id="gossip-history",
@@ -204,7 +197,7 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_follows_history,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
     ),
     Law(
         id="gossip-delta",
@@ -213,7 +206,7 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_delta_by_matrices,
-        applies=of(SERVED, _from_the_server),
+        applies=unless(about(Fact.GOSSIP), _from_the_server),
         shows="delta",
     ),
     Law(
@@ -223,7 +216,7 @@ LAWS = (
         source="AFGA, eqs. (9)-(11)",
         cases=_constant,
         check=_conserves,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         shows="delta",
     ),
     Law(
@@ -233,7 +226,7 @@ LAWS = (
         source="AFGA, Alg. 1 with W = J",
         cases=_complete,
         check=_same,
-        applies=of({"afga"}),
+        applies=about(Fact.FREE_SETS),
     ),
     Law(
         id="gossip-coasts",
@@ -242,7 +235,7 @@ LAWS = (
         source="AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
         cases=_idle,
         check=_coasts,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
     ),
     Law(
         id="gossip-consensus",
@@ -251,7 +244,7 @@ LAWS = (
         source="W 1 = 1 (AFGA, Assumption 4.5)",
         cases=_alike,
         check=_same,
-        applies=of(SERVED | PEERS),
+        applies=about_any(Fact.GOSSIP, Fact.PEERS),
     ),
     Law(
         id="gossip-local-rate",
@@ -260,7 +253,7 @@ LAWS = (
         source="AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
         cases=_steeper,
         check=_same,
-        applies=of(SERVED | {"dsgd", "gossip-pga"}),
+        applies=unless(about_any(Fact.GOSSIP, Fact.PEERS), _plain_steps),
         needs=("eta_l",),
     ),
     Law(
@@ -270,7 +263,7 @@ LAWS = (
         source="homogeneity of AFGA, Alg. 1, lines 19-22",
         cases=drawn,
         check=_wider,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         needs=("eta", "eps"),
     ),
     Law(
@@ -280,7 +273,7 @@ LAWS = (
         source="AFGA, Alg. 1, line 21",
         cases=drawn,
         check=_peaks,
-        applies=of(SERVED),
+        applies=about(Fact.GOSSIP),
         shows="v_hat",
     ),
 )

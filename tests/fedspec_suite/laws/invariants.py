@@ -15,15 +15,10 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.reference import SUBJECT
 from fedspec_suite.laws import LAWS
+from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import setting_of
 
-PAPERS = {
-    "fedada2": "FedAda2",
-    "fed-lamb": "Fed-LAMB",
-    "afga": "AFGA",
-    "client-centric": "Client-Centric",
-    "fednova": "FedNova",
-}
+PAPERS = {title.lower(): title for title in ("FedAda2", "Fed-LAMB", "AFGA", "Client-Centric", "FedNova")}
 """The papers by their keys in the table; their titles stand in docs/catalogue.md."""
 
 
@@ -129,7 +124,16 @@ def read(text: str) -> tuple[tuple[Invariant, ...], tuple[Beyond, ...]]:
     return tuple(_entry(f"{paper}.{t.get('number')}", Invariant, t, paper=paper) for paper, t in named), beyond
 
 
-INVARIANTS, BEYOND = read(files(__package__).joinpath("invariants.toml").read_text(encoding="utf-8"))
+INVARIANTS, _BEYOND = read(files(__package__).joinpath("invariants.toml").read_text(encoding="utf-8"))
+
+
+def _uncited() -> Beyond:
+    cited = {law for v in INVARIANTS for law in v.laws}
+    why = "reductions of the graph that the papers do not state among their algorithms' properties"
+    return Beyond(tuple(edge.id for edge in EDGES if edge.id not in cited), why)
+
+
+BEYOND = (*_BEYOND, _uncited())
 
 
 def of_paper(paper: str = "") -> tuple[Invariant, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Level, Quadratics, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.fedada2 import ADAPTIVE, BOUNDED, models
+from fedspec.readings import Adaptivity
+from fedspec_suite.laws.about import Applies, about, about_any, unless
+from fedspec_suite.laws.closed_forms.fedada2 import models
 from fedspec_suite.laws.closed_forms.sums import average, total
 from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Check, Law
@@ -23,17 +26,10 @@ from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
-Applies = Callable[[Setting], str]
-
 ROUND: tuple[Level, ...] = ("round",)
 FAR = 2.0**20
-
-
-def among(names: Sequence[str], *more: Applies) -> Applies:
-    """A law of these algorithms, unless one of the reasons speaks against it."""
-    it = f"it is about {', '.join(names)}"
-    reasons: list[Applies] = [lambda setting: "" if setting.algorithm.id in names else it, *more]
-    return lambda setting: next(filter(None, (reason(setting) for reason in reasons)), "")
+BOUNDED = (Fact.NORMALISED, Fact.PRIVATE)
+"""Clients whose changes have bounded length."""
 
 
 def rounds_of(s: Scenario) -> list[Round]:
@@ -81,7 +77,7 @@ def _sums(bench: Bench, s: Scenario) -> None:
             delta, _, _ = shown(got, "delta", "m", "v")
             rows.append(from_floats(delta, s.case.dtype))
             squares = [row * row for row in rows]
-            adam = s.case.options.get("server") == "adam"
+            adam = s.case.options.get("server") == Adaptivity.ADAM
             v = average(h["beta2"], squares, start) if adam else total([start, *squares])
             bench.compare("m", got["m"], average(h["beta1"], rows), f"round {k + 1}")
             bench.compare("v", got["v"], np.asarray(v), f"round {k + 1}")
@@ -105,12 +101,13 @@ def _reach(bench: Bench, s: Scenario) -> None:
 
 
 def _adagrad_server(setting: Setting) -> str:
-    return "" if setting.options.get("server", "adagrad") == "adagrad" else "its second moment is an average"
+    kind = setting.options.get("server", Adaptivity.ADAGRAD)
+    return "" if kind == Adaptivity.ADAGRAD else "its second moment is an average"
 
 
 def _grows(bench: Bench, s: Scenario) -> None:
     h, expected = s.case.hyper, bench.expect(s)
-    keep = h["beta2"] if s.case.options.get("server") == "adam" else 1.0
+    keep = h["beta2"] if s.case.options.get("server") == Adaptivity.ADAM else 1.0
     v = np.full(flatten(s.case.x0).size, h["v0"])
     for k, got in enumerate(bench.play(s)):
         after, slack = shown(got, "v")[0], slack_of(s, expected[k], "v")
@@ -157,7 +154,7 @@ def _undone(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
     both = Quadratics(*(np.concatenate([a, b]) for a, b in _reflected(problem)))
     x0 = {name: a * 0 for name, a in s.case.x0.items()}
     s = replace(s, case=replace(s.case, x0=x0, problem=both))
-    if s.case.options.get("server") == "adam":
+    if s.case.options.get("server") == Adaptivity.ADAM:
         # Nothing must be left of v_0, which decays.
         s = with_hyper(s, v0=0.0)
     first = rounds_of(s)[0]
@@ -198,7 +195,7 @@ LAWS = (
         source="Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
         cases=round_scenarios,
         check=_follows_history,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
     ),
     law(
         id="joint-moments",
@@ -206,7 +203,7 @@ LAWS = (
         source="eq. (SU) (L51) and L1136",
         cases=round_scenarios,
         check=_sums,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
         shows="m",
     ),
     law(
@@ -215,7 +212,7 @@ LAWS = (
         source="Lemma 16 (L778), with the factors that its proof gives away",
         cases=round_scenarios,
         check=_reach,
-        applies=among(ADAPTIVE, _adagrad_server),
+        applies=unless(about(Fact.JOINT), _adagrad_server),
         shows="delta",
     ),
     law(
@@ -224,7 +221,7 @@ LAWS = (
         source="eq. (SU) (L51) and App. C.2 (L1136)",
         cases=round_scenarios,
         check=_grows,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
         shows="v",
     ),
     law(
@@ -233,7 +230,7 @@ LAWS = (
         source="eq. (SU) (L51); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
         cases=_one_round,
         check=_one_at_a_time,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
         shows="delta",
     ),
     law(
@@ -242,6 +239,6 @@ LAWS = (
         source="Alg. 1 (L108): local statistics from zero in each round",
         cases=_undone,
         check=_leaves_no_trace,
-        applies=among((*ADAPTIVE, *BOUNDED)),
+        applies=about_any(Fact.JOINT, *BOUNDED),
     ),
 )

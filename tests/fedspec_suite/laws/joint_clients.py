@@ -8,10 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.fedada2 import ADAPTIVE
+from fedspec.readings import Adaptivity, DeadZone, Strategy
+from fedspec_suite.laws.about import Applies, about, unless
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.joint import FAR, Applies, among, law, refuse, rounds_of, shown, slack_of
+from fedspec_suite.laws.joint import FAR, law, refuse, rounds_of, shown, slack_of
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, with_hyper
@@ -25,7 +27,7 @@ def _has(name: str) -> Applies:
 
 
 def _awake(setting: Setting) -> str:
-    return "it takes its short steps" if setting.options.get("dead_zone") == "momentum" else ""
+    return "it takes its short steps" if setting.options.get("dead_zone") == DeadZone.MOMENTUM else ""
 
 
 def _asleep(bench: Bench, s: Scenario) -> None:
@@ -71,10 +73,15 @@ def _one_rate(bench: Bench, s: Scenario) -> None:
 
 
 def _summed(setting: Setting) -> str:
-    if setting.algorithm.id == "fedblended":
+    if "strategies" in setting.takes:
         return "some of its strategies do not bound their steps"
-    adam = "adam" in (setting.options.get("client"), setting.algorithm.id.removeprefix("fedada"))
+    only = Adaptivity.ADAM if "beta2_l" in setting.numbers else Adaptivity.ADAGRAD
+    adam = setting.options.get("client", only) == Adaptivity.ADAM
     return "its clients' second moment is an average" if adam else ""
+
+
+def _on_its_own(setting: Setting) -> str:
+    return "its clients receive a second moment" if "received" in setting.options else ""
 
 
 def _louder(c: float, s: Scenario) -> Scenario:
@@ -98,7 +105,7 @@ def _no_sgd(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def _adaptive(name: str) -> str:
-    return "adagrad" if name == "sgd" else name
+    return str(Strategy.ADAGRAD) if name == Strategy.SGD else name
 
 
 def _weighted(setting: Setting) -> str:
@@ -142,7 +149,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, eps_s=FAR)),
         check=_asleep,
-        applies=among(ADAPTIVE, _has("eps_s"), _awake),
+        applies=unless(about(Fact.JOINT), _has("eps_s"), _awake),
         needs=("eps_s",),
     ),
     law(
@@ -151,7 +158,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=_single_steps,
         check=_none_or_long,
-        applies=among(ADAPTIVE, _has("eps_s"), _awake),
+        applies=unless(about(Fact.JOINT), _has("eps_s"), _awake),
         shows="delta",
         needs=("eps_s",),
     ),
@@ -161,7 +168,7 @@ LAWS = (
         source="App. F (L1510): only a delay breaks this bound",
         cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, z=1) if "z" in s.case.hyper else s),
         check=_one_rate,
-        applies=among(ADAPTIVE, _summed),
+        applies=unless(about(Fact.JOINT), _summed),
         shows="delta",
         needs=("z",),
     ),
@@ -171,7 +178,7 @@ LAWS = (
         source="Algs. 2, 8 and 10: u is a quotient",
         cases=_no_sgd,
         check=_same_when_louder,
-        applies=among([name for name in ADAPTIVE if name != "joint-direct"]),
+        applies=unless(about(Fact.JOINT), _on_its_own),
         needs=("eps",),
     ),
     law(
@@ -180,7 +187,7 @@ LAWS = (
         source="Algs. 5 and 8 (L1177, L1425)",
         cases=round_scenarios,
         check=_heavier,
-        applies=among(ADAPTIVE, _weighted),
+        applies=unless(about(Fact.JOINT), _weighted),
         needs=("tau", "v0"),
     ),
     law(
@@ -189,6 +196,6 @@ LAWS = (
         source="Alg. 5 (L1172): S is a multiset",
         cases=_three,
         check=_twice,
-        applies=among(ADAPTIVE, _weighted),
+        applies=unless(about(Fact.JOINT), _weighted),
     ),
 )

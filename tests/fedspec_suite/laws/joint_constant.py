@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits, sqrt
 from fedspec.contract import Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.fedada2 import ADAPTIVE, aggregate, clients_own, server, strategy
+from fedspec.readings import DeadZone, Received, Strategy
+from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
-from fedspec_suite.laws.joint import among, law
+from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper
@@ -35,13 +38,13 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
     peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))], dtype=object)
     b = h["beta2"]
     match kind:
-        case "adagrad":
+        case Strategy.ADAGRAD:
             return np.asarray(h["v0"] + n * own)
-        case "adam" if o.get("received") == "uncorrected":
+        case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
             return np.asarray(b**n * h["v0"] + (1 - b**n) * own)
-        case "adam":
+        case Strategy.ADAM:
             return np.asarray(b**n * h["v0"] / (1 - b**n) + own)
-        case "sm3-adam":
+        case Strategy.SM3_ADAM:
             return np.asarray(((b - b**n) * peak + (1 - b) * own) / (1 - b**n))
     if o.get("idle") == "recomputed" and (k - 1) % h["z"] != 0:
         return np.asarray(n * peak)
@@ -50,11 +53,11 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
 
 def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
     """Step k of a client whose gradient is g everywhere; 0 in the dead zone."""
-    if kind == "sgd":
+    if kind == Strategy.SGD:
         u = g
     else:
         u = g / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
-        if kind == "adam" and o.get("received") == "uncorrected":
+        if kind == Strategy.ADAM and o.get("received") == Received.UNCORRECTED:
             u = u * (1 - h["beta1"] ** k)
     return u * 0 if length(u) < h["eps_s"] else u
 
@@ -67,7 +70,7 @@ def models(s: Scenario, sets: Sets) -> list[Array]:
     for e in s.events:
         assert isinstance(e, Round)
         own = clients_own(h)
-        if s.case.algorithm == "joint-direct":
+        if "received" in o:
             own["v0"] = server(s, past).v
         changes = []
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
@@ -89,7 +92,7 @@ def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
         x0 = {"w": flatten(s.case.x0)}
         s = replace(s, case=replace(s.case, x0=x0, problem=replace(problem, H=problem.H * 0)))
         # A cleared momentum has no closed form.
-        return with_hyper(s, eps_s=0.0) if s.case.options.get("dead_zone") == "momentum" else s
+        return with_hyper(s, eps_s=0.0) if s.case.options.get("dead_zone") == DeadZone.MOMENTUM else s
 
     return round_scenarios(setting).map(flat)
 
@@ -109,6 +112,6 @@ LAWS = (
         source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
         cases=_flat,
         check=_check,
-        applies=among(ADAPTIVE),
+        applies=about(Fact.JOINT),
     ),
 )

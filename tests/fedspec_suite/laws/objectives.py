@@ -16,9 +16,9 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms.affine_rounds import maps
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.rounds_affine import MAPS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
@@ -47,7 +47,7 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
 
 
 def _linear_clients(setting: Setting) -> str:
-    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in MAPS:
+    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in maps():
         return "its clients are not linear in their gradients"
     return "not offered: mu cannot be set" if "mu" in setting.numbers and "mu" in setting.fixed else ""
 
@@ -102,7 +102,7 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
 
 
 def _fixed(setting: Setting) -> str:
-    if setting.algorithm.id != "fednova" or setting.options["tau_eff_choice"] != "fixed":
+    if setting.options.get("tau_eff_choice") != "fixed":
         return "it is about fednova with a constant tau_eff"
     if setting.options["nova_weights"] != "nova":
         return "the implied weights grow with ||a_i||_1"
@@ -154,7 +154,7 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
 
 def _normalises(setting: Setting) -> str:
     o = setting.options
-    if setting.algorithm.id != "fednova" or (o["nova_weights"], o["tau_eff_choice"]) != ("nova", "weighted-norm"):
+    if (o.get("nova_weights"), o.get("tau_eff_choice")) != ("nova", "weighted-norm"):
         return "it is about fednova with w_i = p_i and tau_eff = sum p_i ||a_i||_1"
     return ""
 

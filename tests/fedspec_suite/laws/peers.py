@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange
+from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossip import TRACE, drawn, exactly, of, with_problem
+from fedspec_suite.laws.gossip import TRACE, drawn, exactly, with_problem
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
 from fedspec_suite.measure.bench import Bench
@@ -26,8 +28,6 @@ from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-LINEAR = {"dsgd", "gossip-pga"}
 
 
 def _tracked(setting: Setting) -> str:
@@ -186,7 +186,7 @@ LAWS = (
         source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
         cases=drawn,
         check=_by_matrices,
-        applies=of(LINEAR),
+        applies=about(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-mean",
@@ -195,7 +195,7 @@ LAWS = (
         source="1' W = 1' (AFGA, eq. (10))",
         cases=_single,
         check=_mean_moves,
-        applies=of(LINEAR),
+        applies=about(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-alone",
@@ -204,7 +204,7 @@ LAWS = (
         source="FedNova, eqs. (17)-(21), for each client",
         cases=_on_their_own,
         check=_descend_alone,
-        applies=of({"dsgd"}),
+        applies=unless(about(Fact.PEERS, Fact.AFFINE), without(Fact.EXACT_MEAN)),
     ),
     Law(
         id="peers-history",
@@ -213,7 +213,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
         cases=drawn,
         check=_follows_history,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
     ),
     Law(
         id="peers-track",
@@ -222,7 +222,7 @@ LAWS = (
         source="Chen et al. (2021), Algorithm 2: 1' W = 1'",
         cases=drawn,
         check=_sums_agree,
-        applies=of({"dadam"}, _tracked),
+        applies=unless(about(Fact.PEERS, Fact.ADAPTIVE), _tracked),
         shows="u_tilde",
     ),
     Law(
@@ -232,7 +232,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
         cases=drawn,
         check=_rises,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
         shows="v_hat",
     ),
     Law(
@@ -242,7 +242,7 @@ LAWS = (
         source="homogeneity of m / sqrt(v_hat)",
         cases=drawn,
         check=_louder,
-        applies=of({"dadam"}),
+        applies=about(Fact.PEERS, Fact.ADAPTIVE),
         needs=("eps",),
     ),
 )

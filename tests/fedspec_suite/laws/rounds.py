@@ -11,11 +11,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
+from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Exchange, Level, Quadratics, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import Quadratics as Problem
 from fedspec.problems.quadratic import limit, local_matrix
-from fedspec.readings import Solver
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -24,11 +26,11 @@ from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-LINEAR = {"fedavg", "fedprox", "fednova"}
 
 
 def _linear(setting: Setting) -> str:
-    return "" if setting.algorithm.id in LINEAR else "its rounds are not linear in the model"
+    of_method = isinstance(setting.algorithm.run, Method)
+    return about(Fact.AFFINE)(setting) if of_method else "its rounds are no mean of what clients send"
 
 
 def _everyone(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -46,13 +48,13 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
     assert problem is not None
     event = s.events[0]
     assert isinstance(event, Round)
-    solver = Solver(o.get("solver", "proximal" if s.case.algorithm == "fedprox" else "sgd"))
+    solver = setting.solver
     numbers = {n: h[n] for n in ("eta_l", "mu", "rho", "gamma") if n in h}
     K = np.stack([local_matrix(solver, problem.H[i], tau, **numbers) for i, tau in zip(*_plan(event), strict=True)])
     n = problem.examples if o["weights"] == "examples" else problem.examples * 0 + 1
     p = n / sum(n)
     a = np.array([Fraction(norm_of(setting, h, tau)) for tau in event.steps], dtype=object)
-    if s.case.algorithm == "fednova":
+    if "nova_weights" in o:
         steps = np.array([Fraction(t) for t in event.steps], dtype=object)
         tau_eff = {"weighted-norm": p @ a, "weighted-steps": p @ steps, "fixed": h.get("tau_eff")}[o["tau_eff_choice"]]
         W = tau_eff * (p / a if o["nova_weights"] == "nova" else p / (p @ a))
@@ -77,26 +79,24 @@ def _follows_path(bench: Bench, s: Scenario) -> None:
     bench.follows(s, path(s, _setting_of(bench, s)))
 
 
-EXEMPT: dict[tuple[str, str], str] = {
-    ("common-minimum", "dp-fedavg"): "its noise moves the model everywhere",
-    ("clones", "dp-fedavg"): "its noise is divided by the number of clients",
-    ("common-minimum", "fed-lamb"): "its decay moves the model where no gradient does",
+EXEMPT: dict[tuple[str, Fact | str], str] = {
+    ("common-minimum", Fact.PRIVATE): "its noise moves the model everywhere",
+    ("clones", Fact.PRIVATE): "its noise is divided by the number of clients",
+    ("common-minimum", Fact.DECAYING): "its decay moves the model where no gradient does",
     ("common-minimum", "averaged=all"): "it shrinks the model unless all take part",
-    ("problem-translates", "fed-lamb"): "its steps depend on the length of the layers",
+    ("problem-translates", Fact.LAYERED): "its steps depend on the length of the layers",
     ("problem-translates", "averaged=all"): "it shrinks the model unless all take part",
     ("bystander", "averaged=all"): "it divides by the number of all clients",
-    ("bystander", "scaffold"): "the server's control variate is a mean over all clients",
-    ("bystander", "feddyn"): "the server's dual variable is a mean over all clients",
-    ("bystander", "fednova-sampled"): "the shares p_i are over all clients",
+    ("bystander", Fact.COUNTS_ALL): "it has a mean or shares over all clients",
 }
-"""Why a law of this file is not asked of an algorithm, by law and algorithm, or option and value."""
+"""Why a law of this file is not asked of an algorithm, by law and fact, or option and value."""
 
 
 def asked(law: str) -> Callable[[Setting], str]:
     """Whether a law is asked of a setting's algorithm."""
 
     def why_not(setting: Setting) -> str:
-        said = (setting.algorithm.id, *(f"{n}={v}" for n, v in setting.options.items()))
+        said = (*setting.algorithm.known, *(f"{n}={v}" for n, v in setting.options.items()))
         return next((EXEMPT[law, what] for what in said if (law, what) in EXEMPT), "")
 
     return why_not

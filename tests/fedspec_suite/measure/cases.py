@@ -6,7 +6,7 @@ Dyadic inputs are exact in every floating-point type, so a deviation is never th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from math import prod
 from typing import Any
@@ -29,41 +29,49 @@ from fedspec.contract import (
     Quadratics,
     Round,
 )
-from fedspec.domains import COUNTS
+from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, WHOLE, Domain
 from fedspec.mixing.accumulation import a_norm
-from fedspec.readings import Solver, Strategy
+from fedspec.readings import Strategy
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-POOLS: dict[str, Sequence[float]] = {
+_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
+    COUNT: (1, 2, 3),
+    WHOLE: (0, 1),
+    DECAY: (0.25, 0.5, 0.875),
+    POSITIVE: (0.5, 1.5, 3.0),
+    NONNEGATIVE: (0.0, 0.5, 1.0),
+}
+
+_BY_NAME: dict[str, tuple[float, ...]] = {
     "eta": (0.125, 0.5, 1.0, 2.0),
     "eta_l": (0.0625, 0.125, 0.25, 0.5),
-    "beta": (0.25, 0.5, 0.875),
-    "beta1": (0.25, 0.5, 0.875),
     "beta2": (0.5, 0.625, 0.9375),
+    "beta2_l": (0.5, 0.625, 0.9375),
     "beta3": (0.0, 0.25, 0.5),
-    "rho": (0.25, 0.5, 0.875),
     "gamma": (0.5, 0.75, 1.5),
     "mu": (0.25, 0.5, 1.0),
     "eps": (0.015625, 0.0625, 0.25),
     "tau": (0.0625, 0.125, 0.5),
-    "tau_eff": (0.5, 1.5, 3.0),
     "eps_s": (0.0, 1.1875, 2.1875),
-    "z": (1, 2, 3),
-    "buffer": (1, 2, 3),
     "mix": (0.25, 0.5, 0.75, 1.0),
-    "twice_a": (1, 2, 3),
     "hinge_a": (0.5, 2.0),
-    "hinge_b": (0, 1),
-    "beta1_l": (0.25, 0.5, 0.875),
-    "beta2_l": (0.5, 0.625, 0.9375),
     "clip_norm": (0.25, 1.0, 4.0),
-    "sigma": (0.0, 0.5, 1.0),
     "lam": (0.125, 0.5, 0.0),
     "phi_m": (0.25, 0.5),
     "phi_M": (1.0, 2.0),
 }
-"""What each hyper-parameter is drawn from."""
+"""Where a name means more than its domain says: a usual size, or one beside another."""
+
+_APART = {"v0"}
+"""Drawn with what it stands beside."""
+
+POOLS: dict[str, tuple[float, ...]] = {
+    name: _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
+    for name, p in DOMAINS.items()
+    if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN)
+}
+"""What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
 
 _LONGER_EPS_S = st.sampled_from((0.0, 1.1875, 9.1875))
 _V0 = st.sampled_from((0.0, 0.0625, 1.0))
@@ -210,8 +218,8 @@ def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
     return tuple(sorted(draw(st.sets(st.integers(0, clients - 1), min_size=1))))
 
 
-STRATEGIES: dict[str, tuple[str, ...]] = {"fedblended": tuple(map(str, Strategy))}
-"""The local solvers that a blending algorithm chooses among, by algorithm."""
+STRATEGIES = tuple(map(str, Strategy))
+"""The local solvers that a blending algorithm chooses among."""
 
 
 @st.composite
@@ -235,7 +243,7 @@ def round_scenarios(
             chosen = (*chosen, draw(st.sampled_from(chosen)))
         more: dict[str, Any] = {}
         if "strategies" in setting.takes:
-            kinds = st.sampled_from(STRATEGIES[setting.algorithm.id])
+            kinds = st.sampled_from(STRATEGIES)
             more["strategies"] = tuple(draw(kinds) for _ in chosen)
         if "scales" in setting.takes:
             more["scales"] = tuple(draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in chosen)
@@ -373,8 +381,7 @@ def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], prob
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
     """||a||_1 of the setting's local solver."""
-    solver = Solver(setting.options.get("solver", "proximal" if setting.algorithm.id == "fedprox" else "sgd"))
-    return a_norm(solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
+    return a_norm(setting.solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
 
 
 blocks = st.composite(draw_blocks)

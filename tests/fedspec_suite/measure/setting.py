@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fedspec.catalogue import Algorithm, Program, find
+from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.readings import Solver
-
-SOLVER_NUMBERS: dict[Solver, tuple[str, ...]] = {
-    Solver.SGD: (),
-    Solver.PROXIMAL: ("mu",),
-    Solver.DECAYED: ("gamma",),
-    Solver.MOMENTUM: ("rho",),
-    Solver.NESTEROV: ("rho",),
-    Solver.DAMPENED: ("rho",),
-    Solver.MOMENTUM_PROXIMAL_OUTSIDE: ("rho", "mu"),
-    Solver.MOMENTUM_PROXIMAL_INSIDE: ("rho", "mu"),
-}
-"""The hyper-parameters that each of FedNova's local solvers has."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +31,19 @@ class Setting:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The hyper-parameters that play a part in this setting."""
-        names = self.algorithm.numbers_at(self.level)
-        if "solver" in self.options and self.level != "server":
-            solver = Solver(self.options["solver"])
-            names = tuple(n for n in names if n not in {"mu", "rho", "gamma"} or n in SOLVER_NUMBERS[solver])
-        if any(self.options.get(n, "fixed") != "fixed" for n in ("tau_eff_choice", "sampled_steps")):
-            names = tuple(n for n in names if n != "tau_eff")
-        if self.options.get("zero") == "zero-over-zero":
-            names = tuple(n for n in names if n != "eps")
-        if self.options.get("phi", "clip") != "clip":
-            names = tuple(n for n in names if n not in {"phi_m", "phi_M"})
-        if "staleness" in self.options:
-            mine = {"polynomial": {"twice_a"}, "hinge": {"hinge_a", "hinge_b"}}.get(self.options["staleness"], set())
-            names = tuple(n for n in names if n not in {"twice_a", "hinge_a", "hinge_b"} - mine)
-        return names
+        return self.algorithm.numbers_under(self.level, self.options)
+
+    @property
+    def solver(self) -> Solver:
+        """The local solver of a method: what its options say, else proximal steps where it has mu, else plain ones."""
+        if "solver" in self.options:
+            return Solver(self.options["solver"])
+        return Solver.PROXIMAL if "mu" in self.numbers else Solver.SGD
 
     @property
     def takes(self) -> tuple[str, ...]:
         """What else the cases of a program carry."""
-        takes = self.algorithm.run.takes if isinstance(self.algorithm.run, Program) else ()
+        takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
         return takes
@@ -115,5 +97,5 @@ def setting_of(offer: Offer, dtype: str = "") -> Setting:
         nonzero=offer.nonzero,
         one_block=offer.blocks == "one",
         v0_is_tau_squared=tied,
-        steps_only=options.get("solver") == "sgd" or "solver" not in algorithm.options,
+        steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
     )

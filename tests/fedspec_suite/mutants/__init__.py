@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
+from fedspec.discovered import said
 from fedspec.errors import UnknownNameError
-from fedspec_suite.mutants import (
-    bounded,
-    client,
-    client_adaptive,
-    client_centric,
-    client_systematic,
-    controls,
-    corrections,
-    fedada2,
-    gossiping,
-    joint,
-    late,
-    layerwise,
-    mixing,
-    preconditioner,
-    sampled,
-    server,
-    server_systematic,
-    symmetries,
-)
 from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, fresh, original, sessions, texts
 
 __all__ = [
@@ -39,29 +20,29 @@ __all__ = [
     "texts",
 ]
 
-MUTANTS: dict[str, Mutant] = {
-    m.id: m
-    for m in (
-        *server.MUTANTS,
-        *server_systematic.MUTANTS,
-        *mixing.MUTANTS,
-        *client.MUTANTS,
-        *client_systematic.MUTANTS,
-        *client_adaptive.MUTANTS,
-        *preconditioner.MUTANTS,
-        *fedada2.MUTANTS,
-        *joint.MUTANTS,
-        *bounded.MUTANTS,
-        *gossiping.MUTANTS,
-        *layerwise.MUTANTS,
-        *client_centric.MUTANTS,
-        *late.MUTANTS,
-        *controls.MUTANTS,
-        *corrections.MUTANTS,
-        *sampled.MUTANTS,
-        *symmetries.MUTANTS,
-    )
-}
+_FIRST = (
+    "server",
+    "server_systematic",
+    "mixing",
+    "client",
+    "client_systematic",
+    "client_adaptive",
+    "preconditioner",
+    "fedada2",
+    "joint",
+    "bounded",
+    "gossiping",
+    "layerwise",
+    "client_centric",
+    "late",
+    "controls",
+    "corrections",
+    "sampled",
+    "symmetries",
+)
+"""The files whose mutants come first, in the order in which they are stored; any other file joins after them."""
+
+MUTANTS: dict[str, Mutant] = {m.id: m for mutants in said(__name__, "MUTANTS", _FIRST) for m in mutants}
 
 
 def find(name: str) -> Mutant:

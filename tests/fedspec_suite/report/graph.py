@@ -12,7 +12,6 @@ from rich.text import Text
 
 from fedspec.catalogue import FAMILIES
 from fedspec_suite.laws.reductions import EDGES, Edge
-from fedspec_suite.laws.reductions.evidence import exactness, symbolics
 from fedspec_suite.report import table
 
 LEGEND = (
@@ -45,8 +44,8 @@ def row(e: Edge) -> dict[str, Any]:
         "options": dict(e.options),
         "cited": e.cited,
         "levels": list(e.levels),
-        "exact": exactness(e.id),
-        "symbolic": symbolics(e.id),
+        "exact": e.exact,
+        "symbolic": e.symbolic,
         "family": family_of(e.source),
         "target_family": family_of(e.target),
     }
@@ -90,7 +89,7 @@ def by_family(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
 
 def checked(e: Edge) -> str:
     """In which arithmetic, and how far on symbols."""
-    return f"{exactness(e.id)}, {symbolics(e.id)}"
+    return f"{e.exact}, {e.symbolic}"
 
 
 def _stacked(edges: Sequence[Edge], out: Console) -> None:

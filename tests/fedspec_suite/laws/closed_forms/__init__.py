@@ -7,6 +7,8 @@
 ``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps
 ``fedada2``         FedAda2 and its baselines, dp-FedAvg, normalised FedAvg
 ``fed_lamb``        Fed-LAMB, Fed-AMS
+``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
+``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
 ``asynchronous``    the client-centric family, FedBuff, FedAsync
 ``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums
 ==================  =================================================================================================

@@ -17,6 +17,9 @@ from fedspec_suite.laws.closed_forms.sums import average, each, largest, total
 Numbers = Mapping[str, Any]
 Options = Mapping[str, str]
 
+AMSGRAD = "amsgrad"
+"""The kind of the servers of AFGA."""
+
 
 def second_moment(kind: str, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
     """What the step divides by the root of, corrected where moments are."""

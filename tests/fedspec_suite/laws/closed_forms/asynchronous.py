@@ -23,9 +23,6 @@ from fedspec_suite.measure.scenario import Scenario
 
 Change = Callable[[Arrival, Array], Array]
 
-LINEAR = ("cc-fedavg", "cc-fedsgd", "fedbuff")
-ADAPTIVE = {"cc-fedadagrad": "adagrad", "cc-fedadam": "adam", "cc-fedams": "amsgrad"}
-
 
 def buffer_of(s: Scenario) -> int:
     """How many updates the server of a scenario waits for."""
@@ -68,19 +65,20 @@ def discount(s: Scenario, delay: int) -> Any:
     return 1
 
 
-def step(name: str, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """What the server's step is eta times of, after all aggregates so far."""
-    if name in LINEAR:
-        return rows[-1]
-    if name == "cc-fedavgm":
+def step(rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """What the server's step is eta times of, after all aggregates so far: plain, with momentum, or adaptive."""
+    if "beta" in h:
         v = np.asarray(average(h["beta"], rows))
         return v if o["momentum_sum"] == "average" else v / (1 - h["beta"])
-    return direction(ADAPTIVE[name], rows, h, o, h["eps"] if name == "cc-fedams" else h["tau"])
+    if "beta1" not in h:
+        return rows[-1]
+    kind = "amsgrad" if "maximum_start" in o else "adam" if "beta2" in h else "adagrad"
+    return direction(kind, rows, h, o, h["tau"] if "tau" in h else h["eps"])
 
 
 def models(s: Scenario, change: Change) -> list[Array]:
     """The model after each arrival of a scenario."""
-    h, o, name = s.case.hyper, s.case.options, s.case.algorithm
+    h, o = s.case.hyper, s.case.options
     versions, out = [flatten(s.case.x0)], []
     waiting: list[Array] = []
     rows: list[Array] = []
@@ -89,7 +87,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
         assert isinstance(e, Arrival)
         x_mu = versions[-1 - e.delay]
         moved = change(e, x_mu)
-        if name == "fedasync":
+        if "mix" in h:
             rows.append(x_mu + moved)
             shares.append(h["mix"] * discount(s, e.delay))
             left = [math.prod(1 - a for a in shares[t:]) for t in range(len(shares) + 1)]
@@ -100,7 +98,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
             if len(waiting) == buffer_of(s):
                 rows.append(total(waiting) / len(waiting))
                 waiting = []
-                steps = [step(name, rows[:t], h, o) for t in range(1, len(rows) + 1)]
+                steps = [step(rows[:t], h, o) for t in range(1, len(rows) + 1)]
                 versions.append(versions[0] + h.get("eta", 1) * total(steps))
         out.append(versions[-1])
     return out

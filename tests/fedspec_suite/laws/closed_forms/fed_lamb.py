@@ -49,7 +49,7 @@ def length_factor(size: Any, h: Mapping[str, Any], o: Mapping[str, str]) -> Any:
 
 def _direction(p: Any, x: Array, s: Scenario) -> Any:
     h, o = s.case.hyper, s.case.options
-    if s.case.algorithm == "fed-ams":
+    if "normalisation" not in o:
         return p
     q = p + h["lam"] * x
     if o["normalisation"] == "none":

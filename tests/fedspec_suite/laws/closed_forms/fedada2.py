@@ -17,33 +17,36 @@ from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
-from fedspec.readings import CoverName
+from fedspec.readings import CoverName, PrivateServer, Received, Strategy
 from fedspec_suite.laws.closed_forms import delayed_solvers
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction, second_moment
 from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.measure.scenario import Scenario
 
-ADAPTIVE = ("joint-local", "joint-direct", "fedada2", "fedadaadagrad", "fedadaadam", "fedblended")
-"""Rows whose clients may adapt under a server that does."""
+RULE = {
+    Strategy.ADAGRAD: "agdu",
+    Strategy.ADAM: "admu",
+    Strategy.SM3_ADAGRAD: "sm3-ii-delayed",
+    Strategy.SM3_ADAM: "sm3-adam",
+}
+"""The local solver behind a strategy."""
 
-BOUNDED = ("fedavg-normalised", "dp-fedavg")
-"""Rows whose clients' changes have bounded length."""
-
-RULE = {"adagrad": "agdu", "adam": "admu", "sm3-adagrad": "sm3-ii-delayed", "sm3-adam": "sm3-adam"}
-"""The local solver behind the name of a strategy."""
+NORMALISED = "normalised"
+"""What is no strategy of blended optimisation: a step over the length of its gradient."""
 
 
 def strategy(s: Scenario, place: int, e: Round) -> str:
     """The local solver of a participant."""
-    name, o = s.case.algorithm, s.case.options
-    match name:
-        case "fedblended":
-            return e.strategies[place]
-        case "fedada2":
-            return f"sm3-{o['client']}"
-        case "joint-local" | "joint-direct":
-            return o["client"]
-    return {"fedadaadagrad": "adagrad", "fedadaadam": "adam", "fedavg-normalised": "normalised"}.get(name, "sgd")
+    h, o = s.case.hyper, s.case.options
+    if e.strategies:
+        return e.strategies[place]
+    if "client" in o:
+        return f"sm3-{o['client']}" if "cover" in o else o["client"]
+    if "eps" not in h:
+        return Strategy.SGD
+    if "tau" not in h:
+        return NORMALISED
+    return Strategy.ADAM if "beta2_l" in h else Strategy.ADAGRAD
 
 
 def clients_own(h: Numbers) -> dict[str, Any]:
@@ -56,13 +59,13 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
     """What the last of the steps with these gradients takes eta_l of."""
     g = rows[-1]
     match kind:
-        case "normalised":
+        case _ if kind == NORMALISED:
             return np.asarray(g / (length(g) + h["eps"]))
-        case "sgd":
+        case Strategy.SGD:
             return g * 0 if total(a * a for a in g) < h["eps_s"] * h["eps_s"] else g
-        case "adam" if o.get("received") == "uncorrected":
+        case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
             return direction("adam", rows, h, {}, h["eps"])
-    return delayed_solvers.steps(RULE[kind], rows, sets, h, o)[-1]
+    return delayed_solvers.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
 
 
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
@@ -71,7 +74,7 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     assert problem is not None
     i = e.participants[place]
     own = clients_own(h)
-    if s.case.algorithm == "joint-direct":
+    if "received" in o:
         own["v0"] = v
     sets = named_cover(CoverName(o.get("cover", "singletons")), shapes(s.case.x0)).sets
     rows: list[Array] = []
@@ -86,7 +89,7 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
 def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
     """The mean over the draws of a round of their weighted or clipped changes, with its noise."""
     h, n = s.case.hyper, len(changes)
-    if s.case.algorithm != "dp-fedavg":
+    if "clip_norm" not in h:
         scales = e.scales or (1,) * n
         return np.asarray(total(c * row for c, row in zip(scales, changes, strict=True)) / n)
     short = []
@@ -108,8 +111,8 @@ def server(s: Scenario, past: Sequence[Array]) -> Server:
     """The server after the given changes, none left out."""
     h, o = s.case.hyper, s.case.options
     start = flatten(s.case.x0) * 0 + h.get("v0", 0)
-    kind = o.get("server", "average" if s.case.algorithm in BOUNDED else "adagrad")
-    if kind == "average" or not past:
+    kind = o.get("server", PrivateServer.ADAGRAD if "tau" in h else PrivateServer.AVERAGE)
+    if kind == PrivateServer.AVERAGE or not past:
         return Server(past[-1] if past else start, start)
     return Server(direction(kind, past, h, {}, h["tau"]), second_moment(kind, past, h, {}))
 

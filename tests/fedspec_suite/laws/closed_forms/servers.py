@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from fedspec.arith import Array
 from fedspec.contract import Messages
+from fedspec.discovered import said
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import decayed, total
@@ -45,12 +47,20 @@ def _heavy_ball(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     return step
 
 
-STEPS: dict[str, Callable[[Sequence[Array], Numbers, Options], Array]] = {
+Step = Callable[[Sequence[Array], Numbers, Options], Array]
+
+STEPS: dict[str, Step] = {
     "fedavg": lambda past, h, o: h["eta"] * past[-1],
     "fedprox": lambda past, h, o: h["eta"] * past[-1],
     "fedavgm": _heavy_ball,
 }
 """The server's last move from the mean changes of all rounds so far, for servers without a second moment."""
+
+
+@cache
+def _steps() -> dict[str, Step]:
+    """Those of every closed form's file."""
+    return {name: step for table in said(__package__, "STEPS") for name, step in table.items()}
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
@@ -63,8 +73,8 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
         move = decayed(h["beta"], [normalised_change(e, h, o) for e in rounds])
         return move
     past = [mean_change(e, o) for e in rounds]
-    if name in STEPS:
-        return STEPS[name](past, h, o)
+    if name in _steps():
+        return _steps()[name](past, h, o)
     kind = f"ams-option-{o['option']}" if name == "fedams" else ADAPTIVE[name]
     move = h["eta"] * direction(kind, past, h, o, h["tau"] if "tau" in h else h["eps"])
     return move

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario
@@ -93,7 +94,7 @@ def _never_falls(bench: Bench, s: Scenario) -> None:
         low = got["v_hat"]
 
 
-LAYERED = about("fed-lamb", normalisation="layer", averaged="participants")
+LAYERED = about(*LAMB, normalisation="layer", averaged="participants")
 LAWS = (
     Law(
         id="layer-step-length",

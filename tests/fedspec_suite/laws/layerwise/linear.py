@@ -8,12 +8,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import digits, maximum, sqrt
+from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of, taken
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, compare, posed, problem_of, rounds_of, taken
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.laws.reductions.layerwise import RATE, ROOT
 from fedspec_suite.measure.bench import Bench
@@ -145,6 +147,6 @@ LAWS = (
         source="FedNova, eqs. (17)-(28), in every round with the clients that take part in it",
         cases=round_scenarios,
         check=_sgd_path,
-        applies=about("fed-sgd"),
+        applies=about(Fact.PERIODIC, Fact.AFFINE),
     ),
 )

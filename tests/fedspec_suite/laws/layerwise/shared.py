@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,28 +10,19 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Level, Quadratics, Round
+from fedspec.facts import Fact
+from fedspec_suite.laws.about import Applies
 from fedspec_suite.laws.common import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
-from fedspec_suite.measure.setting import Setting
 
-AMS = ("fed-lamb", "fed-ams")
-ALL = (*AMS, "fed-sgd")
-
-
-def about(*names: str, **options: str) -> Callable[[Setting], str]:
-    """Whether a law is asked of a setting: of these algorithms, under these options where they have them."""
-
-    def why_not(setting: Setting) -> str:
-        if setting.algorithm.id not in names:
-            return f"it is about {' and '.join(names)}"
-        return next((f"it is about {n} = {v}" for n, v in options.items() if setting.options.get(n, v) != v), "")
-
-    return why_not
+ALL = (Fact.PERIODIC,)
+AMS = (Fact.PERIODIC, Fact.ADAPTIVE)
+LAMB = (Fact.PERIODIC, Fact.LAYERED)
 
 
-def small_rate(why_not: Callable[[Setting], str]) -> Callable[[Setting], str]:
+def small_rate(why_not: Applies) -> Applies:
     """The law is asked where no step is as long as its layer."""
     too_large = "not offered: eta_l is fixed at 1 or more"
     return lambda setting: why_not(setting) or (too_large if setting.fixed.get("eta_l", 0) >= 1 else "")

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.contract import Quadratics, Round
 from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_suite.laws.closed_forms.sums import length
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.shared import (
     ALL,
     BOX,
+    LAMB,
     ROUND,
-    about,
     compare,
     posed,
     problem_of,
@@ -25,6 +26,7 @@ from fedspec_suite.laws.layerwise.shared import (
     small_rate,
     taken,
 )
+from fedspec_suite.laws.reductions.layerwise import in_fed_ams
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.running import bounds_of
@@ -89,8 +91,7 @@ def _first_step(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 def _rescales(bench: Bench, s: Scenario) -> None:
     """The first step of one client: in every layer that of Fed-AMS, with another length."""
-    options = {n: v for n, v in s.case.options.items() if n not in ("phi", "normalisation")}
-    ams = replace(s, case=replace(s.case, algorithm="fed-ams", reading="fed-ams", options=options))
+    ams = in_fed_ams(s)
     with digits():
         exact = running(s)
         x0 = flatten(exact.case.x0)
@@ -146,7 +147,7 @@ LAWS = (
         source=BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
         cases=single_coordinates,
         check=_keeps_signs,
-        applies=small_rate(about("fed-lamb", phi="identity", normalisation="layer")),
+        applies=small_rate(about(*LAMB, phi="identity", normalisation="layer")),
     ),
     Law(
         id="zero-layer-stays",
@@ -155,7 +156,7 @@ LAWS = (
         source=BOX + "line 12 (L147): phi(0) = 0",
         cases=_with_zero_layer,
         check=_stays_zero,
-        applies=about("fed-lamb", phi="identity", normalisation="layer"),
+        applies=about(*LAMB, phi="identity", normalisation="layer"),
     ),
     Law(
         id="idle-layer-stays",
@@ -175,7 +176,7 @@ LAWS = (
         source=BOX + "line 12 (L147): q over ||q|| points as q does",
         cases=_first_step,
         check=_rescales,
-        applies=about("fed-lamb", normalisation="layer"),
+        applies=about(*LAMB, normalisation="layer"),
         needs=("lam",),
         zeroes=("lam",),
     ),

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, ROUND, about, posed, problem_of, same, taken
+from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, posed, problem_of, same, taken
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, vectors
 from fedspec_suite.measure.scenario import Scenario, with_hyper
@@ -36,7 +37,7 @@ def _other_units(draw: st.DrawFn, setting: Setting) -> Pair:
     there = posed(s, p.H / 16, p.e / 4, {n: 4 * a for n, a in s.case.x0.items()})
     there = taken(there, v0=h.get("v0", 0) / 16, eps=h.get("eps", 0) / 4, lam=h.get("lam", 0) / 4)
     there = taken(there, phi_m=4 * h.get("phi_m", 0), phi_M=4 * h.get("phi_M", 0))
-    if s.case.algorithm == "fed-sgd":
+    if "eps" not in h:
         return s, taken(there, eta_l=16 * h["eta_l"])
     by_layer = s.case.options.get("normalisation") == "layer" and s.case.options["phi"] != "constant"
     return s, there if by_layer else taken(there, eta_l=4 * h["eta_l"])
@@ -156,9 +157,7 @@ LAWS = (
         source=BOX + "without line 12 (L147): all is coordinatewise",
         cases=_other_layers,
         check=same,
-        applies=lambda setting: (
-            about("fed-lamb", normalisation="none")(setting) and about("fed-ams", "fed-sgd")(setting)
-        ),
+        applies=about(*ALL, normalisation="none"),
     ),
     Law(
         id="denominator-lags",
@@ -186,7 +185,7 @@ LAWS = (
         source=BOX + "line 12 (L147), where no length of a layer enters",
         cases=_moved,
         check=_translates,
-        applies=about("fed-lamb", phi="constant", normalisation="layer", averaged="participants"),
+        applies=about(*LAMB, phi="constant", normalisation="layer", averaged="participants"),
         needs=("lam",),
         zeroes=("lam",),
     ),

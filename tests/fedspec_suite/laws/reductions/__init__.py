@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from fedspec_suite.laws.reductions.asynchronous import ASYNCHRONOUS
-from fedspec_suite.laws.reductions.control import CONTROLLED, NOVA
+from fedspec.discovered import said
 from fedspec_suite.laws.reductions.edge import Edge, law_of
-from fedspec_suite.laws.reductions.gossip import GOSSIP
-from fedspec_suite.laws.reductions.joint import BOUNDED, JOINT
-from fedspec_suite.laws.reductions.layerwise import LAYERWISE
-from fedspec_suite.laws.reductions.one_client import ONE_CLIENT
-from fedspec_suite.laws.reductions.solvers import SOLVERS
-from fedspec_suite.laws.reductions.synchronous import SYNCHRONOUS
 
 __all__ = ["EDGES", "LAWS", "Edge"]
 
-EDGES: tuple[Edge, ...] = (
-    *SOLVERS,
-    *SYNCHRONOUS,
-    *CONTROLLED,
-    *NOVA,
-    *ONE_CLIENT,
-    *LAYERWISE,
-    *GOSSIP,
-    *ASYNCHRONOUS,
-    *JOINT,
-    *BOUNDED,
+_FIRST = ("solvers", "synchronous", "control", "one_client", "layerwise", "gossip", "asynchronous", "joint")
+
+EDGES: tuple[Edge, ...] = tuple(
+    edge
+    for package, first in ((__name__, _FIRST), ("fedspec_suite.laws.closed_forms", ()))
+    for edges in said(package, "EDGES", first)
+    for edge in edges
 )
-"""Every reduction."""
+"""Every reduction: those of this package's files, and those that stand beside their algorithm's closed form."""
 
 LAWS = tuple(map(law_of, EDGES))

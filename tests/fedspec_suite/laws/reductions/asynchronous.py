@@ -109,7 +109,7 @@ def _never_beaten(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return with_hyper(s, v0=2.0**20, eps=3 * 2.0**20 if inside else 2.0**10)
 
 
-ASYNCHRONOUS = (
+EDGES = (
     Edge(
         "cc-fedavg-is-cc-fedsgd",
         "cc-fedavg",
@@ -159,18 +159,21 @@ ASYNCHRONOUS = (
         "fedadagrad",
         _synchronous("fedadagrad", _stabiliser("tau")),
         ": K tau (K^2 tau inside the root) and K^2 v_0 there",
+        roots=True,
     ),
     _namesake(
         "cc-fedadam",
         "fedadam",
         _synchronous("fedadam", _stabiliser("tau")),
         ": K tau (K^2 tau inside the root) and K^2 v_0 there",
+        roots=True,
     ),
     _namesake(
         "cc-fedams",
         "fedamsgrad",
         _synchronous("fedamsgrad", _stabiliser("eps")),
         ", and v_0 = 0: K eps there, K^2 eps inside the root",
+        roots=True,
         narrow=_from_zero,
         needs=("buffer", "v0"),
         zeroes=("v0",),
@@ -189,6 +192,7 @@ ASYNCHRONOUS = (
         needs=("buffer", "v0"),
         zeroes=("v0",),
         at=_full,
+        roots=True,
     ),
     Edge(
         "cc-fedams-is-cc-fedadam",
@@ -201,6 +205,7 @@ ASYNCHRONOUS = (
         _first_update,
         needs=("v0",),
         zeroes=("v0",),
+        roots=True,
     ),
     Edge(
         "cc-fedams-is-cc-fedavgm",
@@ -218,6 +223,7 @@ ASYNCHRONOUS = (
         _never_beaten,
         {"maximum_start": "v0"},
         needs=("v0", "eps"),
+        undecided=True,
     ),
     Edge(
         "fedbuff-is-cc-fedsgd",

@@ -233,3 +233,5 @@ NOVA = (
         options={"solver": "sgd"},
     ),
 )
+
+EDGES = (*CONTROLLED, *NOVA)

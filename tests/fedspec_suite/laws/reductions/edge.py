@@ -61,6 +61,8 @@ class Edge:
         draw: how scenarios of the source are drawn.
         about: hyper-parameters that the restriction compares something with; it leaves them as they are drawn.
         also: other levels where it holds in the same words.
+        roots: whether it takes roots that no fraction has: where one arises, 50-digit decimals agree to 45 digits.
+        undecided: whether sympy does not decide it in time: it holds at random rational points, and is not proved.
     """
 
     id: str
@@ -79,6 +81,18 @@ class Edge:
     draw: Mapping[str, Any] = field(default_factory=dict)
     about: tuple[str, ...] = ()
     also: tuple[Level, ...] = ()
+    roots: bool = False
+    undecided: bool = False
+
+    @property
+    def exact(self) -> str:
+        """In which arithmetic its two sides are compared without tolerance."""
+        return "decimals" if self.roots else "fractions"
+
+    @property
+    def symbolic(self) -> str:
+        """What is known of it for every value of the symbols of a small instance."""
+        return "points" if self.undecided else "identity"
 
     @property
     def words(self) -> str:

@@ -178,7 +178,7 @@ def _alone(s: Scenario) -> Scenario:
 FOUR = {"clients": (4, 4), "everyone": True}
 _BOX: Sequence[str] = ("AFGA, L220-223", "AFGA, Alg. 2 (L355-402)", "AFGA, footnote 4 (L476-479)")
 
-GOSSIP = (
+EDGES = (
     Edge(
         "afga-is-fedamsgrad",
         "afga",
@@ -188,6 +188,7 @@ GOSSIP = (
         "trace",
         _rounds,
         _all(unmixed, one_set),
+        roots=True,
     ),
     Edge(
         "afga-is-gossip-fedamsgrad",
@@ -198,6 +199,7 @@ GOSSIP = (
         "trace",
         _as("gossip-fedamsgrad"),
         _all(one_set),
+        roots=True,
     ),
     Edge(
         "afga-is-one-client",
@@ -209,6 +211,7 @@ GOSSIP = (
         _as_one_client,
         _any_senders,
         draw=FOUR,
+        roots=True,
     ),
     Edge(
         "afga-is-cafga",
@@ -220,6 +223,7 @@ GOSSIP = (
         _as_cafga,
         _in_halves,
         draw={"clients": (2, 4)},
+        roots=True,
     ),
     Edge(
         "gossip-fedamsgrad-is-afga",
@@ -229,6 +233,7 @@ GOSSIP = (
         "AFGA, Table 4 (L561-567)",
         "trace",
         _as("afga"),
+        roots=True,
     ),
     Edge(
         "gossip-fedamsgrad-is-fedamsgrad",
@@ -239,6 +244,7 @@ GOSSIP = (
         "trace",
         _rounds,
         _all(unmixed),
+        roots=True,
     ),
     Edge(
         "cafga-is-afga",
@@ -250,6 +256,7 @@ GOSSIP = (
         _as("afga"),
         _all(one_cluster),
         {"broadcast": "all"},
+        roots=True,
     ),
     Edge(
         "cafga-is-afga-in-blocks",
@@ -261,6 +268,7 @@ GOSSIP = (
         _as("afga"),
         _all(evened),
         {"broadcast": "all", "cluster_weights": "equal"},
+        roots=True,
     ),
     Edge(
         "afga-a-is-afga",
@@ -271,6 +279,7 @@ GOSSIP = (
         "trace",
         _embedded("afga"),
         options={"sampling": "round"},
+        roots=True,
     ),
     Edge(
         "afga-a-is-fedamsgrad",
@@ -282,6 +291,7 @@ GOSSIP = (
         _rounds,
         _all(unmixed),
         {"sampling": "round"},
+        roots=True,
     ),
     Edge(
         "afga-a-is-afga-unmixed",
@@ -293,6 +303,7 @@ GOSSIP = (
         lambda s: told(s, "afga", exchanges(s, lambda e: replace(e, mixing=np.eye(size(s)))).events),
         _all(unmixed),
         {"sampling": "step"},
+        roots=True,
     ),
     Edge(
         "cafga-a-is-afga-a",
@@ -303,6 +314,7 @@ GOSSIP = (
         "trace",
         _as("afga-a"),
         _all(one_cluster),
+        roots=True,
     ),
     Edge(
         "cafga-a-is-cafga",
@@ -313,6 +325,7 @@ GOSSIP = (
         "trace",
         _embedded("cafga"),
         options={"sampling": "round"},
+        roots=True,
     ),
     Edge(
         "dsgd-is-fedavg",
@@ -364,5 +377,6 @@ GOSSIP = (
         zeroes=("beta3",),
         at=_after_steps,
         draw={"clients": (1, 1)},
+        roots=True,
     ),
 )

@@ -118,6 +118,7 @@ def _blended(strategy: str, target: str, when: str, cited: str, carry: Carry, *c
         _narrowed(_all_use(strategy), *changes, **values),
         needs=tuple(values),
         zeroes=tuple(n for n, v in values.items() if v == 0.0),
+        roots=True,
     )
 
 
@@ -133,6 +134,8 @@ def _private(server: str, target: str) -> Edge:
         {"server": server},
         needs=("clip_norm", "sigma"),
         zeroes=("sigma",),
+        roots=True,
+        undecided=True,
     )
 
 
@@ -148,6 +151,7 @@ JOINT = (
         {"cover": "singletons"},
         ("z", "eps_s"),
         ("eps_s",),
+        roots=True,
     ),
     _adaptive(
         "fedada2-is-fedadaadagrad",
@@ -158,6 +162,7 @@ JOINT = (
         _to("fedadaadagrad"),
         _narrowed(),
         {"cover": "singletons", "client": "adagrad", "server": "adagrad", "idle": "carried"},
+        roots=True,
     ),
     _adaptive(
         "fedada2-is-fedadaadam",
@@ -168,6 +173,7 @@ JOINT = (
         _to("fedadaadam"),
         _narrowed(),
         {"cover": "singletons", "client": "adam", "server": "adagrad"},
+        roots=True,
     ),
     _adaptive(
         "joint-direct-is-joint-local",
@@ -180,6 +186,7 @@ JOINT = (
         {"received": "corrected"},
         ("v0",),
         ("v0",),
+        roots=True,
     ),
     *(
         _adaptive(
@@ -192,6 +199,7 @@ JOINT = (
             _narrowed(_unweighted, **UNDELAYED),
             needs=("z", "eps_s"),
             zeroes=("eps_s",),
+            roots=True,
         )
         for source, client, cited in (
             ("fedadaadagrad", "adagrad", "Alg. 10 (L1513)"),
@@ -237,3 +245,5 @@ BOUNDED = (
     _private("adagrad", "fedadagrad"),
     _private("adam", "fedadam"),
 )
+
+EDGES = (*JOINT, *BOUNDED)

@@ -41,7 +41,12 @@ def _at_once(s: Scenario) -> Scenario:
     return told(s, "fed-ams", events, hyper={"eta_l": T * h["eta_l"], "beta2": h["beta2"] ** T})
 
 
-LAYERWISE = (
+def in_fed_ams(s: Scenario) -> Scenario:
+    """A scenario of Fed-LAMB in the words of Fed-AMS."""
+    return told(s, "fed-ams")
+
+
+EDGES = (
     Edge(
         "fed-lamb-is-fed-ams",
         "fed-lamb",
@@ -49,11 +54,12 @@ LAYERWISE = (
         "lam = 0 and no layer is normalised",
         "Fed-LAMB, Alg. 1 without its line 12 (L329)",
         "round",
-        lambda s: told(s, "fed-ams"),
+        in_fed_ams,
         fixing(lam=0.0),
         {"normalisation": "none"},
         needs=("lam",),
         zeroes=("lam",),
+        roots=True,
     ),
     Edge(
         "fed-lamb-needs-no-correction",
@@ -67,6 +73,7 @@ LAYERWISE = (
         {"normalisation": "layer", "bias_correction": "moments"},
         needs=("lam",),
         zeroes=("lam",),
+        roots=True,
     ),
     Edge(
         "fed-ams-is-fed-sgd",
@@ -93,6 +100,7 @@ LAYERWISE = (
         {**PLAIN, "gradient": "stale"},
         needs=("beta1", "beta2", "eta_l"),
         zeroes=("beta1",),
+        roots=True,
     ),
     Edge(
         "fed-sgd-is-fedavg",

@@ -64,7 +64,7 @@ def _last_step(s: Scenario, k: int) -> int:
     return sum(1 + e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
 
 
-def _alone(source: str, target: str, cited: str, solver: str = "") -> Edge:
+def _alone(source: str, target: str, cited: str, solver: str = "", roots: bool = False) -> Edge:
     rate = {"eta": 1.0} if "eta" in CATALOGUE[source].numbers else {}
     return Edge(
         f"{source}-is-{target}",
@@ -79,12 +79,13 @@ def _alone(source: str, target: str, cited: str, solver: str = "") -> Edge:
         needs=tuple(rate),
         at=_last_step,
         draw={"clients": (1, 1)},
+        roots=roots,
     )
 
 
-ONE_CLIENT = (
+EDGES = (
     _alone("fedavg", "sgd", "FedNova, eq. (2) (L52)"),
     _alone("fedprox", "proximal-sgd", "FedNova, eqs. (7) and (31)"),
-    _alone("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)"),
+    _alone("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)", roots=True),
     _alone("fednova", "momentum", "FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l", "momentum"),
 )

@@ -84,6 +84,7 @@ def _undelayed(source: str, target: str, cited: str, options: Mapping[str, str] 
         "client",
         values,
         lambda s: told(s, target, options=options),
+        roots=True,
     )
 
 
@@ -99,6 +100,7 @@ def _singletons(source: str, target: str, cited: str, options: Mapping[str, str]
         lambda s: told(s, target, hyper={"v0": s.case.hyper.get("v0", 0)}),
         _single_sets,
         options or {},
+        roots=True,
     )
 
 
@@ -135,6 +137,7 @@ ADAPTIVE = (
         lambda s: told(s, "adagrad", hyper={"v0": 0}),
         options={"bias_correction": "moments"},
         draw=ONE_STEP,
+        roots=True,
     ),
     Edge(
         "yogi-is-adam",
@@ -148,6 +151,7 @@ ADAPTIVE = (
         needs=("v0",),
         zeroes=("v0",),
         draw=ONE_STEP,
+        roots=True,
     ),
     Edge(
         "amsgrad-is-adam",
@@ -159,6 +163,7 @@ ADAPTIVE = (
         lambda s: told(s, "adam"),
         _growing,
         about=("beta2",),
+        roots=True,
     ),
     *(
         _singletons(f"sm3-{roman}", "adagrad", f"FedAda2, Algs. 3-4 and 9 with z = 1 (L{line})", {"zero": "epsilon"})
@@ -173,6 +178,7 @@ ADAPTIVE = (
         "client",
         lambda s: told(s, "sm3-i"),
         _alike,
+        roots=True,
     ),
 )
 
@@ -186,4 +192,4 @@ DELAYED = (
     _singletons("sm3-adam", "admu", "FedAda2, Algs. 4 and 7 (L717, L1357)"),
 )
 
-SOLVERS = (*PLAIN, *ADAPTIVE, *DELAYED)
+EDGES = (*PLAIN, *ADAPTIVE, *DELAYED)

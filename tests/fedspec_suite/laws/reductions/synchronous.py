@@ -187,6 +187,7 @@ SECOND_MOMENTS = (
         lambda s: told(s, "fedamsgrad"),
         options={"option": "2"},
         also=("round",),
+        roots=True,
     ),
     Edge(
         "fedams-without-eps-is-fedamsgrad",
@@ -199,6 +200,7 @@ SECOND_MOMENTS = (
         _sized(lambda t, a: 3 + a),
         {"option": "1"},
         about=("eps", "beta2"),
+        roots=True,
     ),
     Edge(
         "fedams-is-fedavgm",
@@ -222,6 +224,7 @@ SECOND_MOMENTS = (
         _as_adam,
         _sized(lambda t, a: 3 * t + a),
         about=("beta2",),
+        roots=True,
     ),
     Edge(
         "fedadam-is-fedavgm",
@@ -234,6 +237,7 @@ SECOND_MOMENTS = (
         _size_of_v0,
         PLAIN,
         about=("v0", "tau"),
+        roots=True,
     ),
     Edge(
         "fedyogi-is-fedadagrad",
@@ -248,7 +252,8 @@ SECOND_MOMENTS = (
         needs=("beta2",),
         zeroes=("beta2",),
         about=("v0", "tau"),
+        roots=True,
     ),
 )
 
-SYNCHRONOUS = (*AVERAGES, *SECOND_MOMENTS)
+EDGES = (*AVERAGES, *SECOND_MOMENTS)

@@ -1,0 +1,58 @@
+"""Control variates on linear objectives: every gradient is known, and a round's move is a sum over the rounds before.
+
+g holds the clients' gradients, p their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from fedspec.arith import Array
+from fedspec.contract import Round
+from fedspec_suite.measure.scenario import Scenario
+
+
+def _scaffold_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """Once a client has taken part its control variate is its gradient; before it is zero."""
+    seen: set[int] = set()
+    moves = []
+    for e in s.events:
+        assert isinstance(e, Round)
+        mean = sum((p[i] * g[i] for i in seen), start=0 * g[0])
+        total = sum(p[i] for i in e.participants)
+        took_part = zip(e.participants, e.steps, strict=True)
+        parts = (p[i] / total * tau * (mean + (i not in seen) * g[i]) for i, tau in took_part)
+        moves.append(-h["eta"] * h["eta_l"] * sum(parts, start=0 * g[0]))
+        seen |= set(e.participants)
+    return moves
+
+
+def _feddyn_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """After T_i steps in all, a client's dual variable is its gradient but for the factor (1 - eta_l mu)^T_i."""
+    b, taken = 1 - h["eta_l"] * h["mu"], dict.fromkeys(range(len(g)), 0)
+    moves = []
+    for e in s.events:
+        assert isinstance(e, Round)
+        before = dict(taken)
+        taken |= {i: taken[i] + tau for i, tau in zip(e.participants, e.steps, strict=True)}
+        apart = sum(((b ** taken[i] - b ** before[i]) * g[i] for i in e.participants), start=0 * g[0])
+        mean = sum(((b ** taken[i] - 1) * g[i] for i in taken), start=0 * g[0])
+        moves.append((apart / len(e.participants) + mean / len(g)) / h["mu"])
+    return moves
+
+
+def _vrl_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """sum_i p_i tau_i v_i = 0, so that every round moves along sum_i p_i tau_i g_i: the bias of FedAvg, for good."""
+    e = s.events[0]
+    assert isinstance(e, Round)
+    steps = dict(zip(e.participants, e.steps, strict=True))
+    return [-h["eta_l"] * sum((p[i] * steps[i] * g[i] for i in steps), start=0 * g[0])] * len(s.events)
+
+
+MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] = {
+    "scaffold": _scaffold_moves,
+    "feddyn": _feddyn_moves,
+    "vrl-sgd": _vrl_moves,
+}
