@@ -186,14 +186,18 @@ class Algorithm:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations of its rules, in order."""
-        return tuple(e for r in self.rules for e in equations(r))
+        """The equations of its rules under the canonical reading, in order."""
+        return self.running(self.resolve(self.readings[0].name, {}))
+
+    def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
+        """The equations that run under the options, in order."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
+        return tuple(e for r in self.rules if r not in idle for e in equations(r, options))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
-        chosen = {f"{n}={v}" for n, v in (options or self.defaults()).items()}
-        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        running = [e for r in self.rules if r not in idle for e in equations(r)]
+        running = self.running(options or self.defaults())
         return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
 
     @cached_property
