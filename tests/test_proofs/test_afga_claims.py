@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -14,6 +15,7 @@ from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
 from fedspec.server.amsgrad import amsgrad
 from fedspec_proofs.afga import (
+    assembly,
     bounds,
     changes,
     consensus,
@@ -152,9 +154,41 @@ def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> No
     whole, (few, long) = Setting.bound, convergence._afga()
     monkeypatch.setattr(convergence, "_afga", lambda: (few[:1], long[2:]))
     monkeypatch.setattr(convergence, "_without", lambda K: {})
-    assert convergence.theorem_4_6().verdict is Verdict.CHECKED
+    assert convergence.theorem_4_6().verdict is Verdict.NOT_CONTRADICTED
     monkeypatch.setattr(Setting, "bound", lambda self: whole(self) / 1000)
     assert convergence.theorem_4_6().verdict is Verdict.REFUTED
+
+
+CONSTANTS = ("kappa", "C_D", "s_1", "s_2", "a_2", "e_0", "e_2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("claim", [convergence.theorem_4_6, convergence.theorem_d_3], ids=lambda c: c.id)
+def test_a_theorem_that_does_not_miss_a_constant_is_not_called_checked(
+    claim: Claim, constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of the constants of its bound it falls, or nothing more is said than that nothing contradicts it."""
+    whole = Setting._parts
+    monkeypatch.setattr(convergence, "_without", lambda K: {})
+    monkeypatch.setattr(Setting, "_parts", lambda self: {**whole(self), constant: 0.0})
+    assert claim().verdict is not Verdict.CHECKED
+
+
+ADDED_UP = [*convergence._afga()[0], *convergence._cafga()[1]]
+
+
+@pytest.mark.parametrize("s", [*ADDED_UP, replace(ADDED_UP[-1], told=(("sigma2_c", 0.3),))], ids=range(6))
+def test_the_steps_add_up_to_the_bound_that_runs_are_held_to(s: Setting) -> None:
+    q, fac = s._parts(), s.m * (s.n - s.m) / (s.n * (s.n - 1))
+    known = {"d": len(s.phi[0]), "root": s.eps**0.5, "fac": fac, "C_1": bounds.C_1, "f_1": s["gap"]}
+    known |= {name: s[name] for name in ("L", "G", "sigma2", "sbar2", "sigma2_c")}
+    known |= {name: getattr(s, name) for name in ("K", "n", "m", "I", "R", "eta", "eta_l")}
+    known |= {name: q[name] for name in ("kappa", "B", "C_0", "T", "a_1", "s_1", "a_2", "s_2")}
+    whole = assembly.sum_of_steps(lambda name, *shape, positive=False: known.get(name, 0.0))
+    assert whole.right * 8 * q["C_0"] / (s.eta * s.eta_l * q["p"] * s.I * s.R) == pytest.approx(s.bound(), rel=1e-12)
+    first, second = (whole.steps[name] for name in ("second condition", "third condition"))
+    assert (first.low <= first.high and second.low <= second.high and s.eta_l * 8 * s.I <= 1) == s.small()
 
 
 def test_powers_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

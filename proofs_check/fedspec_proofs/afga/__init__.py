@@ -13,6 +13,8 @@ MODULES = (
     "assumptions",
     "spectral",
     "convergence",
+    "assembly",
+    "assembly_steps",
     "corollaries",
     "preliminaries",
     "exchanges",
