@@ -123,16 +123,15 @@ def mutants() -> str:
 
 
 def verdicts() -> str:
-    head = ["paper", "claims", "proved", "checked", "refuted, printed", "refuted, ours", "repaired", "undecidable here"]
+    refuted = ("refuted, printed", "refuted, ours")
+    kinds = [kind for v in ledger.verdicts() for kind in (refuted if v == Verdict.REFUTED else (v,))]
+    head = ["paper", "claims", *kinds]
     rows = []
     for paper in ledger.PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
-        kinds = Counter(c.said.partition(",")[0] for c in mine)
-        printed = sum(c.printed for c in mine if c.verdict is Verdict.REFUTED)
+        counts = Counter(refuted[not c.printed] if c.verdict is Verdict.REFUTED else ledger.kind(c) for c in mine)
         spoiled = sum(v.paper == paper.key for v in ledger.variants().values())
-        refuted = (printed, kinds["refuted"] - printed)
-        counts = (len(mine), kinds["proved"], kinds["checked"], *refuted, kinds["repaired"], kinds["undecidable-here"])
-        rows.append([paper.name, *map(str, (*counts, spoiled))])
+        rows.append([paper.name, *map(str, (len(mine), *(counts[kind] for kind in kinds), spoiled))])
     total = ["all", *(str(sum(int(row[k]) for row in rows)) for k in range(1, len(head) + 1))]
     return table([*head, "false variants refuted"], [*rows, total])
 

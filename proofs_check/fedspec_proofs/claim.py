@@ -100,6 +100,36 @@ class Second:
     words: str = ""
 
 
+CLOSE = 0.5
+"""The ratio left/right that a search must reach to show something about its bound."""
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How much of its bound a search needs.
+
+    Attributes:
+        ratio: the largest left/right that it reached.
+        noticed: for each part of the right side that was left out (a negative one: doubled) or spoiled, by name,
+            whether a violation was found then.
+    """
+
+    ratio: float
+    noticed: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def sharp(self) -> bool:
+        """Whether it comes within a factor two of the bound and notices every part of it."""
+        return self.ratio >= CLOSE and all(self.noticed.values())
+
+    def __str__(self) -> str:
+        words = f"largest left/right {self.ratio:.4g}, {'at least' if self.ratio >= CLOSE else 'below'} {CLOSE:g}"
+        for noticed, what in ((True, "noticed when it is missing"), (False, "NOT noticed when it is missing")):
+            names = [name for name, seen in self.noticed.items() if seen is noticed]
+            words += f"; {what}: {', '.join(names)}" if names else ""
+        return words
+
+
 @dataclass(frozen=True)
 class Finding:
     """What evidence returns.
@@ -109,12 +139,14 @@ class Finding:
         evidence: sizes, invariants, counts, the tightest ratio or the counterexample, as text.
         dropped: for each assumption, by name, what happens without it.
         second: what another engine says; a proof by SMT or symbols is none without it.
+        sharpness: what a search rests on; without it, or where it is not sharp, a search is not contradicted at most.
     """
 
     verdict: Verdict
     evidence: str
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
     second: Second | None = None
+    sharpness: Sharpness | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +160,7 @@ class Record:
         dropped: as in :class:`Finding`.
         second: as in :class:`Finding`.
         seconds: how long this run took.
+        sharpness: as in :class:`Finding`.
     """
 
     id: str
@@ -136,6 +169,7 @@ class Record:
     dropped: Mapping[str, Dropped]
     second: Second | None
     seconds: float
+    sharpness: Sharpness | None = None
 
     @property
     def blind(self) -> bool:
@@ -146,6 +180,9 @@ class Record:
         """JSON values."""
         return asdict(self)
 
+
+SEARCHING = {Engine.SEARCH, Engine.MOMENTS}
+"""Engines whose claims are checked only as far as their search is sharp."""
 
 UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
 """Engines whose proofs are looked at again."""
@@ -186,8 +223,8 @@ class Claim:
 
     @property
     def printed(self) -> bool:
-        """Whether the paper prints the statement; if not, it is a reading or a consequence of ours."""
-        return not self.source.place.startswith("ours")
+        """Whether the paper prints the statement; if not, it is a correction, a reading or a consequence of ours."""
+        return not self.repairs and not self.source.place.startswith("ours")
 
     @property
     def said(self) -> str:
@@ -205,8 +242,13 @@ class Claim:
             found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
         if found.verdict is Verdict.PROVED and self.sizes:
             found = replace(found, verdict=Verdict.PROVED_AT_SIZES)
+        if found.verdict is Verdict.CHECKED and not (
+            found.sharpness.sharp if found.sharpness else self.engine not in SEARCHING
+        ):
+            found = replace(found, verdict=Verdict.NOT_CONTRADICTED)
         seconds = time.perf_counter() - start
-        return Record(self.id, found.verdict, found.evidence, dict(found.dropped), found.second, seconds)
+        dropped = dict(found.dropped)
+        return Record(self.id, found.verdict, found.evidence, dropped, found.second, seconds, found.sharpness)
 
 
 def claim(

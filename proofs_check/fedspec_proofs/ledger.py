@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from fedspec.errors import FedspecError, UnknownNameError
-from fedspec_proofs.claim import AFGA, CLIENT_CENTRIC, FED_LAMB, FEDADA2, FEDNOVA, Claim
+from fedspec_proofs.claim import AFGA, CLIENT_CENTRIC, FED_LAMB, FEDADA2, FEDNOVA, Claim, Verdict
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,17 @@ def statements() -> tuple[Statement, ...]:
         for row in tomllib.loads(text)["statement"]:
             found.append(Statement(paper.key, row["label"], row["kind"], row["line"], tuple(row["claims"])))
     return tuple(found)
+
+
+def verdicts() -> tuple[str, ...]:
+    """What a claim may be said to be, a repaired one by that word alone; never unknown."""
+    kinds = [str(v) for v in Verdict if v is not Verdict.UNKNOWN]
+    return (*kinds[:-1], "repaired", kinds[-1])
+
+
+def kind(claim: Claim) -> str:
+    """Which of the :func:`verdicts` a claim has."""
+    return "repaired" if claim.repairs else str(claim.verdict)
 
 
 def labels(claim: Claim) -> tuple[str, ...]:

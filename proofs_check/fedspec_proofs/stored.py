@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.claim import Dropped, Engine, Record, Second, Verdict
+from fedspec_proofs.claim import Dropped, Engine, Record, Second, Sharpness, Verdict
 
 PATH = Path(__file__).with_name("ledger.json")
 
@@ -17,7 +17,7 @@ COMMAND = "fedspec claims run {} --store"
 
 
 def _record(id: str, row: Mapping[str, Any]) -> Record:
-    second = row["second"]
+    second, sharpness = row["second"], row.get("sharpness")
     return Record(
         id,
         Verdict(row["verdict"]),
@@ -25,6 +25,7 @@ def _record(id: str, row: Mapping[str, Any]) -> Record:
         {name: Dropped(**d) for name, d in row["dropped"].items()},
         second and Second(Engine(second["engine"]), second["instances"], second["words"]),
         row["seconds"],
+        sharpness and Sharpness(**sharpness),
     )
 
 
@@ -56,6 +57,8 @@ def save(records: Mapping[str, Record], order: Iterable[str], path: Path | None 
         if id in records:
             row = records[id].record()
             del row["id"]
+            if row["sharpness"] is None:
+                del row["sharpness"]
             row["seconds"] = round(row["seconds"], 2)
             rows.append(f"{json.dumps(id)}: {json.dumps(row, ensure_ascii=False)}")
     try:

@@ -40,13 +40,12 @@ def _chosen(paper: str, verdict: str) -> dict[str, Any]:
     ledger = _part("ledger")
     if paper and paper not in ledger.PAPERS:
         raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
-    known = ("proved", "checked", "refuted", "repaired", "undecidable-here")
-    if verdict and verdict not in known:
-        raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(known)}")
+    if verdict and verdict not in ledger.verdicts():
+        raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(ledger.verdicts())}")
     return {
         id: claim
         for id, claim in ledger.claims().items()
-        if paper in ("", claim.paper) and verdict in ("", claim.said, claim.said.partition(",")[0])
+        if paper in ("", claim.paper) and verdict in ("", ledger.kind(claim))
     }
 
 

@@ -49,11 +49,30 @@ def test_the_table_has_a_line_for_each_claim() -> None:
     assert counted and int(counted[2]) == len(refuted)
 
 
-@pytest.mark.parametrize("verdict", ["proved", "checked", "refuted", "repaired"])
+@pytest.mark.parametrize("verdict", ["proved", "checked", "not contradicted", "refuted", "repaired"])
 def test_chooses_by_paper_and_verdict(verdict: str) -> None:
     rows = inside("claims", "--paper", "fednova", "--verdict", verdict, "--json").rows
     assert rows and {row["paper"] for row in rows} == {"fednova"} and {row["verdict"] for row in rows} == {verdict}
     assert all(bool(row["repairs"]) == (verdict == "repaired") for row in rows)
+
+
+def test_shows_at_which_sizes_something_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger.find(CHEAP[0])
+    small = replace(real, verdict=Verdict.PROVED_AT_SIZES, sizes="d = 1, K <= 3")
+    monkeypatch.setattr(ledger, "find", lambda id: small)
+    assert "Shown at these sizes only: d = 1, K <= 3" in inside("claims", "show", CHEAP[0]).out
+    (row,) = inside("claims", "show", CHEAP[0], "--json").rows
+    assert row["verdict"] == "proved at sizes" and row["sizes"] == "d = 1, K <= 3"
+
+
+def test_shows_what_a_search_rests_on() -> None:
+    for id, record in stored.load().items():
+        if record.sharpness and not record.sharpness.sharp:
+            assert re.search(r"largest left/right [-\d.e]+", inside("claims", "show", id).out), id
+            (row,) = inside("claims", "show", id, "--json").rows
+            assert row["sharpness"]["ratio"] == record.sharpness.ratio
+            return
+    raise AssertionError("every search of the ledger is sharp")
 
 
 def test_rows_carry_everything() -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from fedspec_proofs import ledger, stored
-from fedspec_proofs.claim import UNDOUBTED, Claim, Record, Verdict
+from fedspec_proofs.claim import CLOSE, SEARCHING, UNDOUBTED, Claim, Record, Verdict
 
 CLAIMS, VARIANTS, STORED = ledger.claims(), ledger.variants(), stored.load()
 
@@ -64,13 +64,20 @@ def cheap(claims: dict[str, Claim]) -> list[object]:
     return [pytest.param(id, marks=marks[id]) for id, seconds in taken.items() if seconds <= CHEAP]
 
 
+HOLDS = (Verdict.PROVED, Verdict.PROVED_AT_SIZES, Verdict.CHECKED, Verdict.NOT_CONTRADICTED)
+
+
 def sound(claim: Claim, record: Record) -> None:
     """What every record must have, beside its verdict."""
     assert record.evidence
-    if claim.verdict in (Verdict.PROVED, Verdict.CHECKED):
+    if claim.verdict in HOLDS:
         assert set(record.dropped) == set(claim.assumptions), "every assumption is dropped in turn"
-    if claim.verdict is Verdict.PROVED and claim.engine in UNDOUBTED:
+    if claim.verdict in (Verdict.PROVED, Verdict.PROVED_AT_SIZES) and claim.engine in UNDOUBTED:
         assert record.second is not None and record.second.instances >= 10
+    if claim.verdict is Verdict.CHECKED and claim.engine in SEARCHING:
+        assert record.sharpness is not None, "a search says what it rests on"
+        assert record.sharpness.ratio >= CLOSE, "it comes within a factor two of the bound"
+        assert all(record.sharpness.noticed.values()), "it sees every part of the bound that is missing"
     if claim.verdict is Verdict.REFUTED:
         assert re.search(r"\d", record.evidence), "a refutation names its numbers"
 
@@ -91,7 +98,7 @@ def test_a_false_variant_is_refuted(id: str) -> None:
 
 def test_a_false_variant_spoils_something_true() -> None:
     for id, variant in VARIANTS.items():
-        assert CLAIMS[variant.false_of].verdict in (Verdict.PROVED, Verdict.CHECKED), id
+        assert CLAIMS[variant.false_of].verdict in HOLDS, id
         assert variant.statement != CLAIMS[variant.false_of].statement, id
 
 
@@ -146,7 +153,13 @@ def test_a_claim_says_where_it_stands() -> None:
         assert claim.verdict is not Verdict.UNKNOWN, id
         if claim.repairs:
             assert CLAIMS[claim.repairs].verdict is Verdict.REFUTED, id
-            assert claim.verdict in (Verdict.PROVED, Verdict.CHECKED), id
+            assert claim.verdict in HOLDS, id
+
+
+def test_what_is_corrected_is_not_counted_as_printed() -> None:
+    """Most of them stand at the place that they correct, so that their source alone does not tell."""
+    assert any(c.repairs and not c.source.place.startswith("ours") for c in CLAIMS.values())
+    assert not [id for id, c in CLAIMS.items() if c.printed and (c.repairs or c.source.place.startswith("ours"))]
 
 
 FALSE_AS_PRINTED = {

@@ -11,7 +11,7 @@ import pytest
 
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.engines.search import Inequality, broken, hunt, searched, smallest
+from fedspec_proofs.engines.search import Inequality, broken, equal, hunt, searched, smallest
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,68 @@ def test_a_true_inequality_is_checked_and_its_equality_case_found() -> None:
     found = searched(YOUNG, 400)
     assert found.verdict is Verdict.CHECKED
     assert "400 instances" in found.evidence and "largest left/right 1," in found.evidence
+
+
+def test_a_search_says_which_terms_of_the_right_side_it_needs() -> None:
+    found = searched(inequality(lambda p: {"a": p.a**2 / 2, "b": p.b**2 / 2, "spare": Fraction(0)}), 400)
+    assert found.sharpness is not None and found.sharpness.ratio == 1 and not found.sharpness.sharp
+    assert found.sharpness.noticed == {"a": True, "b": True, "spare": False}
+    assert "NOT noticed when it is missing: spare" in str(found.sharpness)
+
+
+def test_a_negative_term_counts_twice_where_it_is_spoiled() -> None:
+    """2 a b <= 3 a^2 + b^2 - 2 a^2: without its negative term the bound is weaker, and nothing would be seen."""
+    found = searched(
+        Inequality(pair, {}, lambda p: [(2 * p.a * p.b, {"+": 3 * p.a**2 + p.b**2, "-": -2 * p.a**2})]), 400
+    )
+    assert found.sharpness is not None and found.sharpness.noticed == {"+": True, "-": True}
+
+
+def test_a_term_that_the_tightest_instance_does_not_need_is_looked_for_by_itself() -> None:
+    """|a b| <= 16, and a term which only matters where |a b| passes 15: once in 17^4 instances."""
+
+    def far(choose: Choose) -> list[int]:
+        return [choose.whole(0, 16) for _ in range(4)]
+
+    def sides(p: list[int]) -> list[Any]:
+        away = Fraction(sum(abs(k - 11) for k in p))
+        return [(Fraction(1), Fraction(1)), (100 - away, {"most": Fraction(99), "last": Fraction(1)})]
+
+    found = searched(Inequality(far, {}, sides), 1500)
+    assert found.sharpness is not None and found.sharpness.noticed == {"most": True, "last": True}
+
+
+def test_a_constant_that_is_no_term_is_spoiled_by_hand() -> None:
+    def sides(p: Pair, factor: Any = Fraction(1, 2)) -> Any:
+        return [(p.a * p.b, factor * (p.a**2 + p.b**2))]
+
+    spoiled = {
+        "1/2": lambda p: sides(p, Fraction(1, 3)),
+        "nothing": lambda p: sides(p, 1),
+    }
+    found = searched(Inequality(pair, {}, sides, spoiled), 400)
+    assert found.sharpness is not None and found.sharpness.noticed == {"1/2": True, "nothing": False}
+
+
+def test_a_loose_search_is_not_sharp() -> None:
+    found = searched(inequality(lambda p: p.a**2 + p.b**2 + Fraction(1, 100)), 400)
+    assert found.sharpness is not None and 0.49 < found.sharpness.ratio < 0.5 and not found.sharpness.sharp
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "ratio"), [(-3, -2, Fraction(2, 3)), (-2, -2, 1), (-1, 0, 0), (-1, 3, Fraction(-1, 3)), (0, 0, 0)]
+)
+def test_how_near_two_sides_are_where_one_is_negative(left: int, right: int, ratio: Any) -> None:
+    seen = hunt(Inequality(pair, {}, lambda p: [(Fraction(left), Fraction(right))]), 20)
+    assert not seen.violated and seen.ratio == pytest.approx(float(ratio))
+
+
+def test_an_equality_is_sharp_unless_it_is_of_nothing() -> None:
+    square = searched(Inequality(pair, {}, lambda p: equal((p.a + p.b) ** 2, p.a**2 + 2 * p.a * p.b + p.b**2)), 200)
+    assert square.sharpness is not None and square.sharpness.ratio == 1 and square.sharpness.sharp
+    nothing = searched(Inequality(pair, {}, lambda p: equal(p.a - p.a, Fraction(0))), 200)
+    assert nothing.sharpness is not None and nothing.sharpness.ratio == 0 and not nothing.sharpness.sharp
+    assert searched(Inequality(pair, {}, lambda p: equal(p.a, p.b)), 200).verdict is Verdict.REFUTED
 
 
 def test_a_false_one_is_refuted_by_the_smallest_instance() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import Claim, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Engine, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact, expectation, moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import At, Draw, Rationals
@@ -74,6 +74,31 @@ def test_a_proof_that_nothing_confirms_is_none() -> None:
     lonely = a_claim(Finding(Verdict.PROVED, "by z3"))()
     assert lonely.verdict is Verdict.UNKNOWN and "no second engine" in lonely.evidence
     assert a_claim(Finding(Verdict.PROVED, "every case"), Engine.EXACT)().verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("engine", "sharpness", "verdict"),
+    [
+        (Engine.SEARCH, Sharpness(0.5, {"noise": True}), Verdict.CHECKED),
+        (Engine.SEARCH, Sharpness(0.49), Verdict.NOT_CONTRADICTED),
+        (Engine.MOMENTS, Sharpness(1.0, {"noise": False}), Verdict.NOT_CONTRADICTED),
+        (Engine.SEARCH, None, Verdict.NOT_CONTRADICTED),
+        (Engine.EXACT, None, Verdict.CHECKED),
+    ],
+)
+def test_a_search_is_checked_as_far_as_it_is_sharp(engine: Engine, sharpness: Any, verdict: Verdict) -> None:
+    assert a_claim(Finding(Verdict.CHECKED, "searched", sharpness=sharpness), engine)().verdict is verdict
+
+
+def test_a_proof_at_sizes_names_them_and_no_other_claim_does() -> None:
+    def at(verdict: Verdict, sizes: str) -> Claim:
+        made = claim("paper.a", statement="a", source=SOURCE, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
+        return made(lambda: Finding(Verdict.PROVED, "every case"))
+
+    assert at(Verdict.PROVED_AT_SIZES, "d = 1")().verdict is Verdict.PROVED_AT_SIZES
+    for verdict, sizes in ((Verdict.PROVED_AT_SIZES, ""), (Verdict.PROVED, "d = 1"), (Verdict.CHECKED, "d = 1")):
+        with pytest.raises(ValueError, match=r"paper\.a"):
+            at(verdict, sizes)
 
 
 def test_a_false_variant_knows_what_it_spoils() -> None:

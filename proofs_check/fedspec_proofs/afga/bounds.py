@@ -180,7 +180,7 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
     dropped = dict(found.dropped)
     for name, net in BREAKING.items():
         if name in dropped and not dropped[name].matters and inequality.met(net, (name,)):
-            bad = next((s for s in sides(net) if broken(s)), None)
+            bad = next((s for s in inequality.summed(net) if broken(s)), None)
             if bad:
                 words = f"by hand: {said(net)}: left side {sized(bad[0])}, right side {sized(bad[1])}"
                 dropped[name] = Dropped(True, words)

@@ -237,7 +237,7 @@ def _decrease(one: Descent, sign: int) -> Iterable[Sides]:
     "and I = 1",
     source=Source(AFGA, "ours, for eq. (28) (L2003); with all its terms it is Theorem 4.6 in explicit form"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={"step": "eta eta_l L <= sqrt(eps)"},
     repairs="afga.eq-28",
 )

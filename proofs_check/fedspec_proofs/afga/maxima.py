@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -115,7 +116,7 @@ def lemma_f_8_one_v() -> Finding:
     statement="For every coordinate there is a j <= r with v_hat_(r,i) = v_(j,i), or it is still 0",
     source=Source(AFGA, "ours, for the step of Lemma F.8's proof (L4816)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     repairs="afga.lemma-f-8-one-v",
 )
 def lemma_f_8_one_v_repaired() -> Finding:
@@ -134,4 +135,4 @@ def lemma_f_8_one_v_repaired() -> Finding:
     broken = searched(Inequality(any_path, {}, lambda path: sides(path, True)), 400, drop=0)
     if broken.verdict is not Verdict.REFUTED:
         return Finding(Verdict.UNKNOWN, f"the printed step was not broken: {broken.evidence}")
-    return Finding(found.verdict, f"{found.evidence}\nthe printed step falls: {broken.evidence}", found.dropped)
+    return replace(found, evidence=f"{found.evidence}\nthe printed step falls: {broken.evidence}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -130,7 +131,7 @@ def _square(v: Vector) -> Any:
 def known_constants() -> Finding:
     """Up to three clients in up to two dimensions at random points; quadratics have no G and no sigma_g."""
     found = searched(_constants(1), 1500, drop=0)
-    return Finding(found.verdict, found.evidence, {"cut off": _unbounded()})
+    return replace(found, dropped={"cut off": _unbounded()})
 
 
 @false(

@@ -59,14 +59,14 @@ def hunted(inequality: Inequality[P], tries: int) -> Finding:
 
 def only(inequality: Inequality[P], instance: P) -> Inequality[P]:
     """The same claim about one instance."""
-    return Inequality(lambda choose: instance, inequality.assumptions, inequality.sides)
+    return replace(inequality, instance=lambda choose: instance)
 
 
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
     """What a given instance says of a dropped assumption: it must break that one only, and the claim."""
     if not inequality.met(instance, but=(name,)):
         return None
-    for left, right in inequality.sides(instance):
+    for left, right in inequality.summed(instance):
         if broken((left, right)):
             return Dropped(True, f"{words}: left side {sized(left)}, right side {sized(right)}")
     return None

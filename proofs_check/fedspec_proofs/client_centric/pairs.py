@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -217,4 +217,4 @@ def bracket_repaired() -> Finding:
     if printed.verdict is not Verdict.REFUTED:
         return Finding(Verdict.UNKNOWN, printed.evidence)
     lost = Dropped(biased.verdict is Verdict.REFUTED, f"always the first client alone: {biased.evidence}")
-    return Finding(found.verdict, found.evidence, {"any m": lost})
+    return replace(found, dropped={"any m": lost})

@@ -105,7 +105,7 @@ def a_5_roots() -> Finding:
     statement="A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
     source=Source(CLIENT_CENTRIC, "bound of A_5 (L635-659, L765)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=assumed("v_0, gradient"),
 )
 def a_5() -> Finding:

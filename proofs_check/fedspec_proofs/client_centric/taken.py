@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -93,4 +94,4 @@ def steps_taken_repaired() -> Finding:
     q = exact.vector("1/10")
     free = rooted("adagrad", d * 0, d, d, q, eta=Fraction(1), beta=Fraction(0), eps=Fraction(1)).x
     lost = Dropped(bool(free @ free > d @ d / 4), f"eps = 1, v_0 = 0, Delta_0 = 1/10: |y_0|^2 = {free @ free}")
-    return Finding(found.verdict, found.evidence, {"v_0": lost})
+    return replace(found, dropped={"v_0": lost})

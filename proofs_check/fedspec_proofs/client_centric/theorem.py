@@ -98,7 +98,7 @@ FULL = {
     "for n <= 3, d <= 2, T <= 3)",
     source=Source(CLIENT_CENTRIC, f"ours: {PLACE} for m = n only"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=FULL,
 )
 def theorem_full() -> Finding:
@@ -144,7 +144,7 @@ ALL_ASSUMED = {
     "sigma_l^2 / m + (n - m) s^2 / (m (n - 1))) (searched for n <= 3, d <= 2, T <= 3)",
     source=Source(CLIENT_CENTRIC, f"ours: {PLACE}, corrected"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=ALL_ASSUMED,
     repairs="client-centric.theorem-4-1",
 )

@@ -7,8 +7,8 @@ does. Everything is counted, nothing is timed, and a run gives the same answer e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
 
-from fedspec_proofs.claim import Dropped, Finding, Verdict
+from fedspec_proofs.claim import CLOSE, Dropped, Finding, Sharpness, Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.words import said, sized
@@ -24,7 +24,8 @@ from fedspec_proofs.words import said, sized
 P = TypeVar("P")
 
 Sides: TypeAlias = tuple[Any, Any]
-"""Left and right side of one inequality left <= right."""
+"""Left and right side of one inequality left <= right. The right side may be a mapping, from the names of its terms to
+their values: it is their sum, and each of them is left out in turn, to see whether the search notices."""
 
 RESTARTS = 12
 """How often climbing starts over."""
@@ -41,15 +42,22 @@ class Inequality(Generic[P]):
         instance: makes an instance; it should be able to leave every assumption, or dropping one shows nothing.
         assumptions: by the name that the claim gives them, whether an instance meets them.
         sides: left and right side of each inequality that is claimed of an instance; exact, or floating-point.
+        spoiled: the sides with a part of the bound spoiled that is no term of its sum (a constant, a factor), by the
+            name of the part; the search must find a violation of each.
     """
 
     instance: Callable[[Choose], P]
     assumptions: Mapping[str, Callable[[P], bool]]
     sides: Callable[[P], Iterable[Sides]]
+    spoiled: Mapping[str, Callable[[P], Iterable[Sides]]] = field(default_factory=dict)
 
     def met(self, instance: P, but: Collection[str] = ()) -> bool:
         """Whether the instance meets the assumptions, except some, which it must break."""
         return all(holds(instance) != (name in but) for name, holds in self.assumptions.items())
+
+    def summed(self, instance: P) -> Iterator[tuple[Any, Any]]:
+        """Left and right side of each inequality, as two numbers."""
+        return ((left, total(right)) for left, right in self.sides(instance))
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Hunt(Generic[P]):
         ratio: the largest left / right among those.
         worst: the instance with that ratio; None where none met the assumptions.
         sides: its two sides.
+        noticed: for each term of the right side, by name, whether some instance breaks the claim without it.
     """
 
     tried: int
@@ -69,6 +78,7 @@ class Hunt(Generic[P]):
     ratio: float
     worst: P | None
     sides: Sides
+    noticed: Mapping[str, bool]
 
     @property
     def violated(self) -> bool:
@@ -76,28 +86,51 @@ class Hunt(Generic[P]):
         return self.worst is not None and broken(self.sides)
 
 
+def total(right: Any) -> Any:
+    """A right side as one number: the sum of its terms."""
+    return sum(right.values()) if isinstance(right, Mapping) else right
+
+
 def broken(sides: Sides) -> bool:
     """Whether left <= right fails, beyond rounding where the sides are floating-point numbers."""
-    left, right = sides
+    left, right = sides[0], total(sides[1])
     inexact = isinstance(left, float) or isinstance(right, float)
     return bool(left > right + ROUNDING * abs(right) + ROUNDING**2) if inexact else bool(left > right)
 
 
+def equal(left: Any, right: Any) -> tuple[Sides, Sides]:
+    """The sides of an equality: each is at most the other, so that the ratio is 1 unless both are 0."""
+    return (left, right), (right, left)
+
+
 def _ratio(sides: Sides) -> float:
+    """left/right; right/left where both are negative: 1 at equality, less the farther from it."""
     left, right = sides
-    if right > 0:
-        return (
-            float(left) / float(right) if isinstance(left, float) or isinstance(right, float) else float(left / right)
-        )
-    return float("inf") if broken(sides) else 0.0
+    if broken(sides) and right <= 0:
+        return float("inf")
+    if left < 0 and right < 0:
+        left, right = -right, -left
+    if right <= 0:
+        return 0.0
+    inexact = isinstance(left, float) or isinstance(right, float)
+    return float(left) / float(right) if inexact else float(left / right)
 
 
-def _worst(inequality: Inequality[P], instance: P) -> tuple[float, Sides]:
-    """The tightest of its inequalities; one that is broken goes before one that is not."""
+def _lacking(right: Any, name: str) -> Any:
+    """A right side without one of its terms; a negative one counts twice, since the claim is weaker without it."""
+    return total(right) - (abs(right[name]) if isinstance(right, Mapping) and name in right else 0)
+
+
+def _worst(inequality: Inequality[P], instance: P) -> tuple[float, Sides, Mapping[str, bool]]:
+    """The tightest of its inequalities, one that is broken before one that is not; which terms are missed."""
     found: tuple[bool, float, Sides] = (False, float("-inf"), (0, 1))
-    for sides in inequality.sides(instance):
+    noticed: dict[str, bool] = {}
+    for left, right in inequality.sides(instance):
+        sides = (left, total(right))
         found = max(found, (broken(sides), _ratio(sides), sides), key=lambda t: t[:2])
-    return found[1], found[2]
+        for name in right if isinstance(right, Mapping) else ():
+            noticed[name] = noticed.get(name, False) or broken((left, _lacking(right, name)))
+    return found[1], found[2], noticed
 
 
 def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> Hunt[P]:
@@ -105,6 +138,7 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) ->
     rng = generator()
     best: tuple[float, P | None, Sides] = (float("-inf"), None, (0, 1))
     counted = {"tried": 0, "met": 0}
+    noticed: dict[str, bool] = {}
 
     def look(instance: P) -> float | None:
         nonlocal best
@@ -112,7 +146,8 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) ->
         if not inequality.met(instance, but):
             return None
         counted["met"] += 1
-        ratio, sides = _worst(inequality, instance)
+        ratio, sides, missed = _worst(inequality, instance)
+        noticed.update({name: noticed.get(name, False) or miss for name, miss in missed.items()})
         if best[1] is None or (broken(sides), ratio) > (broken(best[2]), best[0]):
             best = (ratio, instance, sides)
         return ratio
@@ -133,7 +168,7 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) ->
             hypothesis.target(ratio)
 
     _hypothesis(aimed, tries // 4, (Phase.generate, Phase.target))
-    return Hunt(counted["tried"], counted["met"], best[0], best[1], best[2])
+    return Hunt(counted["tried"], counted["met"], best[0], best[1], best[2], noticed)
 
 
 def _drawn(inequality: Inequality[P], data: st.DataObject) -> P:
@@ -161,7 +196,7 @@ def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()
     def breaks(data: st.DataObject) -> None:
         instance = _drawn(inequality, data)
         if inequality.met(instance, but):
-            ratio, sides = _worst(inequality, instance)
+            ratio, sides, _ = _worst(inequality, instance)
             if abs(ratio) < float("inf"):
                 hypothesis.target(ratio)
             if broken(sides):
@@ -185,8 +220,30 @@ def _told(instance: Any, sides: Sides) -> str:
     return f"{said(instance)}: left side {sized(left)}, right side {sized(right)}"
 
 
+def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness:
+    """How near a hunt came to the bound, and which parts of it are noticed when they are missing.
+
+    Each part that no instance of the hunt missed is looked for by a hunt of its own, where the bound was come near to
+    at all.
+    """
+    noticed = dict(seen.noticed)
+    if seen.worst is None or seen.ratio < CLOSE:
+        return Sharpness(seen.ratio, noticed)
+
+    def lacking(name: str) -> Callable[[P], Iterable[Sides]]:
+        return lambda instance: [(left, _lacking(right, name)) for left, right in inequality.sides(instance)]
+
+    for name in (*noticed, *inequality.spoiled):
+        if not noticed.get(name):
+            weaker = replace(inequality, sides=inequality.spoiled.get(name) or lacking(name))
+            noticed[name] = broken(_worst(weaker, seen.worst)[1]) or hunt(weaker, tries).violated
+    return Sharpness(seen.ratio, noticed)
+
+
 def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None = None, least: int = 100) -> Finding:
     """Checked with the count and the tightest ratio, or refuted with the smallest instance; every assumption dropped.
+
+    A search that is not sharp comes out of its claim as not contradicted.
 
     Args:
         inequality: the claim.
@@ -204,9 +261,9 @@ def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None =
     if seen.met < least or seen.worst is None:
         return Finding(Verdict.UNKNOWN, f"only {count}")
     evidence = f"no violation in {count}; largest left/right {seen.ratio:.4g}, at {_told(seen.worst, seen.sides)}"
-    tries = tries // 2 if drop is None else drop
-    dropped = {name: without(inequality, name, tries) for name in inequality.assumptions} if tries else {}
-    return Finding(Verdict.CHECKED, evidence, dropped)
+    drop = tries // 2 if drop is None else drop
+    dropped = {name: without(inequality, name, drop) for name in inequality.assumptions} if drop else {}
+    return Finding(Verdict.CHECKED, evidence, dropped, sharpness=sharpness(inequality, seen, tries))
 
 
 def without(inequality: Inequality[P], name: str, tries: int) -> Dropped:

@@ -31,7 +31,7 @@ def _same_term(a: Audit) -> Iterator[Sides]:
     "of (15)",
     source=at("(15) rewritten (L733-736)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
 )
 def same_term() -> Finding:
     """mean(Gamma g) = g_bar/sqrt(v_hat) in rounds of up to three clients: v_hat is shared."""

@@ -235,7 +235,7 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     found = searched(inequality, tries, drop=0)
     dropped = {}
     for name, instance in without.items():
-        sides = [pair for pair in inequality.sides(instance) if broken(pair)]
+        sides = [pair for pair in inequality.summed(instance) if broken(pair)]
         if not inequality.met(instance, but=(name,)) or not sides:
             raise ValueError(
                 f"without: the instance for {name} meets it, breaks another assumption, or breaks no claim"

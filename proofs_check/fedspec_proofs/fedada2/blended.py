@@ -133,7 +133,7 @@ def theorem_25_searched() -> Finding:
     "Ltilde |Phi1|^2 (d = 1)",
     source=THEOREM,
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={**WORDS, **DRIFT_WORDS},
     repairs="fedada2.theorem-25",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from fedspec.algorithms import normalised
@@ -92,7 +92,7 @@ def radius() -> Finding:
 def radius_repaired() -> Finding:
     """With coordinatewise AdaGrad sqrt(d) eta_l K t; with delayed updates there is no such radius (claim l1510)."""
     found = searched(_radius(lambda w: w.eta_l), 600, drop=0)
-    return Finding(found.verdict, found.evidence, {"normalised": _plain()}, found.second)
+    return replace(found, dropped={"normalised": _plain()})
 
 
 def _plain() -> Dropped:
@@ -127,4 +127,4 @@ def no_remorse() -> Finding:
             yield abs(float((x**2).sum()) / 2 - 1), max(abs(far), abs(near))
 
     found = searched(Inequality(_walk, {"any": lambda w: True}, sides), 500, drop=0)
-    return Finding(found.verdict, found.evidence, {"normalised": _plain()}, found.second)
+    return replace(found, dropped={"normalised": _plain()})

@@ -88,7 +88,7 @@ def _sequence(choose: Choose) -> Sequence:
     "each of its own elements, by a constant phi",
     source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )
 def definition() -> Finding:

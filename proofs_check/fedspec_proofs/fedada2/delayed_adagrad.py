@@ -176,7 +176,7 @@ def _agdu_constants(case: Case, s: Setting) -> Constants:
     statement="The bound of Corollary 29 with D, L^2, and B^2 in Psi3 and Psi4 (d = 1)",
     source=COROLLARY,
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS},
     repairs="fedada2.corollary-29",
 )

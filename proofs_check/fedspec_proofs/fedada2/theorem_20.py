@@ -260,7 +260,7 @@ def broken_by_search() -> Finding:
     "in Psi3 (d = 1): no convergence unless D falls",
     source=SOURCE,
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={**WORDS, **DRIFT_WORDS},
     repairs="fedada2.theorem-20",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -175,7 +175,7 @@ def dissimilarity() -> Finding:
     none = _opposite()
     ok = found.verdict is Verdict.CHECKED and none == 6
     words = f"{found.evidence}\nno constants at {none} points x = 10, ..., 10^6 of F = x^2/2, -x^2/2"
-    return Finding(Verdict.CHECKED if ok else Verdict.UNKNOWN, words, found.dropped)
+    return replace(found, verdict=Verdict.CHECKED if ok else Verdict.UNKNOWN, evidence=words)
 
 
 def _same(draw: Draw) -> Statement:

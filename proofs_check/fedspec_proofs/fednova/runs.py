@@ -204,7 +204,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
     """What a given instance says about an assumption: it meets every other one and breaks the claim, or it does not."""
     met = inequality.met(instance, (name,))
-    wrong = [sides for sides in inequality.sides(instance) if broken(sides)]
+    wrong = [sides for sides in inequality.summed(instance) if broken(sides)]
     if not (met and wrong):
         return Dropped(False, f"the instance built for it shows nothing: {words}")
     left, right = wrong[0]

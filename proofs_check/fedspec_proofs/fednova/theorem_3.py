@@ -233,7 +233,7 @@ def _dissimilar() -> Phases:
     "tau_eff^(t) <= 4 gap / (eta sum tau_eff^(t)) + the tau_eff-weighted averages of the other three terms",
     source=Source(FEDNOVA, "ours, in place of Theorem 3 (L208)"),
     engine=Engine.MOMENTS,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=ASSUMPTIONS,
     repairs="fednova.theorem-3",
 )

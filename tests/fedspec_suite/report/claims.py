@@ -15,7 +15,18 @@ from fedspec_suite.report.table import plain
 WIDE = 140
 """Columns from which on the statements stand in the table itself."""
 
-COLOURS = {"proved": "green", "checked": "green", "refuted": "red", "repaired": "cyan", "undecidable-here": "yellow"}
+COLOURS = {
+    "proved": "green",
+    "proved at sizes": "green",
+    "checked": "green",
+    "not contradicted": "yellow",
+    "refuted": "red",
+    "repaired": "cyan",
+    "undecidable-here": "yellow",
+}
+
+NOT_RUN: dict[str, Any] = {"evidence": "", "dropped": {}, "second": None, "sharpness": None, "seconds": None}
+"""What a claim without a stored run has of one."""
 
 JUDGED = (
     "Line numbers (L12) are those of the papers' text conversions. A statement is judged as it is printed there; "
@@ -23,13 +34,13 @@ JUDGED = (
 )
 
 
-def _said(claim: Any) -> Text:
-    return Text(claim.said, style=COLOURS[claim.said.partition(",")[0]])
+def _said(claim: Any, ledger: Any) -> Text:
+    return Text(claim.said, style=COLOURS[ledger.kind(claim)])
 
 
 def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
     """One claim as JSON values, with what its last stored run gave."""
-    ran = record.record() if record else {"evidence": "", "dropped": {}, "second": None, "seconds": None}
+    ran = record.record() if record else NOT_RUN
     return {
         "id": claim.id,
         "paper": claim.paper,
@@ -38,14 +49,15 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
         "title": claim.source.paper,
         "source": claim.source.place,
         "printed": claim.printed,
-        "verdict": "repaired" if claim.repairs else str(claim.verdict),
+        "verdict": ledger.kind(claim),
         "shown": str(claim.verdict),
+        "sizes": claim.sizes,
         "engine": str(claim.engine),
         "assumptions": dict(claim.assumptions),
         "repairs": claim.repairs,
         "false_of": claim.false_of,
         "blind": bool(record and record.blind),
-        **{name: ran[name] for name in ("evidence", "dropped", "second", "seconds")},
+        **{name: ran[name] for name in NOT_RUN},
     }
 
 
@@ -63,10 +75,10 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
         for id, claim in mine.items():
             seconds = f"{stored[id].seconds:.1f}" if id in stored else "not run"
             said = (claim.statement,) if wide else ()
-            t.add_row(", ".join(ledger.labels(claim)), id, _said(claim), str(claim.engine), seconds, *said)
+            t.add_row(", ".join(ledger.labels(claim)), id, _said(claim, ledger), str(claim.engine), seconds, *said)
         console.print(t)
         console.print()
-    counts = Counter(c.said.partition(",")[0] for c in claims.values())
+    counts = Counter(map(ledger.kind, claims.values()))
     console.print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
     printed = sum(c.printed for c in claims.values() if c.verdict == "refuted")
     if counts["refuted"]:
@@ -86,10 +98,12 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
             console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
 
     numbers = ", ".join(ledger.labels(claim))
-    console.print(Text.assemble((claim.id, "bold"), f"  {numbers}  ", _said(claim), f" ({claim.engine})"))
+    console.print(Text.assemble((claim.id, "bold"), f"  {numbers}  ", _said(claim, ledger), f" ({claim.engine})"))
     console.print()
     block(claim.statement)
     block(f"Source: {claim.source}")
+    if claim.sizes:
+        block(f"Shown at these sizes only: {claim.sizes}")
     others = {**ledger.claims(), **ledger.variants()}
     if claim.repairs:
         block(f"Repairs {claim.repairs}: {others[claim.repairs].statement}")
@@ -117,6 +131,9 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
         return
     console.print(f"\nevidence ({record.seconds:.2f} s)")
     block(record.evidence)
+    if record.sharpness:
+        console.print("\nhow much of the bound the search needs")
+        block(str(record.sharpness))
     if record.second:
         console.print(f"\nlooked at again: {record.second.engine}, {record.second.instances} instances")
         block(record.second.words)
@@ -139,6 +156,7 @@ def outcome(one: Any, claim: Any) -> dict[str, Any]:
         "evidence": record["evidence"] if record else "",
         "dropped": record["dropped"] if record else {},
         "second": record["second"] if record else None,
+        "sharpness": record["sharpness"] if record else None,
     }
 
 
