@@ -65,10 +65,11 @@ PATH_WORDS = {
 
 @claim(
     "afga.lemma-f-8-gradient",
-    statement="|grad f(x)| <= G (noise of two outcomes, d = 2)",
+    statement="|grad f(x)| <= G",
     source=Source(AFGA, F8 + ", first part"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="noise of two outcomes, d = 2",
     assumptions={"4.3": "every stochastic gradient is at most G long"},
 )
 def lemma_f_8_gradient() -> Finding:

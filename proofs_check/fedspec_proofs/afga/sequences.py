@@ -78,10 +78,11 @@ SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
 @claim(
     "afga.eq-9",
     statement="The mean model moves by -(eta_l/n) sum of the gradients of those who compute, whatever the mixing "
-    "does: xbar_(t+1) = xbar_t - eta_l gbar_t and Deltabar = -eta_l sum_t gbar_t (n = 2 and 3, up to three steps)",
+    "does: xbar_(t+1) = xbar_t - eta_l gbar_t and Deltabar = -eta_l sum_t gbar_t",
     source=Source(AFGA, "eqs. (9)-(11) (L1130-1177)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 2 with up to three steps, n = 3 with up to two, d = 2, gradients as free numbers",
     assumptions={"columns of W sum to one": "1'W = 1', the half of Assumption 4.5 that the mean needs"},
 )
 def eq_9() -> Finding:
@@ -120,11 +121,11 @@ def _dependent() -> Dropped:
 
 @claim(
     "afga.eq-12",
-    statement="Given the local runs, the mean of Delta_r over the senders is Deltabar_r, the one of all clients (K <= "
-    "3, n <= 4)",
+    statement="Given the local runs, the mean of Delta_r over the senders is Deltabar_r, the one of all clients",
     source=Source(AFGA, "eq. (12) (L1180-1239), whose words have it the other way round"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K = 1, n <= 4; K = 2, n <= 3; K = 3, n = 2; d = 1, all sets of one m",
     assumptions={"S_r independent": "the senders are drawn without regard to who computed"},
 )
 def eq_12() -> Finding:
