@@ -24,6 +24,7 @@ MODULES = (
     "summed_steps",
     "last_steps",
     "theorem_3",
+    "theorem_3_order",
     "theorem_3_split",
     "theorem_3_consensus",
     "theorem_3_normalised",

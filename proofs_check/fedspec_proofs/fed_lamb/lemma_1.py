@@ -47,11 +47,12 @@ def _pythagorean(rng: np.random.Generator) -> dict[str, F]:
 
 @claim(
     "fed-lamb.lemma-1-length",
-    statement="A local step moves a layer by alpha phi exactly, whatever p is (layers of two coordinates, phi = 1): "
+    statement="A local step moves a layer by alpha phi exactly, whatever p is: "
     "after T = 1 step the square of the gap to the round's start is alpha^2 times the number of layers that move",
     source=at("ours, about the first display of the proof (L527)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="layers of two coordinates, phi = 1",
     assumptions=NONZERO,
 )
 def length() -> Finding:

@@ -101,7 +101,7 @@ def _false_theorem_1() -> Finding:
     "sqrt(Lay) sum_l Lam_l more in the bracket; and (1/R) sum_r E||f'/v_hat_r^(1/4)||^2 is at most M times that",
     source=at("Theorem 3, eq. (22) (L706-712)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=SETTING,
     repairs="fed-lamb.theorem-3",
 )
@@ -117,7 +117,7 @@ def theorem_3() -> Finding:
     "||sqrt(v_hat)|| <= V^2",
     source=at("Corollary 1, eq. (6) (L284-286)"),
     engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions={**SETTING, "H5": H5},
     repairs="fed-lamb.corollary-1-intended",
 )

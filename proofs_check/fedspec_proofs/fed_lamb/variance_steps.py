@@ -40,13 +40,13 @@ def l_621() -> Finding:
 
 
 def _halves(draw: Draw) -> Statement:
-    a, b = draw("a", 2), draw("b", 2)
+    a, b = draw("a", 1), draw("b", 1)
     return Statement({}, {"2, 2": squared(a + b) <= 2 * squared(a) + 2 * squared(b)})
 
 
 @claim(
     "fed-lamb.l-621-repaired",
-    statement="||a + b||^2 <= 2 ||a||^2 + 2 ||b||^2 (two coordinates)",
+    statement="||a + b||^2 <= 2 ||a||^2 + 2 ||b||^2, coordinate by coordinate",
     source=at("Term A_r^2 (L621)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -111,11 +111,11 @@ def _unit(draw: Draw, share: F = ONE) -> Statement:
 
 @claim(
     "fed-lamb.eq-17-repaired",
-    statement="||vartheta_(r+1)^l - vartheta_r^l||^2 <= alpha^2 phi_M^2 in every outcome where beta1 = 0 (two clients, "
-    "layers of two coordinates)",
+    statement="||vartheta_(r+1)^l - vartheta_r^l||^2 <= alpha^2 phi_M^2 in every outcome where beta1 = 0",
     source=at("eq. (17) (L625)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two clients, layers of two coordinates",
     assumptions=UNIT,
     repairs="fed-lamb.eq-17",
 )
