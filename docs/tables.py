@@ -140,6 +140,10 @@ def _numbers(c: Claim) -> str:
     return plain(", ".join(ledger.labels(c)))
 
 
+def _said(c: Claim) -> str:
+    return f"{c.said}: {plain(c.sizes)}" if c.sizes else c.said
+
+
 def refuted() -> str:
     repairs = {c.repairs: c.id for c in ledger.claims().values() if c.repairs}
     rows = []
@@ -156,7 +160,7 @@ def claims() -> str:
     parts = []
     for paper in ledger.PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
-        rows = [[_numbers(c), f"`{c.id}`", c.said, str(c.engine), plain(c.statement), c.source.place] for c in mine]
+        rows = [[_numbers(c), f"`{c.id}`", _said(c), str(c.engine), plain(c.statement), c.source.place] for c in mine]
         head = ["number", "claim", "verdict", "engine", "statement", "source"]
         parts.append(f"#### {paper.name}\n\n{table(head, rows)}")
     return "\n".join(parts)

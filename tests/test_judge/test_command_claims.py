@@ -44,9 +44,9 @@ def test_the_table_has_a_line_for_each_claim() -> None:
     for id, claim in ledger.claims().items():
         assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} ", printed), id
     assert "A statement is judged as it is printed there" in printed
-    counted = re.search(r"^(\d+) \w+.*, (\d+) refuted", printed, re.MULTILINE)
+    counted = re.search(r"\b(\d+) refuted", printed)
     refuted = [c for c in ledger.claims().values() if c.verdict is Verdict.REFUTED]
-    assert counted and int(counted[2]) == len(refuted)
+    assert counted and int(counted[1]) == len(refuted)
 
 
 @pytest.mark.parametrize("verdict", ["proved", "checked", "not contradicted", "refuted", "repaired"])

@@ -61,12 +61,12 @@ def _corollary_1(r: Run) -> Iterable[Sides]:
     variance = rational(sum(t**2 for t in tau), m) - mean**2
     root, inverse = rate(r.s) / m, 1 / (mean * r.T)
     w = printed_weights(r)
-    right = (
-        4 * gap(r.s.problem, w, r.x) * root
-        + 4 * r.L * r.sigma2 * root
-        + 6 * m * r.L**2 * r.sigma2 * (mean - 1 + variance / mean) * inverse
-        + 12 * m * r.L**2 * r.kappa2 * max(tau) * (max(tau) - 1) * inverse
-    )
+    right = {
+        "gap": 4 * gap(r.s.problem, w, r.x) * root,
+        "noise": 4 * r.L * r.sigma2 * root,
+        "noise in the drift": 6 * m * r.L**2 * r.sigma2 * (mean - 1 + variance / mean) * inverse,
+        "drift": 12 * m * r.L**2 * r.kappa2 * max(tau) * (max(tau) - 1) * inverse,
+    }
     yield average(r, w), right
 
 

@@ -13,7 +13,7 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verd
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.search import Inequality, Sides, searched, total
 from fedspec_proofs.fednova.bounds import least_kappa, rational
 from fedspec_proofs.fednova.runs import by_hand
 from fedspec_proofs.fednova.sampled_runs import (
@@ -39,7 +39,7 @@ def _from_sample() -> Dropped:
     M, b = mean(lambda m: m[0], maps), mean(lambda m: m[1], maps)
     # From the fixed point of the mean the mean stays, and E|grad F|^2 is at least |grad F|^2 there.
     s = replace(s, x=b / (1 - M))
-    left, right = s.x**2, right_side(s)
+    left, right = s.x**2, total(right_side(s))
     words = f"e = (1, -1), tau = (1, 16), q = 1, tau_eff = ||a_l||_1: at least {sized(left)} against {sized(right)}"
     return Dropped(bool(left > right and all(rates(s))), words)
 
@@ -113,13 +113,15 @@ class Long:
         assert mean(lambda m: m[1], maps) == 0 and mean(lambda m: m[0] * m[1], maps) == 0 and kept <= 1
         return kept
 
-    def right(self, share: Fraction) -> Any:
+    def right(self, share: Fraction) -> dict[str, Any]:
         """(183) with the constants of (182), written with T; its second term times ``share``. The gap is 1/2."""
         root = self.q * self.tau * self.k  # sqrt(q tau~ T)
         C = self.tau * (self.tau - 1)
-        return (
-            rational(4, root) + share * 24 * rational(self.tau, root) + 96 * rational(self.q * C, self.tau * self.run.T)
-        )
+        return {
+            "gap": rational(4, root),
+            "draws": share * 24 * rational(self.tau, root),
+            "C": 96 * rational(self.q * C, self.tau * self.run.T),
+        }
 
 
 def _long(choose: Choose) -> Long:
@@ -164,7 +166,7 @@ def factor_lost() -> Finding:
     100, 1000 with T = tau^5 the left side over the right one grows in proportion to tau.
     """
     family = [Long(tau, tau**2, 1) for tau in (10, 100, 1000)]
-    ratios = [long.settled() / long.right(rational(1, long.tau)) for long in family]
+    ratios = [long.settled() / total(long.right(rational(1, long.tau))) for long in family]
     x = Long(100, 1000, 1)
     s, kept = x.run, x.settled()
     found = refutation(
@@ -179,7 +181,7 @@ def factor_lost() -> Finding:
                 least_kappa(s.problem, exact.vector(rational(k, 16), rational(16 - k, 16)), 1) for k in range(1, 16)
             ),
             "eta = sqrt(q / (tau~ T))": s.h.eta_l**2 * 100 * s.T == 1,
-            "with the factor back the right side is (182)": x.right(ONE) == right_side(s),
+            "with the factor back the right side is (182)": total(x.right(ONE)) == total(right_side(s)),
             "6 tau_eff eta L (1 + beta^2 / q) <= 1/2": rates(s)[0],
             "4 eta^2 L^2 C <= 1 / (12 beta^2 + 1)": rates(s)[1],
             "E|grad F(x_0)|^2 is above what is kept": s.x**2 >= kept,
@@ -189,7 +191,7 @@ def factor_lost() -> Finding:
             "with both conditions on the rate met there": all(all(rates(long.run)) for long in family),
         },
         left=kept,
-        right=x.right(rational(1, 100)),
+        right=total(x.right(rational(1, 100))),
     )
     hunted = searched(_rate(lambda x: rational(1, x.tau)), 120, drop=0, least=20)
     both = found.verdict is Verdict.REFUTED and hunted.verdict is Verdict.REFUTED
@@ -228,5 +230,5 @@ def tenth() -> Finding:
         instance="F_i = x^2/2, tau = 1, q = 1, eta = 1/24, T = 24",
         conditions={"both conditions on the rate": all(rates(s))},
         left=average(s),
-        right=right_side(s) / 10,
+        right=total(right_side(s)) / 10,
     )

@@ -49,11 +49,11 @@ def _tree(depth: int, *, fair: bool = True) -> Body:
 
 @claim(
     "fednova.lemma-2",
-    statement="E|sum A_k|_F^2 = sum E|A_k|_F^2 where E[A_k | A_(k-1), ..., A_1] = 0"
-    ", for up to three steps with two outcomes each",
+    statement="E|sum A_k|_F^2 = sum E|A_k|_F^2 where E[A_k | A_(k-1), ..., A_1] = 0",
     source=Source(FEDNOVA, "Lemma 2 (L461), eqs. (50)-(53)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three steps with two outcomes each, matrices of two entries",
     assumptions={"martingale": "the mean of A_k is zero, given those before"},
 )
 def martingale() -> Finding:
@@ -73,11 +73,11 @@ def _polar(draw: Draw) -> Iterable[Any]:
 
 @claim(
     "fednova.eq-56",
-    statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2"
-    ", in three coordinates",
+    statement="<grad F~, sum w_i h_i> = |grad F~|^2 / 2 + |sum w_i h_i|^2 / 2 - |grad F~ - sum w_i h_i|^2 / 2",
     source=Source(FEDNOVA, "eq. (56) (L480)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 3",
 )
 def polarisation() -> Finding:
     """Three coordinates; it holds for each."""
@@ -101,7 +101,7 @@ def _noise(r: Run) -> Iterable[Sides]:
     h = step.N - np.array(direct, dtype=object).reshape(d, noises)
     both, exact_part = (centre @ centre + r.variance * (N * N).sum() for N in (step.N, h))
     share = spread(vectors(s), w, rational(1)) / len(w)
-    yield both, 2 * r.sigma2 * share + 2 * exact_part
+    yield both, {"noise": 2 * r.sigma2 * share, "h_i": 2 * exact_part}
 
 
 @claim(
@@ -128,13 +128,16 @@ def _one_round(r: Run) -> Iterable[Sides]:
     after = moments.push(step, moments.start(r.x), r.variance)
     slope = gradient(s.problem, w, r.x)
     later = gap(s.problem, w, after.mean) + np.trace(mixed(w, s.problem.H) @ after.covariance) / 2
-    terms = (
-        eta * r.L * r.sigma2 * c.A / len(w)
-        + rational(3, 2) * (eta * r.L) ** 2 * r.sigma2 * c.B
-        + 3 * (eta * r.L) ** 2 * r.kappa2 * c.C
+    length = eta * c.tau_eff
+    yield (
+        later - gap(s.problem, w, r.x),
+        {
+            "gradient": -length * (slope @ slope) / 4,
+            "A": length * eta * r.L * r.sigma2 * c.A / len(w),
+            "B": length * rational(3, 2) * (eta * r.L) ** 2 * r.sigma2 * c.B,
+            "C": length * 3 * (eta * r.L) ** 2 * r.kappa2 * c.C,
+        },
     )
-    left = later - gap(s.problem, w, r.x) + eta * c.tau_eff * (slope @ slope) / 4
-    yield left, eta * c.tau_eff * terms
 
 
 @claim(
@@ -143,11 +146,12 @@ def _one_round(r: Run) -> Iterable[Sides]:
     "F~|^2 / 4 + eta L sigma^2 A / m + (3/2) eta^2 L^2 sigma^2 B + 3 eta^2 L^2 kappa^2 C",
     source=Source(FEDNOVA, "eq. (91) (L596)"),
     engine=Engine.MOMENTS,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.NOT_CONTRADICTED,
     assumptions=ASSUMPTIONS,
 )
 def one_round() -> Finding:
-    """The runs of Theorem 1's search, of which (97) is the sum over rounds."""
+    """The runs of Theorem 1's search, of which (97) is the sum over rounds. Twice the gradient term would not be seen:
+    the runs fall faster than that, as exact gradient descent at eta L tau_eff <= 1/2 does, by 3/4 of it."""
     like = bound(SCHEDULES, printed)
     claimed = Inequality(like.instance, like.assumptions, _one_round)
     words = "one client, F = x^2/2, two steps at eta L = 4, tau_eff = 1/8"

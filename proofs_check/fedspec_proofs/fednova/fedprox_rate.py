@@ -16,7 +16,7 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, clai
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.fednova.bounds import Constants, gap, least_kappa, rational, repaired, theorem_1, weights
+from fedspec_proofs.fednova.bounds import Constants, gap, least_kappa, rational, repaired, theorem_1_terms, weights
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, average, bound, by_hand, rate, run, start, told, with_dropped
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.fednova.theorem_1 import two_unlike
@@ -139,8 +139,8 @@ def _relaxed(r: Run) -> Iterable[Sides]:
     m, alpha, eta = len(r.w), rate(r.s) * r.s.h.mu, rate(r.s)
     length = rational(sum(r.s.steps), m) / (1 + alpha * max(r.s.steps))
     c = Constants(rational(1), 1 / alpha**2, 1 / alpha**2, length)
-    delta = gap(r.s.problem, r.w, r.x)
-    yield average(r, r.w), theorem_1(c, gap=delta, eta=eta, L=r.L, sigma2=r.sigma2, kappa2=r.kappa2, m=m, T=r.T)
+    told = {"gap": gap(r.s.problem, r.w, r.x), "eta": eta, "L": r.L, "sigma2": r.sigma2, "kappa2": r.kappa2}
+    yield average(r, r.w), theorem_1_terms(c, **told, m=m, T=r.T)
 
 
 def _one(eta: int, **of: Any) -> Run:

@@ -1,22 +1,29 @@
-"""Lemma 1 at finite rates: eq. (29), and local steps that are drawn anew."""
+"""Lemma 1: FedAvg on F_i = |x - e_i|^2 / 2, at finite rates and as the rate tends to zero."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from functools import partial
 from typing import Any
 
+import numpy as np
 import sympy
 
+from fedspec.algorithms import fedavg
 from fedspec.algorithms.fedavg import FedAvg
+from fedspec.client.sgd import sgd
+from fedspec.linear import eye
+from fedspec.plan import Message
+from fedspec.problems.quadratic import Quadratics
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import rational
+from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.limit_numbers import iso
 from fedspec_proofs.fednova.limits import blank
 from fedspec_proofs.fednova.settings import Setting
@@ -46,19 +53,105 @@ def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
 @claim(
     "fednova.eq-29",
     statement="For H_i = I, p_i = 1/m FedAvg's fixed point is sum [1-(1-eta)^tau_i] e_i / sum [1-(1-eta)^tau_i], "
-    "whatever eta"
-    ", for two clients and four pairs of tau up to 4",
+    "whatever eta and tau_i",
     source=Source(FEDNOVA, "eq. (29) (L381), in the proof of Lemma 1 (L70)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients, d = 2",
     assumptions={"curvature": "H_i = I for both clients"},
-    repairs="fednova.lemma-1-fixed-rate",
 )
 def finite_rate() -> Finding:
-    """Two clients, four pairs of tau up to 4; the round is run at the point. That it attracts for 0 < eta < 2 is
-    ``fednova.limit-contraction``. Without the assumption H = (1, 2)."""
+    """Every tau_i by induction over the rule's own step; the round with the changes that come of it. That the point
+    attracts for 0 < eta < 1 is in ``fednova.lemma-1``.
+
+    Beside it whole rounds, for two clients of one coordinate and four pairs of tau up to 4; without the assumption H =
+    (1, 2)."""
     bodies = {f"tau = {steps}": _unequal(steps) for steps in ((1, 2), (2, 3), (1, 4), (3, 3))}
+    bodies |= {"from n to n + 1 steps": nearer} | {f"round, m = {m}": partial(mean_round, m=m) for m in (1, 2, 3)}
     return identities(bodies, without={"curvature": {"tau = (1, 2)": _unequal((1, 2), mixed=True)}})
+
+
+def nearer(draw: Draw) -> Iterable[Any]:
+    """A local step from e + B (x - e), B = (1 - eta)^n, leads to e + (1 - eta) B (x - e)."""
+    eta, B, x, e = draw("eta", positive=True), draw("B"), draw("x", 2), draw("e", 2)
+    H = np.stack([eye(np.array([[eta, eta], [eta, eta]], dtype=object))])
+    now = e + B * (x - e)
+    (g,) = Quadratics(H, e[None]).clients
+    yield from sgd(now, g(0, now), eta_l=eta) - (e + (1 - eta) * B * (x - e))
+
+
+def mean_round(draw: Draw, m: int) -> Iterable[Any]:
+    """The server with the changes -r_i (x - e_i), r_i = 1 - (1 - eta)^tau_i: x' - x~ = (1 - mean r) (x - x~)."""
+    x, e, r = draw("x", 2), draw("e", m, 2), draw("r", m, positive=True)
+    messages = [Message(delta=-r_i * (x - e_i), examples=1, steps=1, a_norm=1) for r_i, e_i in zip(r, e, strict=True)]
+    after, _ = fedavg.server(FedAvg(eta_l=1), x, messages)
+    limit = r @ e / sum(r)
+    yield from after - limit - (1 - sum(r) / m) * (x - limit)
+
+
+def slow_down(draw: Draw) -> Iterable[Any]:
+    """r_n = 1 - (1 - eta)^n is eta q_n with q_(n+1) = (1 - eta) q_n + 1, a polynomial in eta that is n at eta = 0."""
+    eta, q = draw("eta", positive=True), draw("q")
+    yield 1 - (1 - eta) * (1 - eta * q) - eta * ((1 - eta) * q + 1)
+
+
+def _attracts(draw: Draw) -> Statement:
+    """0 < B <= 1 for B = (1 - eta)^n; r = 1 - B of (0, 1] for n >= 1; the mean of one more of them is in (0, 1]."""
+    eta, B, k, mean_r, r = (draw(name) for name in ("eta", "B", "k", "mean_r", "r"))
+    so_far = [B > 0, B <= 1, k >= 1, mean_r > 0, mean_r <= 1, r > 0, r <= 1]
+    more = (k * mean_r + r) / (k + 1)
+    return Statement(
+        {"rate": every(eta > 0, eta < 1), "so far": every(*so_far)},
+        {
+            "power": every((1 - eta) * B > 0, (1 - eta) * B <= 1),
+            "1 - (1 - eta)^(n+1) is in (0, 1]": every(1 - (1 - eta) * B > 0, 1 - (1 - eta) * B <= 1),
+            "the mean is in (0, 1]": every(more > 0, more <= 1),
+        },
+    )
+
+
+def _rate_below_one(rng: np.random.Generator) -> dict[str, Fraction]:
+    eta, n, r = (int(v) for v in rng.integers(1, 8, size=3))
+    near = rational(eta, 8)
+    return {"eta": near, "B": (1 - near) ** n, "k": rational(n), "mean_r": rational(eta, 7), "r": rational(r, 7)}
+
+
+@claim(
+    "fednova.lemma-1",
+    statement="F_i = |x - e_i|^2 / 2, p_i = 1/m: FedAvg converges at every rate of (0, 1), and its limit tends to sum "
+    "tau_i e_i / sum tau_i, the minimiser of sum tau_i F_i, as eta -> 0",
+    source=Source(FEDNOVA, "Lemma 1 (L70), whose sufficiently small rate is the limit eta -> 0 of eq. (30) (L385)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients, d = 2",
+    assumptions={"small": "eta -> 0", "rate": "0 < eta < 1"},
+)
+def every_tau() -> Finding:
+    """Every tau_i. The round is x' - x~ = (1 - mean r) (x - x~), x~ = sum r_i e_i / sum r_i, r_i = 1 - (1 - eta)^tau_i
+    (``fednova.eq-29``); the mean of the r_i is in (0, 1] for any number of clients; and r_i = eta q_i with polynomials
+    q_i of eta that are tau_i at 0. Without the first assumption eta = 1/4; without the second eta = 5/2.
+    """
+    bodies: dict[str, Body] = {"from n to n + 1 steps": nearer, "q_(n+1)": slow_down}
+    bodies |= {f"round, m = {m}": partial(mean_round, m=m) for m in (1, 2, 3)}
+    parts = {
+        "the round": identities(bodies),
+        "it attracts": decide(_attracts, sample=_rate_below_one, ablate=False),
+        "the minimiser": identities({f"m = {m}": partial(_weighted_mean, m=m) for m in (1, 2, 3)}),
+    }
+    near, far = (iso(FedAvg(eta_l=rational(eta)), (1, 2)) for eta in ("1/4", "5/2"))
+    M = far.linear_part(exact.vector(0))[0, 0]
+    dropped = {
+        "small": Dropped(near.limit()[0] != rational(2, 3), f"eta = 1/4, e = (0, 1), tau = (1, 2): {near.limit()[0]}"),
+        "rate": Dropped(abs(M) >= 1, f"eta = 5/2, tau = (1, 2): the factor of a round is {M}"),
+    }
+    return replace(all_proved(parts, ()), dropped=dropped)
+
+
+def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
+    """sum tau_i e_i / sum tau_i less the minimiser of sum tau_i F_i."""
+    tau, e = draw("tau", m, positive=True), draw("e", m, 2)
+    H = np.stack([eye(np.array([[tau[0]] * 2] * 2, dtype=object))] * m)
+    yield from tau @ e / sum(tau) - Quadratics(H, e).minimiser(tau)
 
 
 @claim(
@@ -102,73 +195,3 @@ def not_at_a_fixed_rate() -> Finding:
         right=rational(0),
         relation="=",
     )
-
-
-def _spread(eta: Any) -> tuple[Fraction, Fraction]:
-    """Mean and variance of the model that FedAvg settles to when tau_i is 1 or 2 by a coin, for e = (-1, 1)."""
-    maps = []
-    for steps in product((1, 2), repeat=2):
-        s = iso(FedAvg(eta_l=eta), steps, (-1, 1))
-        b = s.round(exact.vector(0))[0]
-        maps.append((rational(1, 4), (s.round(exact.vector(1))[0] - b, b)))
-    M, b = mean(lambda m: m[0], maps), mean(lambda m: m[1], maps)
-    centre = b / (1 - M)
-    second = (2 * mean(lambda m: m[0] * m[1], maps) * centre + mean(lambda m: m[1] ** 2, maps)) / (
-        1 - mean(lambda m: m[0] ** 2, maps)
-    )
-    return centre, second - centre**2
-
-
-@claim(
-    "fednova.iid-steps",
-    statement="As eta -> 0, where Lemma 1's gap stays, a gap to the minimiser stays as well when the tau_i are drawn "
-    "anew, alike for all clients",
-    source=Source(FEDNOVA, "ours, about the words after Lemma 1 (L76), read for eta -> 0 as Lemma 1 is"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def no_gap_on_average() -> Finding:
-    """The mean of the model tends to the minimiser itself, and its variance to 0 with eta, as Lemma 1's gap does not.
-    At a fixed eta the variance does not vanish, so that the words are right about one rate.
-
-    tau_i is 1 or 2 with equal chance for each client and round, e = (-1, 1); all four outcomes of a round are run, and
-    the stationary mean and variance solved for. Beside it the gap of Lemma 1 for fixed tau = (1, 2), squared.
-    """
-    rates = [rational(1, 10**k) for k in range(1, 7)]
-    settled = [_spread(eta) for eta in rates]
-    fixed = [iso(FedAvg(eta_l=eta), (1, 2), (-1, 1)).limit()[0] ** 2 for eta in rates]
-    return refutation(
-        instance="F_i = (x - e_i)^2/2, e = (-1, 1), p = 1/2; claimed: at eta = 10^-6 E|x - x*|^2 is no less than a "
-        "thousandth of what it is with fixed tau = (1, 2)",
-        conditions={
-            "the mean of the model is the minimiser at every rate": all(centre == 0 for centre, _ in settled),
-            "the variance is at most eta at every rate": all(
-                v <= eta for (_, v), eta in zip(settled, rates, strict=True)
-            ),
-            "with fixed steps the gap stays above 1/10 of its square": all(g > rational(1, 100) for g in fixed),
-        },
-        left=settled[-1][1],
-        right=fixed[-1] / 1000,
-        relation=">=",
-    )
-
-
-@claim(
-    "fednova.iid-steps-repaired",
-    statement="F_i = (x - e_i)^2 / 2, e = (-1, 1), each tau_i 1 or 2 by a coin in every round: the mean of the model "
-    "tends to the minimiser at every rate, and its variance is at most eta",
-    source=Source(FEDNOVA, "ours, in place of the words after Lemma 1 (L76)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
-    assumptions={"alike": "the tau_i have the same law for all clients"},
-    repairs="fednova.iid-steps",
-)
-def vanishes_on_average() -> Finding:
-    """tau_i is 1 or 2 by a coin, e = (-1, 1), eta = 1/10, ..., 10^-6, as in :func:`no_gap_on_average`."""
-    rates = [rational(1, 10**k) for k in range(1, 7)]
-    settled = [_spread(eta) for eta in rates]
-    held = all(centre == 0 and 0 < v <= eta for (centre, v), eta in zip(settled, rates, strict=True))
-    unlike = iso(FedAvg(eta_l=rates[-1]), (1, 2), (-1, 1)).limit()[0]
-    words = ", ".join(f"{float(v):.3g}" for _, v in settled)
-    other = Dropped(unlike > rational(1, 10), f"tau_1 is 1 and tau_2 is 2: {float(unlike):.3f} at eta = 10^-6")
-    return Finding(Verdict.CHECKED if held else Verdict.REFUTED, f"variances {words}", {"alike": other})

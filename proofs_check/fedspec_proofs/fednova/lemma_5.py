@@ -19,8 +19,8 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.lemma_3 import Point, dissimilar, point
 from fedspec_proofs.fednova.sampling import SIZES, samples, shares
-from fedspec_proofs.fednova.theorem_2 import Point, dissimilar, point
 
 
 def _moments(m: int, q: int, *, independent: bool = True) -> Body:
@@ -45,12 +45,11 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
 @claim(
     "fednova.lemma-5-moments",
     statement="E[mean of z_(l_j)] = sum p_i z_i, and E|mean of z_(l_j)|^2 = (1 - 1/q) |sum p_i z_i|^2 + (1/q) sum p_i "
-    "|z_i|^2"
-    ", for up to three clients and draws"
-    " (in one coordinate)",
+    "|z_i|^2",
     source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients and draws, d = 1",
     assumptions={"independent": "the q draws are independent"},
 )
 def both_moments() -> Finding:
@@ -122,12 +121,11 @@ LEMMA_5 = {
 @claim(
     "fednova.lemma-5",
     statement="E|mean of z_(l_j)|^2 <= 3 sum p_i |z_i - grad F_i|^2 + 3 |grad F|^2 + (3/q) (beta^2 |grad F|^2 + "
-    "kappa^2)"
-    ", for two and three clients"
-    " (in one coordinate)",
+    "kappa^2)",
     source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two and three clients, d = 1",
     assumptions=LEMMA_5,
 )
 def second_moment() -> Finding:
@@ -155,8 +153,15 @@ def _bound(factor: Any = 1) -> Inequality[tuple[Point, Any, int]]:
         centre, mean_g = p @ z, p @ x.g
         second = (1 - share) * (centre @ centre) + share * sum(p_i * (z_i @ z_i) for p_i, z_i in zip(p, z, strict=True))
         apart = sum(p_i * ((z_i - g_i) @ (z_i - g_i)) for p_i, z_i, g_i in zip(p, z, x.g, strict=True))
-        right = 3 * apart + 3 * (mean_g @ mean_g) + 3 * share * (x.beta2 * (mean_g @ mean_g) + x.kappa2)
-        yield second, factor * right
+        yield (
+            second,
+            {
+                "z - grad F": factor * 3 * apart,
+                "grad F": factor * 3 * (mean_g @ mean_g),
+                "beta^2": factor * 3 * share * x.beta2 * (mean_g @ mean_g),
+                "kappa^2": factor * 3 * share * x.kappa2,
+            },
+        )
 
     return Inequality(_wider, {"dissimilar": lambda i: dissimilar(i[0])}, sides)
 

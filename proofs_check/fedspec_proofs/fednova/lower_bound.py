@@ -19,6 +19,7 @@ from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.bounds import chi_squared, gradient, least_kappa, rational
+from fedspec_proofs.fednova.lemma_1 import mean_round, nearer, slow_down
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation
 
@@ -62,19 +63,24 @@ def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
 @claim(
     "fednova.lemma-4",
     statement="F_1 = (x-a)^2/2, F_2 = (x+a)^2/2, p = 1/2: as eta -> 0 FedAvg's limit has |grad F|^2 = chi^2(p||w) "
-    "kappa^2, kappa^2 the smallest for beta^2 = 1"
-    ", for five pairs of tau",
+    "kappa^2, kappa^2 the smallest for beta^2 = 1, for every tau_1, tau_2",
     source=Source(FEDNOVA, "Lemma 4 (L683), eqs. (114)-(120)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions={"rate": "eta -> 0"},
 )
 def floor_attained() -> Finding:
-    """Five pairs of tau, a is a symbol; w and kappa^2 depend on tau, as in the lemma, with the constant 1.
+    """The limit is a (r_1 - r_2) / (r_1 + r_2), r_i = 1 - (1 - eta)^tau_i, and tends to a (tau_1 - tau_2) / (tau_1 +
+    tau_2), for every tau (as in ``fednova.lemma-1``); that its square is chi^2 kappa^2 is an identity in tau_1, tau_2
+    and a. w and kappa^2 depend on tau, as in the lemma, with the constant 1. Beside it whole rounds for five pairs of
+    tau.
 
     kappa^2 is that of these weights. For kappa^2 = a^2, which serves all weights, the ratio is 4 w_1 w_2 and tends to 0
     with w_1: Omega in the lemma is not uniform then.
     """
+    general = identities({"the floor": _floor, "a local step": nearer, "q_(n+1)": slow_down, "a round": _round})
+    if general.verdict is not Verdict.PROVED:
+        return general
     rng, wrong = generator(), []
     for steps, difference in _at_zero():
         if vanishes([difference], rng).zero is not True:
@@ -93,10 +99,28 @@ def floor_attained() -> Finding:
     floor = chi_squared((HALF, HALF), w) * least_kappa(_problem(rational(1)), w, 1)
     return Finding(
         Verdict.PROVED if count == 4 * len(STEPS) else Verdict.UNKNOWN,
-        f"tau in {STEPS}, a symbolic: equality; {count} fractions near it",
+        f"{general.evidence}\ntau in {STEPS}, a symbolic: equality; {count} fractions near it",
         {"rate": Dropped(at < floor, f"eta = 1/4, tau = (1, 2), a = 1: {at} is below {floor}")},
         Second(Engine.EXACT, count, "values of a at which the fixed point's gradient nears the floor with eta"),
     )
+
+
+def _floor(draw: Draw) -> Iterable[Any]:
+    """(a (tau_1 - tau_2) / (tau_1 + tau_2))^2 less chi^2 kappa^2; kappa^2 is what sum w_i |grad F_i - grad F~|^2 is at
+    every x."""
+    a, tau, x = draw("a"), draw("tau", 2, positive=True), draw("x", 1)
+    half = HALF_OF[draw is symbolic]
+    problem, w = _problem(a), general_weights(tau * 0 + half, tau, NovaWeights.IMPLIED)
+    centre = gradient(problem, w, x)
+    rows = zip(w, (c(0, x) for c in problem.clients), strict=True)
+    kappa2 = sum(w_i * ((g - centre) @ (g - centre)) for w_i, g in rows)
+    limit = a * (tau[0] - tau[1]) / (tau[0] + tau[1])
+    slope = gradient(problem, tau * 0 + half, x * 0 + limit)
+    yield slope @ slope - chi_squared((half, half), w) * kappa2
+
+
+def _round(draw: Draw) -> Iterable[Any]:
+    return mean_round(draw, m=2)
 
 
 def _numbers() -> tuple[Quadratics, Any, tuple[int, int]]:

@@ -28,8 +28,8 @@ from fedspec_proofs.fednova.bounds import (
     least_kappa,
     mixed,
     rational,
-    theorem_1,
     theorem_1_rates,
+    theorem_1_terms,
     weights,
 )
 from fedspec_proofs.fednova.settings import Setting
@@ -176,7 +176,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
     def sides(r: Run) -> Iterable[Sides]:
         w = r.w
-        right = theorem_1(
+        right = theorem_1_terms(
             constants(r.s),
             gap=gap(r.s.problem, w, r.x),
             eta=rate(r.s),

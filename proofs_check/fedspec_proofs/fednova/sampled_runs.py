@@ -106,16 +106,17 @@ def average(s: Sampled) -> Any:
     return total / s.T
 
 
-def right_side(s: Sampled) -> Any:
-    """The right side of eq. (182)."""
+def right_side(s: Sampled) -> dict[str, Any]:
+    """The terms of the right side of eq. (182)."""
     eta, length = s.h.eta_l, s.h.tau_eff
     B, C = drift(s.vectors, s.p), max(map(reach, s.vectors))
-    return (
-        8 * gap(s.problem, s.p, exact.vector(s.x)) / (eta * length * s.T)
-        + 8 * length * eta * s.L * (s.sigma2 + 3 * s.kappa2) / s.q
-        + 48 * (eta * s.L) ** 2 * s.sigma2 * B
-        + 96 * (eta * s.L) ** 2 * s.kappa2 * C
-    )
+    return {
+        "gap": 8 * gap(s.problem, s.p, exact.vector(s.x)) / (eta * length * s.T),
+        "noise": 8 * length * eta * s.L * s.sigma2 / s.q,
+        "draws": 24 * length * eta * s.L * s.kappa2 / s.q,
+        "B": 48 * (eta * s.L) ** 2 * s.sigma2 * B,
+        "C": 96 * (eta * s.L) ** 2 * s.kappa2 * C,
+    }
 
 
 def rates(s: Sampled) -> tuple[bool, bool]:

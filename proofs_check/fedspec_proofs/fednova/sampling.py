@@ -67,11 +67,11 @@ def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:
 
 @claim(
     "fednova.footnote-1-with-replacement",
-    statement="q draws with replacement with chances p_i and equal weights give the full update in expectation"
-    ", for up to three clients and draws",
+    statement="q draws with replacement with chances p_i and equal weights give the full update in expectation",
     source=Source(FEDNOVA, "footnote 1, scheme (i) (L87); eqs. (153)-(154) (L839-843)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the chances are p_i", "fixed": "tau_eff does not depend on the sample"},
 )
 def with_replacement_unbiased() -> Finding:
@@ -93,11 +93,11 @@ def with_replacement_unbiased() -> Finding:
 
 @claim(
     "fednova.footnote-1-without-replacement",
-    statement="q uniform draws without replacement and weights p_i m / q give the full update in expectation"
-    ", for up to three clients and draws",
+    statement="q uniform draws without replacement and weights p_i m / q give the full update in expectation",
     source=Source(FEDNOVA, "footnote 1, scheme (ii) (L87)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the draws are uniform"},
 )
 def without_replacement_unbiased() -> Finding:
@@ -197,11 +197,11 @@ def _by_sample(draw: Draw, m: int, q: int, *, whole: bool = True) -> Iterable[An
 @claim(
     "fednova.sampled-tau-eff",
     statement="Where tau_eff is taken from the sample under scheme (i), E[tau_eff(S) d(S)] is tau_eff d plus 1/q times "
-    "(sum p_i ||a_i||_1 d_i - tau_eff d): inconsistent at order 1/q, for q = 1 FedAvg"
-    ", for up to three clients and draws",
+    "(sum p_i ||a_i||_1 d_i - tau_eff d): inconsistent at order 1/q, for q = 1 FedAvg",
     source=Source(FEDNOVA, "ours, about L961 and Algorithm 1 (L969); App. G keeps tau_eff fixed (L839)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="up to three clients and draws, d = 1",
     assumptions={"sampled": "tau_eff is the mean of ||a_i||_1 over the draws"},
 )
 def steps_from_the_sample() -> Finding:

@@ -1,7 +1,7 @@
 """Theorem 1: the rate to a stationary point of the surrogate, with the explicit constants of its proof.
 
 The bound (97) at a fixed rate is what is judged; (8) is (97) at one rate. For learning-rate schedules and momentum it
-is looked for violations with exact second moments; for FedProx it is false, and true with two constants repaired.
+is looked for violations with exact second moments; for FedProx see :mod:`fedspec_proofs.fednova.theorem_1_fedprox`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import Quadratics
-from fedspec.readings import NovaWeights, Solver, TauEff
+from fedspec.readings import Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -22,13 +22,10 @@ from fedspec_proofs.engines.search import searched
 from fedspec_proofs.fednova.bounds import (
     Constants,
     gap,
-    gradient,
     printed,
     rational,
-    repaired,
     theorem_1,
     theorem_1_rates,
-    vectors,
 )
 from fedspec_proofs.fednova.formulas import every
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
@@ -36,6 +33,7 @@ from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation
 
 SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
+
 TRIES = 300
 
 ONE = rational(1)
@@ -70,7 +68,7 @@ def two_unlike(solver: Solver) -> Run:
     return Run(s, 2 * ONE, 0 * ONE, s.limit(), 256, 2 * ONE, 0 * ONE, ONE * 9 / 8, 0 * ONE, False)
 
 
-def _found(solvers: tuple[Solver, ...], constants: Any) -> Finding:
+def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
     """A search; most assumptions take an instance built for them."""
     claimed = bound(solvers, constants)
     found = searched(claimed, TRIES, drop=60)
@@ -99,99 +97,7 @@ def holds_for_schedules() -> Finding:
     covariance. Half of the runs start at the fixed point of the round. Nothing is shown about other functions, though
     the proof is sound for rates that only vary (SGD, decay), and for momentum because a^(k)_s <= a_s.
     """
-    return _found(SCHEDULES, printed)
-
-
-def example(eta: Any = ONE / 16, T: int = 256) -> Run:
-    """F_1 = x^2 / 2, F_2 = (x - 1)^2, two proximal steps each at alpha = 1, from the fixed point of the round."""
-    problem = Quadratics(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
-    h = FedNova(eta_l=eta, mu=1 / eta, solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)
-    s = Setting(h, problem, (2, 2), (1, 1))
-    # Over all weights sum w_i F_i'^2 <= 2 (sum w_i F_i')^2 + 1 is shown below.
-    return Run(s, 2 * ONE, 0 * ONE, s.limit(), T, 2 * ONE, 0 * ONE, 2 * ONE, ONE, True)
-
-
-def dissimilar(draw: Draw) -> Statement:
-    """Assumption 3 with beta^2 = 2, kappa^2 = 1, for both functions, every weight and every x."""
-    w, x = draw("w"), draw("x", 1)
-    first, second = (g(0, x)[0] for g in example().s.problem.clients)
-    left = w * first**2 + (1 - w) * second**2
-    right = 2 * (w * first + (1 - w) * second) ** 2 + 1
-    return Statement({"w >= 0": w >= 0, "w <= 1": w <= 1}, {"dissimilarity": left <= right})
-
-
-@claim(
-    "fednova.theorem-1-fedprox",
-    statement="The bound (97), with its constants, for FedProx, with A, B and C of eq. (9), at every alpha = eta mu of "
-    "[0, 1]",
-    source=Source(
-        FEDNOVA, "Theorem 1 (L155) as eqs. (97)-(99) (L616-623), with FedProx as an instance (L120-126, L185, L753)"
-    ),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=ASSUMPTIONS,
-)
-def fails_for_fedprox() -> Finding:
-    """Two clients with two proximal steps each at alpha = 1, where C = 0: as T grows the right side tends to 0 at a
-    fixed eta, the left does not.
-
-    Started from the fixed point x = 28/43 of the round, each of the rounds leaves the model there, as a replay shows,
-    where grad F~ = grad F = -1/43: the least gradient is above the bound as the average is. From any other start the
-    model tends there. At eta = sqrt(m / (tau_bar T)) that square is of order 1/T and the gap too: the left side is
-    above (97) by a factor that grows as sqrt(T), but (8) with the gap inside its O() is not refuted by it.
-    """
-    r = example()
-    w, eta = r.w, ONE / 16
-    x, squares = r.x, []
-    for _ in range(r.T):
-        slope = gradient(r.s.problem, w, x)
-        squares.append(slope @ slope)
-        x = r.s.round(x)
-    c = printed(r.s)
-    rate, drift = theorem_1_rates(c, eta=eta, L=r.L, beta2=r.beta2)
-    right = theorem_1(c, gap=gap(r.s.problem, w, r.x), eta=eta, L=r.L, sigma2=r.sigma2, kappa2=r.kappa2, m=2, T=r.T)
-    found = refutation(
-        instance="F_1 = x^2/2, F_2 = (x-1)^2, p = 1/2, tau = (2, 2), eta = 1/16, mu = 16, no noise, T = 256, "
-        f"x_0 = {r.x[0]}, after the last round {x[0]}",
-        conditions={
-            "L = 2 is the largest second derivative (Assumption 1)": (r.s.problem.H <= 2).all(),
-            "the gradients are exact (Assumption 2, sigma^2 = 0)": r.variance == 0,
-            "beta^2 = 2, kappa^2 = 1 for every w and x (Assumption 3, z3)": decide(dissimilar).verdict
-            is Verdict.PROVED,
-            "w_i = p_i ||a_i||_1 / sum_j p_j ||a_j||_1 and sums to one": sum(w) == 1,
-            "alpha = eta mu = 1: a_i = (0, 1) >= 0": [list(a) for a in vectors(r.s)] == [[0, 1], [0, 1]],
-            "eta = sqrt(m / (tau_bar T))": eta**2 * 2 * r.T == 2,
-            "eta L <= 1 / (2 tau_eff), eq. (98)": rate,
-            "4 eta^2 L^2 C <= 1 / (2 beta^2 + 1), eq. (99)": drift,
-            "and eq. (101): 4 eta^2 L^2 max ||a_i||_1^2 <= 1 / (2 beta^2 + 1)": 4 * (eta * r.L) ** 2 * 5 <= 1,
-            "every round keeps the model, so that the least gradient is the average": len(set(squares)) == 1,
-        },
-        left=sum(squares) / r.T,
-        right=right,
-    )
-    broken = searched(bound((Solver.PROXIMAL,), printed), TRIES, drop=0)
-    both = found.verdict is Verdict.REFUTED and broken.verdict is Verdict.REFUTED
-    words = f"{found.evidence}\nthe search of the repaired bound, on this one: {broken.verdict}, {broken.evidence}"
-    return Finding(Verdict.REFUTED if both else Verdict.UNKNOWN, words)
-
-
-@claim(
-    "fednova.theorem-1-fedprox-repaired",
-    statement="The bound holds for FedProx with B' = sum w_i max_k ||a_i^(k)||_2^2 and C' = max_i max_k "
-    "||a_i^(k)||_1^2 for B and C, k <= tau_i - 1, a_i^(k) the accumulation vector of the first k local steps",
-    source=Source(FEDNOVA, "ours, in place of Theorem 1 (L155) for FedProx"),
-    engine=Engine.MOMENTS,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=ASSUMPTIONS,
-    repairs="fednova.theorem-1-fedprox",
-)
-def repaired_for_fedprox() -> Finding:
-    """The search that breaks the printed bound, with the two constants changed, in the bound and in (99).
-
-    Why it holds: x_0 - x_k = eta sum_(s<k) a^(k)_s g_s, so that M = max_(k<tau) E|x_0 - x_k|^2 is at most 2 eta^2
-    sigma^2 max ||a^(k)||_2^2 + 4 eta^2 max ||a^(k)||_1^2 (L^2 M + |grad F_i(x_0)|^2), which takes the place of (84).
-    """
-    return _found((Solver.PROXIMAL,), repaired)
+    return search_bound(SCHEDULES, printed)
 
 
 def _at_rate(draw: Draw) -> Iterable[Any]:
@@ -219,14 +125,16 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
 
 @claim(
     "fednova.eq-8",
-    statement="At eta = sqrt(m / (tau_bar T)) the bound (97) is (8) with the constants 4, 4 L, 6 L^2 and 12 L^2",
-    source=Source(FEDNOVA, "eqs. (8), (102) (L159, L637)"),
+    statement="At eta = sqrt(m / (tau_bar T)) the right side of (97) is that of (8) with the constants 4, 4 L, 6 L^2 "
+    "and 12 L^2",
+    source=Source(FEDNOVA, "eq. (102) (L637), the right side of eq. (8) (L159)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
 def at_the_rate() -> Finding:
-    """tau_bar is written m / (eta^2 T), so that no root occurs. That (98) and (99) hold then takes T large enough."""
+    """Of the two right sides only; whether either bounds anything is ``fednova.theorem-1``. tau_bar is written m /
+    (eta^2 T), so that no root occurs. That (98) and (99) hold then takes T large enough."""
     return identities({"(8)": _at_rate}, without={"rate": {"eta free": _other_rate}})
 
 
@@ -273,7 +181,7 @@ def quarter() -> Finding:
     r = _alone(FedNova(eta_l=ONE / 2), 1, 1, T=2)
     c = printed(r.s)
     full = theorem_1(c, gap=gap(r.s.problem, r.w, r.x), eta=ONE / 2, L=ONE, sigma2=0, kappa2=0, m=1, T=r.T)
-    left = next(iter(bound(SCHEDULES, printed).sides(r)))[0]
+    left = next(bound(SCHEDULES, printed).summed(r))[0]
     rates = all(theorem_1_rates(c, eta=ONE / 2, L=ONE, beta2=ONE))
     return refutation(
         instance="F = x^2/2, tau = 1, eta = 1/2", conditions={"(98), (99)": rates}, left=left, right=full / 4

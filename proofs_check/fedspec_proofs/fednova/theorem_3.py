@@ -15,7 +15,7 @@ from fedspec.readings import TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact, moments
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.search import Inequality, Sides, searched, total
 from fedspec_proofs.fednova.bounds import (
     Constants,
     gap,
@@ -25,6 +25,7 @@ from fedspec_proofs.fednova.bounds import (
     rational,
     tau_eff,
     theorem_1_rates,
+    theorem_1_terms,
     vectors,
 )
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, by_hand, path, quadratics, rate, start, told, with_dropped
@@ -86,14 +87,15 @@ def phases(choose: Choose) -> Phases:
     return Phases(first, replace(s, h=h, steps=steps), choose.of(64, 16, 4))
 
 
-def _terms(c: Constants, r: Run, m: int) -> Any:
+def _terms(c: Constants, r: Run, m: int) -> dict[str, Any]:
     """What the noise and the drift of one round add to the bound."""
-    eta = rate(r.s)
-    return (
-        4 * eta * r.L * r.sigma2 * c.A / m
-        + 6 * (eta * r.L) ** 2 * r.sigma2 * c.B
-        + 12 * (eta * r.L) ** 2 * r.kappa2 * c.C
-    )
+    return theorem_1_terms(c, gap=0, eta=rate(r.s), L=r.L, sigma2=r.sigma2, kappa2=r.kappa2, m=m, T=1)
+
+
+def _averaged(weighted: Iterable[tuple[Any, dict[str, Any]]], whole: Any, first: Any) -> dict[str, Any]:
+    """The weighted averages of each term over the rounds, and the first term."""
+    rows = list(weighted)
+    return {"gap": first} | {name: sum(w * terms[name] for w, terms in rows) / whole for name in ("A", "B", "C")}
 
 
 def _sums(x: Phases) -> list[tuple[Any, Constants, Run]]:
@@ -112,7 +114,8 @@ def unweighted(x: Phases) -> Iterable[Sides]:
     T = sum(r.T for _, _, r in sums)
     steps = sum(r.T * c.tau_eff for _, c, r in sums) / T
     first = 4 * gap(x.first.s.problem, p, x.first.x) / (rate(x.first.s) * steps * T)
-    yield sum(total for total, _, _ in sums) / T, first + sum(r.T * _terms(c, r, len(p)) for _, c, r in sums) / T
+    right = _averaged(((r.T, _terms(c, r, len(p))) for _, c, r in sums), T, first)
+    yield sum(total for total, _, _ in sums) / T, right
 
 
 def weighted(x: Phases) -> Iterable[Sides]:
@@ -121,7 +124,7 @@ def weighted(x: Phases) -> Iterable[Sides]:
     steps = sum(r.T * c.tau_eff for _, c, r in sums)
     first = 4 * gap(x.first.s.problem, p, x.first.x) / (rate(x.first.s) * steps)
     left = sum(c.tau_eff * total for total, c, _ in sums) / steps
-    yield left, first + sum(c.tau_eff * r.T * _terms(c, r, len(p)) for _, c, r in sums) / steps
+    yield left, _averaged(((c.tau_eff * r.T, _terms(c, r, len(p))) for _, c, r in sums), steps, first)
 
 
 def _rates(x: Phases) -> tuple[bool, bool]:
@@ -195,7 +198,8 @@ def fails_as_printed() -> Finding:
             squares.append(slope @ slope)
             model = r.s.round(model)
     first, second = _rates(x)
-    ((left, right),) = unweighted(x)
+    ((left, terms),) = unweighted(x)
+    right = total(terms)
     found = refutation(
         instance="one client, F = x^2/4, x_0 = 1, T = 128, tau(t) = 1 for t < 64, then 15, SGD, tau_eff^(t) = tau(t)",
         conditions={
@@ -275,7 +279,8 @@ def without_drift() -> Finding:
     x = _dissimilar()
     kappa2 = rational(9, 8)
     at = replace(x, first=replace(x.first, kappa2=rational(0)))
-    ((left, right),) = weighted(at)
+    ((left, terms),) = weighted(at)
+    right = total(terms)
     rates = theorem_1_rates(printed(x.then), eta=ONE / 64, L=2 * ONE, beta2=ONE * 9 / 8)
     return refutation(
         instance=f"F_i = x^2/2, (x-1)^2, tau = (4, 1), eta = 1/64, T = 256; kappa^2 would be {kappa2}",

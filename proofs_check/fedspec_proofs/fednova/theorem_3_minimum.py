@@ -13,7 +13,8 @@ from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.fednova.bounds import gap, gradient, printed, rational
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, rate
 from fedspec_proofs.fednova.settings import Setting
-from fedspec_proofs.fednova.theorem_1 import ONE, dissimilar
+from fedspec_proofs.fednova.theorem_1 import ONE
+from fedspec_proofs.fednova.theorem_1_fedprox import dissimilar
 from fedspec_proofs.fednova.theorem_3 import eq_151
 from fedspec_proofs.refutation import refutation
 

@@ -106,11 +106,11 @@ def _stored(solver: Solver, tau: int, stored: Stored = Stored.UNCORRECTED) -> Bo
 
 @claim(
     "fednova.algorithm-2-repaired",
-    statement="d_i = (x - x_i) / (eta ||a_i||_1) - c_i is G_i a_i / ||a_i||_1 over the gradients themselves"
-    ", for tau up to 3",
+    statement="d_i = (x - x_i) / (eta ||a_i||_1) - c_i is G_i a_i / ||a_i||_1 over the gradients themselves",
     source=Source(FEDNOVA, "ours, in place of Algorithm 2, line 13 (L985); the text (L204) with eq. (12) (L198)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="tau <= 3, d = 2",
     assumptions={"uncorrected": "c_i is taken off what is stored"},
     repairs="fednova.algorithm-2",
 )
@@ -224,11 +224,11 @@ def _cancel(m: int, *, sums: bool = True) -> Body:
 @claim(
     "fednova.corrections-cancel",
     statement="sum p_i c_i = 0 for the corrections of L204, so that the server's step is the same with d_i or d_i "
-    "+ c_i"
-    ", for two, three, four clients",
+    "+ c_i",
     source=Source(FEDNOVA, "ours, about L204 and Algorithm 2, line 5 (L977)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two, three, four clients, d = 2",
     assumptions={"sums": "the p_i sum to one"},
 )
 def cancel() -> Finding:

@@ -74,7 +74,8 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
         t.columns[4].justify = "right"
         for id, claim in mine.items():
             seconds = f"{stored[id].seconds:.1f}" if id in stored else "not run"
-            said = (claim.statement,) if wide else ()
+            sizes = f" (shown for {claim.sizes})" if claim.sizes else ""
+            said = (claim.statement + sizes,) if wide else ()
             t.add_row(", ".join(ledger.labels(claim)), id, _said(claim, ledger), str(claim.engine), seconds, *said)
         console.print(t)
         console.print()
