@@ -46,7 +46,7 @@ from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
 from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT, Network
 from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
-from fedspec_proofs.afga.wells import Bump, Well
+from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape

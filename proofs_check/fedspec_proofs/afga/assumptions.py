@@ -10,8 +10,8 @@ import numpy as np
 
 from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.afga.rounds import clients, tossed
-from fedspec_proofs.afga.wells import Bump, Well
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide

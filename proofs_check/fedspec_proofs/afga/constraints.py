@@ -15,7 +15,7 @@ from fedspec_proofs.afga.constants import doubly_stochastic
 from fedspec_proofs.afga.formulas import both, hyper
 from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.afga.wells import Bump, oracles
+from fedspec_proofs.afga.nonconvex import Bump, oracles
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide

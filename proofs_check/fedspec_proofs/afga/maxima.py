@@ -19,7 +19,7 @@ from fedspec_proofs.afga.changes import F8, F8_WORDS, PATH_HOLDS
 from fedspec_proofs.afga.formulas import both, either, hyper
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.paths import ETA_L, Path, any_path, reach, run
-from fedspec_proofs.afga.watching import rootless
+from fedspec_proofs.afga.server_inductions import rootless
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide

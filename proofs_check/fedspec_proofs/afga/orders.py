@@ -11,7 +11,7 @@ from fedspec.arith import Vector
 from fedspec.readings import AmsOption
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
 from fedspec_proofs.afga.formulas import either
-from fedspec_proofs.afga.watching import (
+from fedspec_proofs.afga.server_inductions import (
     BETA1,
     BETA2,
     DOMAIN,

@@ -18,8 +18,8 @@ from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import conditions
+from fedspec_proofs.afga.nonconvex import Well
 from fedspec_proofs.afga.rounds import consensus, path, slopes_at_means
-from fedspec_proofs.afga.wells import Well
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
