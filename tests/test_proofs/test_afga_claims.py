@@ -32,6 +32,7 @@ from fedspec_proofs.afga import (
     server,
     spectral,
 )
+from fedspec_proofs.afga.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.afga.constants import (
     between,
     dissimilar,
@@ -50,6 +51,8 @@ from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
 
 
@@ -189,6 +192,33 @@ def test_the_steps_add_up_to_the_bound_that_runs_are_held_to(s: Setting) -> None
     assert whole.right * 8 * q["C_0"] / (s.eta * s.eta_l * q["p"] * s.I * s.R) == pytest.approx(s.bound(), rel=1e-12)
     first, second = (whole.steps[name] for name in ("second condition", "third condition"))
     assert (first.low <= first.high and second.low <= second.high and s.eta_l * 8 * s.I <= 1) == s.small()
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "spare", "message"), [(-1, 0, "b <= c"), (1, -1, "what is to spare")], ids=["multiplier", "spare"]
+)
+def test_what_may_be_negative_does_not_add_up(multiplier: int, spare: int, message: str) -> None:
+    """a <= b and b <= c are a <= c with multipliers 1 and 1 only."""
+
+    def chain(draw: Draw) -> Sum:
+        a, b, c, size = draw("a"), draw("b"), draw("c"), draw("size", positive=True)
+        steps = {"a <= b": Step(1, a, b), "b <= c": Step(multiplier * size, b, c)}
+        return Sum(steps, a, b + multiplier * size * (c - b) + spare * size, spare * size)
+
+    with pytest.raises(ValueError, match=message):
+        adds_up(chain)(symbolic)
+
+
+def test_steps_add_up_for_all_values_or_not_at_all() -> None:
+    def chain(draw: Draw) -> Sum:
+        a, b, c = draw("a"), draw("b"), draw("c")
+        return Sum({"a <= b": Step(1, a, b), "b <= c": Step(1, b, c)}, a, c)
+
+    found = added(chain, {"a <= b": "", "b <= c": ""})
+    assert found.verdict is Verdict.PROVED
+    assert all(d.matters for d in found.dropped.values())
+    shorter = identities({"one step short": adds_up(chain, "b <= c")})
+    assert shorter.verdict is Verdict.REFUTED
 
 
 def test_powers_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

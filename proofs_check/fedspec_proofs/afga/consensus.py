@@ -42,17 +42,15 @@ def lemma_f_3() -> Finding:
 
 @claim(
     "afga.lemma-f-3-constant",
-    statement="Lemma F.3 with t in place of t + 1 and C_1 = 72, which is what the proof's steps add up to",
+    statement="Lemma F.3 with t in place of t + 1 and C_1 = 72; that the proof's steps add up to less is claim "
+    "lemma-f-3-assembly",
     source=Source(AFGA, "ours, Lemma F.3 (L3080) with its constant C_1 made a number"),
     engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
     assumptions=some(ASSUMPTIONS, *ALL),
 )
 def lemma_f_3_constant() -> Finding:
-    """t = 0..I. The proof's recursion gives 3.75 of its first entry and at most 4 of its second for each step.
-
-    With 4 b1 + 16 b1-parts of the gradients that is below 72; the bound is loose by design.
-    """
+    """t = 0..I. The bound is loose by design."""
     return bounds.one_round(lambda net: bounds.both_errors(net, C_1, 0), *ALL)
 
 

@@ -63,7 +63,8 @@ def lemma_f_5() -> Finding:
 
 @claim(
     "afga.lemma-f-5-repaired",
-    statement="E|Delta_r|^2 is at most the last expression of the proof, eq. (86), with C_1 = 72",
+    statement="E|Delta_r|^2 is at most the last expression of the proof, eq. (86), with C_1 = 72; how it follows is "
+    "claim lemma-f-5-assembly",
     source=Source(AFGA, "ours, for Lemma F.5: eq. (86) (L4477-4536) with its constant made a number"),
     engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
@@ -79,7 +80,7 @@ def lemma_f_5_repaired() -> Finding:
     "afga.eq-86-tight",
     statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
     "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
-    "the braces bound E|Deltabar_r|^2",
+    "the braces bound E|Deltabar_r|^2; how it follows is claim eq-86-assembly",
     source=Source(AFGA, OURS + " (L3729)"),
     engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
