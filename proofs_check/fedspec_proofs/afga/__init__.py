@@ -15,6 +15,7 @@ MODULES = (
     "convergence",
     "assembly",
     "assembly_steps",
+    "dominant",
     "corollaries",
     "preliminaries",
     "exchanges",
