@@ -32,7 +32,6 @@ from fedspec_proofs.afga import (
     server,
     spectral,
 )
-from fedspec_proofs.afga.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.afga.constants import (
     between,
     dissimilar,
@@ -50,6 +49,7 @@ from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
 from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 
-from fedspec_proofs.afga.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 

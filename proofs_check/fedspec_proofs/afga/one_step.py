@@ -12,10 +12,10 @@ from itertools import combinations
 from typing import Any
 
 from fedspec.algorithms.afga import adapt_then_combine
-from fedspec_proofs.afga.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.sequences import doubly, given
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 

@@ -31,5 +31,6 @@ MODULES = (
     "theorem_3_end",
     "key_inequality",
     "repaired",
+    "assembly",
 )
 """Where the claims are, in the paper's order; what is repaired comes last."""
