@@ -45,7 +45,7 @@ def decided(a: Algorithm, option: str) -> bool:
 
 
 def parameters() -> str:
-    rows = ([f"`{name}`", domain.words, meaning] for name, (domain, meaning) in DOMAINS.items())
+    rows = ([f"`{name}`", domain.words, meaning] for name, (domain, meaning, _) in DOMAINS.items())
     return table(["name", "value", "meaning"], rows)
 
 

@@ -1,4 +1,7 @@
-"""Every algorithm of fedspec's catalogue by its id, with the mirror's functions for it."""
+"""Every algorithm of fedspec's catalogue by its id, with the mirror's functions for it.
+
+The local solvers are not among them: their rules run on stacks as they stand.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import fedspec_torch.client.adagrad as client_adagrad
-import fedspec_torch.client.adam as client_adam
-import fedspec_torch.client.admu as client_admu
-import fedspec_torch.client.agdu as client_agdu
-import fedspec_torch.client.amsgrad as client_amsgrad
-import fedspec_torch.client.momentum as client_momentum
-import fedspec_torch.client.normalised as client_normalised
-import fedspec_torch.client.proximal as client_proximal
-import fedspec_torch.client.sgd as client_sgd
-import fedspec_torch.client.sm3 as client_sm3
-import fedspec_torch.client.sm3_adam as client_sm3_adam
-import fedspec_torch.client.sm3_delayed as client_sm3_delayed
-import fedspec_torch.client.yogi as client_yogi
-from fedspec.algorithms.hyper import Hyper
+from fedspec.hyper import Hyper
 from fedspec.plan import Setup
 from fedspec_torch.algorithms import (
     afga,
@@ -65,14 +55,6 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Solver:
-    """The functions of a local solver: the rule and the state that a round begins with; None: the models themselves."""
-
-    rule: Callable[..., Any]
-    begin: Callable[..., Any] | None = None
-
-
-@dataclass(frozen=True)
 class Program:
     """The functions of an algorithm whose clients remember, adapt, talk to each other or arrive late."""
 
@@ -81,27 +63,7 @@ class Program:
     step: Callable[[Any, Any, Clients, Any], tuple[Any, dict[str, Any]]]
 
 
-CATALOGUE: dict[str, Method | Solver | Program] = {
-    "sgd": Solver(client_sgd.sgd),
-    "decayed-sgd": Solver(client_sgd.decayed_sgd),
-    "proximal-sgd": Solver(client_proximal.proximal_sgd),
-    "normalised-sgd": Solver(client_normalised.normalised_sgd),
-    "momentum": Solver(client_momentum.momentum, client_momentum.begin),
-    "nesterov": Solver(client_momentum.nesterov, client_momentum.begin),
-    "dampened": Solver(client_momentum.dampened, client_momentum.begin),
-    "momentum-proximal-outside": Solver(client_momentum.momentum_proximal_outside, client_momentum.begin),
-    "momentum-proximal-inside": Solver(client_momentum.momentum_proximal_inside, client_momentum.begin),
-    "adagrad": Solver(client_adagrad.adagrad, client_adagrad.begin),
-    "adam": Solver(client_adam.adam, client_adam.begin),
-    "yogi": Solver(client_yogi.yogi, client_yogi.begin),
-    "amsgrad": Solver(client_amsgrad.amsgrad, client_amsgrad.begin),
-    "sm3-i": Solver(client_sm3.sm3_i, client_sm3.begin),
-    "sm3-ii": Solver(client_sm3.sm3_ii, client_sm3.begin),
-    "agdu": Solver(client_agdu.agdu, client_agdu.begin),
-    "admu": Solver(client_admu.admu, client_admu.begin),
-    "sm3-i-delayed": Solver(client_sm3_delayed.sm3_i_delayed, client_sm3_delayed.begin),
-    "sm3-ii-delayed": Solver(client_sm3_delayed.sm3_ii_delayed, client_sm3_delayed.begin),
-    "sm3-adam": Solver(client_sm3_adam.sm3_adam, client_sm3_adam.begin),
+CATALOGUE: dict[str, Method | Program] = {
     "fedavg": Method(fedavg.FedAvg, fedavg.init, fedavg.server),
     "fedavgm": Method(fedavgm.FedAvgM, fedavgm.init, fedavgm.server),
     "fedprox": Method(fedprox.FedProx, fedprox.init, fedprox.server, fedprox.local, fedprox.norm),

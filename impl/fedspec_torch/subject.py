@@ -18,7 +18,7 @@ import fedspec_torch
 from fedspec import contract
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE as SPECIFIED
-from fedspec.catalogue import Algorithm, find
+from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.catalogue import Program as Specified
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
@@ -29,7 +29,7 @@ from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
 from fedspec_torch.algorithms.synchronous import run_round
 from fedspec_torch.arith import Vector
-from fedspec_torch.catalogue import CATALOGUE, Method, Program, Solver
+from fedspec_torch.catalogue import CATALOGUE, Method, Program
 from fedspec_torch.covers import named_cover
 from fedspec_torch.plan import Messages
 from fedspec_torch.problems import Quadratics
@@ -96,7 +96,7 @@ def model_like(state: Any) -> dict[str, Tensor]:
 class SolverSession(_Session):
     """Level client: one gradient, one local step of one client, a batch of n = 1."""
 
-    def __init__(self, algorithm: Algorithm, solver: Solver, case: Case) -> None:
+    def __init__(self, algorithm: Algorithm, solver: LocalSolver, case: Case) -> None:
         super().__init__(algorithm, case)
         self.solver = solver
         options = algorithm.options
@@ -107,7 +107,7 @@ class SolverSession(_Session):
         for name in set(self.keywords) - set(options):
             require(name, self.keywords[name])
         cover = self.keywords.pop("cover", None)
-        self.cover = cover and named_cover(CoverName(cover), shapes(case.x0), self.device)
+        self.cover = cover and named_cover(CoverName(cover), shapes(case.x0))
         given = {"v0": self.keywords.pop("v0", None), "cover": self.cover}
         self.given = {n: v for n, v in given.items() if v is not None}
         self.names = set(inspect.signature(solver.rule).parameters)
@@ -236,7 +236,11 @@ class Mirror:
         version=fedspec_torch.__version__,
         variant="torch",
         offers=tuple(
-            offer for a in SPECIFIED.values() if a.id in CATALOGUE for level in a.levels for offer in offers(a, level)
+            offer
+            for a in SPECIFIED.values()
+            if a.id in CATALOGUE or isinstance(a.run, LocalSolver)
+            for level in a.levels
+            for offer in offers(a, level)
         ),
     )
 
@@ -247,11 +251,11 @@ class Mirror:
             ContractError: the mirror does not have the algorithm or the dtype, or the device is not there.
         """
         algorithm = find(case.algorithm)
+        if isinstance(algorithm.run, LocalSolver):
+            return SolverSession(algorithm, algorithm.run, case)
         run = CATALOGUE.get(algorithm.id)
         if run is None:
             raise ContractError(f"algorithm: fedspec_torch has no {algorithm.id!r}; it has {', '.join(CATALOGUE)}")
-        if isinstance(run, Solver):
-            return SolverSession(algorithm, run, case)
         if isinstance(run, Program):
             return ProgramSession(algorithm, run, case)
         return MethodSession(algorithm, run, case)

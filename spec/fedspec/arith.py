@@ -2,13 +2,14 @@
 
 A rule is written once, with ``+ - * /``, integer powers and the functions below, and is then run on
 
-* float32 and float64 arrays,
+* float32 and float64 arrays of NumPy, or of any library that follows the array API (jax; torch, by array-api-compat),
 * object arrays of ``Fraction`` (exact), ``Decimal`` (50 digits, inside :func:`digits`),
 * object arrays of sympy expressions and of z3 reals, so that a proof is about the rule itself,
 * object arrays of any class that brings ``sqrt``, ``maximum``, ``minimum``, ``sign``, ``ratio`` and ``where_less``
   as methods.
 
-sympy and z3 are imported only when one of their numbers arrives.
+A vector may be a stack of vectors, one for each client: the last axis holds the coordinates, whatever stands before it.
+sympy, z3 and array-api-compat are imported only when one of their numbers arrives.
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ from fedspec.errors import InexactError, ShapeError
 if TYPE_CHECKING:
     Array: TypeAlias = npt.NDArray[Any]
     Scalar: TypeAlias = float
+    Count: TypeAlias = int
 else:
-    Array = np.ndarray
+    Array = Any
     Scalar = Any
-"""Scalar: a real number of the arithmetic in use: float, Fraction, Decimal, sympy expression, z3 real. To the type
-checker they all behave as float does."""
+    Count = Any
+"""Array: of NumPy, or of any library that follows the array API. Scalar: a real number of the arithmetic in use: float,
+Fraction, Decimal, sympy expression, z3 real. Count: a whole number; of a stack, an array with one for each client. To
+the type checker they all behave as NumPy's arrays, float and int do."""
 
-Vector: TypeAlias = Shaped[Array, "d"]
-"""A model, a gradient or a moment as one flat vector of d coordinates."""
+Vector: TypeAlias = Shaped[Array, "... d"]
+"""A model, a gradient or a moment as one flat vector of d coordinates; or a stack of them, one for each client."""
 
 Stack: TypeAlias = Shaped[Array, "n d"]
 """One vector for each of n clients."""
@@ -49,8 +53,8 @@ Weights: TypeAlias = Shaped[Array, "n"]
 Mixing: TypeAlias = Shaped[Array, "n n"]
 """Entry [i, j] says how much of client j's model client i takes."""
 
-Sets: TypeAlias = Shaped[Array, "q"]
-"""One number for each of the q sets of a cover."""
+Sets: TypeAlias = Shaped[Array, "... q"]
+"""One number for each of the q sets of a cover; for each client of a stack."""
 
 N = TypeVar("N")
 
@@ -156,10 +160,6 @@ def _ratio(a: Any, b: Any) -> Any:
     return a / b if b > 0 else a * 0
 
 
-def _native_ratio(a: Any, b: Any) -> Any:
-    return np.where(b > 0, a / np.where(b > 0, b, 1), a * 0)
-
-
 def _where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
     match _symbolic(a, b):
         case "sympy":
@@ -175,55 +175,105 @@ def _where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
     return x if a < b else y
 
 
+def namespace(*xs: object) -> Any:
+    """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
+    for x in xs:
+        if isinstance(x, np.ndarray):
+            return np
+        if hasattr(x, "__array_namespace__"):
+            return x.__array_namespace__()
+        if _library(x) == "torch":
+            import array_api_compat
+
+            return array_api_compat.array_namespace(x)
+    return None
+
+
+def _is_object(x: object) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
 def _apply(native: Callable[..., Any], general: Callable[..., Any], *xs: Any) -> Any:
-    if any(isinstance(x, np.ndarray) for x in xs):
-        if any(np.asarray(x).dtype == object for x in xs):
-            return np.frompyfunc(general, len(xs), 1)(*xs)
-        return native(*xs)
-    return general(*xs)
+    """The function over arrays of one library, or over each number where they hold objects."""
+    xp = namespace(*xs)
+    if xp is None:
+        return general(*xs)
+    if any(map(_is_object, xs)):
+        return np.frompyfunc(general, len(xs), 1)(*xs)
+    like = next(x for x in xs if namespace(x) is xp)
+    return native(xp, *(x if xp is np or namespace(x) is xp else _wrapped(xp, x, like) for x in xs))
+
+
+def _wrapped(xp: Any, x: Any, like: Any) -> Any:
+    """A number as an array without axes, since not every library takes both."""
+    return xp.zeros_like(like[(0,) * like.ndim]) + x
 
 
 def sqrt(x: N) -> N:
     """Square root, elementwise; exact on rationals, which must have a rational root."""
-    root: N = _apply(np.sqrt, _sqrt, x)
+    root: N = _apply(lambda xp, x: xp.sqrt(x), _sqrt, x)
     return root
 
 
 def maximum(a: N, b: N | Scalar) -> N:
     """The larger of two numbers, elementwise."""
-    larger: N = _apply(np.maximum, _maximum, a, b)
+    larger: N = _apply(lambda xp, a, b: xp.maximum(a, b), _maximum, a, b)
     return larger
 
 
 def minimum(a: N, b: N | Scalar) -> N:
     """The smaller of two numbers, elementwise."""
-    smaller: N = _apply(np.minimum, _minimum, a, b)
+    smaller: N = _apply(lambda xp, a, b: xp.minimum(a, b), _minimum, a, b)
     return smaller
 
 
 def sign(x: N) -> N:
     """-1, 0 or 1, elementwise."""
-    direction: N = _apply(np.sign, _sign, x)
+    direction: N = _apply(lambda xp, x: xp.sign(x), _sign, x)
     return direction
 
 
 def ratio(a: N, b: N | Scalar) -> N:
     """A / b where b > 0, and 0 elsewhere, elementwise: the convention 0/0 = 0."""
-    quotient: N = _apply(_native_ratio, _ratio, a, b)
+    quotient: N = _apply(lambda xp, a, b: xp.where(b > 0, a / xp.where(b > 0, b, b * 0 + 1), (a + b) * 0), _ratio, a, b)
     return quotient
 
 
 def where_less(a: Any, b: Any, x: N, y: N | Scalar) -> N:
     """X where a < b, y elsewhere, elementwise; both are computed, whichever is taken."""
-    chosen: N = _apply(lambda a, b, x, y: np.where(a < b, x, y), _where_less, a, b, x, y)
+    chosen: N = _apply(lambda xp, a, b, x, y: xp.where(a < b, x, y), _where_less, a, b, x, y)
     return chosen
 
 
+def total(x: Vector) -> Scalar:
+    """The sum over the coordinates: one number; of a stack, a column with a number for each client."""
+    xp: Any = namespace(x)
+    sums: Scalar = xp.sum(x) if x.ndim == 1 else xp.sum(x, axis=-1, keepdims=True)
+    return sums
+
+
 def norm(x: Vector) -> Scalar:
-    """The Euclidean length; exact on rationals, whose sum of squares must have a rational root."""
-    squares = x * x
-    length: Scalar = sqrt(sum(squares[1:], start=squares[0]))
-    return length
+    """The Euclidean length, of a stack one for each client; exact on rationals whose squares add up to a square.
+
+    Floating-point numbers whose squares would vanish or overflow are scaled first.
+    """
+    if _is_object(x):
+        return sqrt(total(x * x))
+    xp: Any = namespace(x)
+    info = xp.finfo(x.dtype)
+    low, high = float(info.smallest_normal) ** 0.5 / float(info.eps), float(info.max) ** 0.5 * float(info.eps)
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    extreme = ((largest > 0) & (largest < low)) | ((largest > high) & (largest < float("inf")))
+    scale = xp.where(extreme, largest, xp.ones_like(largest))
+    length: Any = scale * xp.sqrt(xp.sum((x / scale) ** 2, axis=-1, keepdims=True))
+    return length[0] if x.ndim == 1 else length  # type: ignore[no-any-return]
+
+
+def where_shorter(u: Vector, length: Scalar, x: Vector, y: Vector) -> Vector:
+    """X where ||u|| < length, y elsewhere, for the whole vector at once; exact numbers compare squares, not roots."""
+    if _is_object(u):
+        return where_less(total(u * u), length**2, x, y)
+    return where_less(norm(u), length, x, y)
 
 
 def greatest(xs: Iterable[N]) -> N:
@@ -236,8 +286,36 @@ def least(xs: Iterable[N]) -> N:
     return reduce(minimum, xs)
 
 
+def gather(x: Vector, places: Shaped[np.ndarray, "..."]) -> Array:
+    """The coordinates of x at some places, as an array of the shape of ``places``; of a stack, for each client."""
+    xp: Any = namespace(x)
+    if xp is np or _library(x) == "torch":
+        return x[..., places]
+    flat = xp.take(x, xp.asarray(places.reshape(-1)), axis=-1)
+    found: Array = xp.reshape(flat, (*x.shape[:-1], *places.shape))
+    return found
+
+
+def largest(x: Array) -> Array:
+    """The largest along the last axis."""
+    xp: Any = namespace(x)
+    found: Array = greatest(np.moveaxis(x, -1, 0)) if _is_object(x) else xp.max(x, axis=-1)
+    return found
+
+
+def smallest(x: Array) -> Array:
+    """The smallest along the last axis."""
+    xp: Any = namespace(x)
+    found: Array = least(np.moveaxis(x, -1, 0)) if _is_object(x) else xp.min(x, axis=-1)
+    return found
+
+
 def array(xs: Sequence[Any], like: Array) -> Array:
-    """A vector of the given numbers in the arithmetic (dtype) of ``like``."""
+    """A vector of the given numbers in the arithmetic (library and dtype) of ``like``."""
+    xp: Any = namespace(like)
+    if xp is not np:
+        made: Array = xp.asarray([float(x) for x in xs], dtype=like.dtype, device=like.device)
+        return made
     out = np.empty(len(xs), dtype=like.dtype)
     for j, x in enumerate(xs):
         out[j] = x
@@ -248,40 +326,54 @@ def check_array(name: str, value: object) -> None:
     """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
 
     Raises:
-        ShapeError: so it is.
+        ShapeError: the value is a list, a number, an array of integers, or the like.
     """
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fO":
-        what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise ShapeError(f"{name}: got {what}; give a NumPy array of floats, or of objects for exact numbers")
+    dtype: Any = getattr(value, "dtype", None)
+    xp = namespace(value)
+    real = dtype.kind in "fO" if xp is np else xp is not None and xp.isdtype(dtype, "real floating")
+    if not real:
+        what = f"an array of {dtype}" if xp else type(value).__name__
+        raise ShapeError(f"{name}: got {what}; give an array of floats, or a NumPy array of objects for exact numbers")
 
 
-def constant(value: Scalar, like: Array) -> Array:
-    """The vector whose every coordinate is ``value``, shaped and typed as ``like``.
+def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
+    """The vector whose every coordinate is ``value``, typed as ``like`` and shaped as it, or with ``size`` coordinates.
 
     Raises:
         ShapeError: ``like`` is not an array of reals.
     """
     check_array("x", like)
-    return array([value] * len(like), like)
+    xp: Any = namespace(like)
+    shape = like.shape if size is None else (*like.shape[:-1], size)
+    if xp is np:
+        out = np.empty(shape, like.dtype)
+        out.fill(value)
+        return out
+    made: Array = xp.zeros_like(xp.broadcast_to(like[..., :1], shape)) + value
+    return made
 
 
-def zeros(like: Array) -> Array:
-    """The zero vector, shaped and typed as ``like``.
+def zeros(like: Vector, size: int | None = None) -> Array:
+    """The zero vector, typed as ``like`` and shaped as it, or with ``size`` coordinates.
 
     Raises:
         ShapeError: ``like`` is not an array of reals.
     """
     check_array("x", like)
-    return like * 0 if like.dtype == object else np.zeros_like(like)
+    if _is_object(like):
+        return like * 0 if size is None else gather(like, np.zeros(size, dtype=int)) * 0
+    return constant(0, like, size)
 
 
 def numbers(xs: Sequence[Any], like: Array) -> Array:
     """Whole numbers (sample sizes, step counts) as a vector in the arithmetic of ``like``."""
-    return array([like.flat[0] * 0 + x if like.dtype == object else x for x in xs], like)
+    return array([like.flat[0] * 0 + x for x in xs] if _is_object(like) else xs, like)
 
 
 def slack(like: Array) -> float:
     """How far a sum of such numbers may be from its exact value: not at all in rationals, some roundings elsewhere."""
-    if all(isinstance(x, Rational) for x in like.flat):
-        return 0.0
-    return 4 * len(like) * float(np.finfo(float if like.dtype == object else like.dtype).eps)
+    if _is_object(like):
+        exact = all(isinstance(x, Rational) for x in like.flat)
+        return 0.0 if exact else 4 * len(like) * float(np.finfo(float).eps)
+    xp: Any = namespace(like)
+    return 4 * len(like) * float(xp.finfo(like.dtype).eps)

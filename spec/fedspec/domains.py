@@ -1,7 +1,7 @@
 """What each hyper-parameter may be, by name: one name means one thing in the whole catalogue.
 
-The table is read by rules (to refuse bad input), by ``fedspec show`` and by the suite (to draw cases).
-Symbols (sympy, z3) have no value to check and pass.
+The table is the one home of a hyper-parameter. Rules read it to refuse bad input, ``fedspec show`` to explain, the
+suite to draw cases. Symbols (sympy, z3) have no value to check and pass.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,42 +33,52 @@ DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
 COUNT = Domain("a whole number >= 1", lambda x: x >= 1 and int(x) == x)
 WHOLE = Domain("a whole number >= 0", lambda x: x >= 0 and int(x) == x)
 
-DOMAINS: dict[str, tuple[Domain, str]] = {
-    "eta": (POSITIVE, "server learning rate"),
-    "eta_l": (POSITIVE, "client learning rate"),
-    "beta": (DECAY, "server momentum"),
-    "beta1": (DECAY, "decay of the first moment"),
-    "beta2": (DECAY, "decay of the second moment"),
-    "beta3": (DECAY, "decay of the running maximum of the second moment"),
-    "rho": (DECAY, "client momentum"),
-    "gamma": (POSITIVE, "factor by which the client rate decays at each step"),
-    "mu": (NONNEGATIVE, "weight of the proximal term"),
-    "alpha": (Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": (NONNEGATIVE, "stabiliser of the preconditioner"),
-    "tau": (
-        NONNEGATIVE,
-        "stabiliser of the server preconditioner",
+
+class Parameter(NamedTuple):
+    """A hyper-parameter: its domain, what it means, and whether clients alone read it, so that a server has no such."""
+
+    domain: Domain
+    meaning: str
+    of_clients: bool = False
+
+
+DOMAINS: dict[str, Parameter] = {
+    "eta": Parameter(POSITIVE, "server learning rate"),
+    "eta_l": Parameter(POSITIVE, "client learning rate", of_clients=True),
+    "beta": Parameter(DECAY, "server momentum"),
+    "beta1": Parameter(DECAY, "decay of the first moment"),
+    "beta2": Parameter(DECAY, "decay of the second moment"),
+    "beta3": Parameter(DECAY, "decay of the running maximum of the second moment"),
+    "rho": Parameter(DECAY, "client momentum", of_clients=True),
+    "gamma": Parameter(POSITIVE, "factor by which the client rate decays at each step", of_clients=True),
+    "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
+    "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner"),
+    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
+    "eps_s": Parameter(NONNEGATIVE, "dead zone: a whole step shorter than this is not taken", of_clients=True),
+    "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
+    "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
+    "beta1_l": Parameter(
+        DECAY, "clients' decay of the first moment, where the server has one of its own", of_clients=True
     ),
-    "eps_s": (NONNEGATIVE, "dead zone: a whole step shorter than this is not taken"),
-    "z": (COUNT, "delay of the preconditioner, in steps: it is updated at every z-th"),
-    "v0": (NONNEGATIVE, "initial second moment, the same at every coordinate"),
-    "beta1_l": (DECAY, "clients' decay of the first moment, where the server has one of its own"),
-    "beta2_l": (DECAY, "clients' decay of the second moment, where the server has one of its own"),
-    "clip_norm": (POSITIVE, "length that a client's change is clipped to"),
-    "sigma": (NONNEGATIVE, "noise multiplier: standard deviation of the noise over clip_norm"),
-    "lam": (NONNEGATIVE, "weight decay inside a normalised direction"),
-    "phi_m": (POSITIVE, "least scaling of a layer's step"),
-    "phi_M": (POSITIVE, "greatest scaling of a layer's step"),
-    "buffer": (COUNT, "number of updates that the server waits for"),
-    "mix": (Domain("in (0, 1]", lambda x: 0 < x <= 1), "share of an arriving model in the server's"),
-    "twice_a": (COUNT, "twice the exponent of the polynomial staleness"),
-    "hinge_a": (NONNEGATIVE, "slope of the hinge staleness"),
-    "hinge_b": (WHOLE, "delay from which on the hinge staleness weighs less"),
-    "tau_eff": (POSITIVE, "effective number of local steps of a round"),
+    "beta2_l": Parameter(
+        DECAY, "clients' decay of the second moment, where the server has one of its own", of_clients=True
+    ),
+    "clip_norm": Parameter(POSITIVE, "length that a client's change is clipped to"),
+    "sigma": Parameter(NONNEGATIVE, "noise multiplier: standard deviation of the noise over clip_norm"),
+    "lam": Parameter(NONNEGATIVE, "weight decay inside a normalised direction", of_clients=True),
+    "phi_m": Parameter(POSITIVE, "least scaling of a layer's step", of_clients=True),
+    "phi_M": Parameter(POSITIVE, "greatest scaling of a layer's step", of_clients=True),
+    "buffer": Parameter(COUNT, "number of updates that the server waits for"),
+    "mix": Parameter(Domain("in (0, 1]", lambda x: 0 < x <= 1), "share of an arriving model in the server's"),
+    "twice_a": Parameter(COUNT, "twice the exponent of the polynomial staleness"),
+    "hinge_a": Parameter(NONNEGATIVE, "slope of the hinge staleness"),
+    "hinge_b": Parameter(WHOLE, "delay from which on the hinge staleness weighs less"),
+    "tau_eff": Parameter(POSITIVE, "effective number of local steps of a round"),
 }
 
 
-COUNTS = frozenset(name for name, (domain, _) in DOMAINS.items() if domain in (COUNT, WHOLE))
+COUNTS = frozenset(name for name, p in DOMAINS.items() if p.domain in (COUNT, WHOLE))
 """The hyper-parameters that count something: they stay whole numbers in every arithmetic."""
 
 
@@ -83,7 +93,7 @@ def require(name: str, value: Any) -> None:
     Raises:
         ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
     """
-    domain, meaning = DOMAINS[name]
+    domain, meaning, _ = DOMAINS[name]
     if isinstance(value, bool | complex | Sized) or not hasattr(value, "__mul__"):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if not is_number(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, sqrt
+from fedspec.arith import Count, Scalar, Vector, namespace, sqrt
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
 
 
@@ -14,6 +14,18 @@ def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
 def corrected(moment: Vector, beta: Scalar, t: int, correction: BiasCorrection) -> Vector:
     """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
     return moment / (1 - beta**t) if correction is BiasCorrection.MOMENTS else moment
+
+
+def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
+    """1 - beta^t; of a stack whose clients count their own steps, a column with a number for each.
+
+    The column is computed in double precision, whatever the type of ``like``: it cancels when beta is close to 1.
+    """
+    xp = namespace(t)
+    if xp is None:
+        return 1 - beta**t
+    powers: Scalar = xp.astype(1 - beta ** xp.astype(t, xp.float64), like.dtype)[..., None]
+    return powers
 
 
 def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrection, BiasCorrection]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Vector
-from fedspec.catalogue import CATALOGUE, Algorithm, Method, Program, Solver, find
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, find
 from fedspec.contract import (
     Arrival,
     Begin,
@@ -43,7 +43,7 @@ class SolverSession:
     """Level client: one gradient, one local step."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        assert isinstance(algorithm.run, Solver)
+        assert isinstance(algorithm.run, LocalSolver)
         self.case = case
         self.solver = algorithm.run
         options = algorithm.options
@@ -219,7 +219,7 @@ class Reference:
     def start(self, case: Case) -> Session:
         """Begin a session for one case."""
         algorithm = find(case.algorithm)
-        if isinstance(algorithm.run, Solver):
+        if isinstance(algorithm.run, LocalSolver):
             return SolverSession(algorithm, case)
         if isinstance(algorithm.run, Program):
             return ProgramSession(algorithm, case)

@@ -13,13 +13,12 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
 
 from fedspec.arith import check_array
-from fedspec.covers import Cover
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ShapeError
 from fedspec.readings import choice
@@ -50,7 +49,14 @@ def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
     return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
 
 
-_AXES = {"Vector": ("d",), "Stack": ("n", "d"), "Weights": ("n",), "Sets": ("q",), "Mixing": ("n", "n")}
+_AXES = {
+    "Vector": ("...", "d"),
+    "Sets": ("...", "q"),
+    "Stack": ("n", "d"),
+    "Weights": ("n",),
+    "Mixing": ("n", "n"),
+}
+"""The axes of what an annotation names; "..." stands for the clients of a stack, or for nothing."""
 
 
 @functools.cache
@@ -59,16 +65,30 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
     return tuple((f.name, str(f.type)) for f in fields(kind)) if is_dataclass(kind) else ()
 
 
-def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...]]]:
-    """The arrays in an argument, with the axis names that its annotation gives them."""
+def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
+    """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
     if annotation in _AXES:
         check_array(name, value)
-        yield name, value.shape, _AXES[annotation]
-    elif isinstance(value, Cover):
-        yield name, (len(value.sets), value.d), ("q", "d")
+        yield name, tuple(value.shape), _AXES[annotation], value.dtype
+    elif annotation == "AnyCover":
+        yield name, (value.q, value.d), ("q", "d"), None
     else:
         for field, note in _fields(value.__class__):
             yield from _axes(f"{name}.{field}", getattr(value, field), note)
+
+
+def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any]]) -> str:
+    """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
+    sizes: dict[str, Any] = {}
+    for _, shape, axes, _ in arrays:
+        if axes[0] == "...":
+            clients, shape, axes = shape[:-1], shape[-1:], axes[1:]
+            if clients and sizes.setdefault("...", clients) != clients:
+                return "shapes do not fit together"
+        if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
+            return "shapes do not fit together"
+    dtypes = {str(dtype) for *_, dtype in arrays if str(dtype) not in ("None", "object")}
+    return f"{' and '.join(sorted(dtypes))} do not mix" if len(dtypes) > 1 else ""
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:
@@ -85,8 +105,7 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
-        sizes: dict[str, int] = {}
-        arrays: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = []
+        arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
         for name, value in bound.arguments.items():
             if name in DOMAINS and notes[name] in {"Scalar", "int"}:
                 require(name, value)
@@ -95,10 +114,12 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
             elif name in readings():
                 bound.arguments[name] = choice(readings()[name], name, value)
             arrays += _axes(name, value, notes[name])
-        for _, shape, axes in arrays:
-            if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
-                listing = ", ".join(f"{name} {shape} for [{' '.join(axes)}]" for name, shape, axes in arrays)
-                raise ShapeError(f"{function.__name__}: shapes do not fit together: {listing}")
+        if complaint := _complaint(arrays):
+            listing = ", ".join(
+                f"{name} {shape}{'' if dtype is None else f' {dtype}'} for [{' '.join(axes)}]"
+                for name, shape, axes, dtype in arrays
+            )
+            raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
         return function(*bound.args, **bound.kwargs)
 
     RULES[f"{function.__module__}.{function.__qualname__}"] = checked

@@ -20,13 +20,14 @@ from rich.status import Status
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite import cli_catalogue, cli_claims, cli_mutants
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.bench import WORDS, Bench
 from fedspec_suite.judge.check import Request, check
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, setting_of
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.judge.verdict import Result, exit_code
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
+from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import console, emit
 from fedspec_suite.subjects import environments

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError, UnknownNameError
+from fedspec_suite.kills import matrix as kill_matrix
+from fedspec_suite.kills import stored as store
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
-from fedspec_suite.mutants import matrix as kill_matrix
-from fedspec_suite.mutants import stored as store
 from fedspec_suite.report import kills, table, terminal
 
 app = typer.Typer(

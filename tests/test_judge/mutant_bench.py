@@ -9,18 +9,19 @@ from typing import Any
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge import runner
-from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
-from fedspec_suite.judge.verdict import Status
+from fedspec_suite.kills import stored
+from fedspec_suite.kills.asking import CASES, DTYPE, offers_of
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.mutants import stored
-from fedspec_suite.mutants.asking import CASES, DTYPE, offers_of
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Status
 
 
 def kills(law: Law, mutant: mutants.Mutant, number: int) -> bool:
     """Whether a law that applies finds a deviation on an offer of the specification."""
     bench = bench_of(mutant, number)
-    setting = runner.setting_of(bench.offer, DTYPE)
+    setting = setting_of(bench.offer, DTYPE)
     if law.why_not(setting, bench.offer.intermediates, concurrent=True):
         return False
     return runner.run_law(law, bench, setting, CASES, seed=0).status is Status.FAIL
@@ -29,7 +30,7 @@ def kills(law: Law, mutant: mutants.Mutant, number: int) -> bool:
 def bench_of(mutant: mutants.Mutant, number: int) -> Bench:
     """A bench with a mutant that remembers nothing yet."""
     offer = SUBJECT.info.offers[number]
-    setting = runner.setting_of(offer, DTYPE)
+    setting = setting_of(offer, DTYPE)
     return Bench(mutants.Mutated(mutant), setting.algorithm, offer, setting.options, DTYPE)
 
 
@@ -50,7 +51,7 @@ def judge(name: str) -> dict[str, Any]:
         where = f"{offer.algorithm}/{offer.level}/{offer.reading}"
         found = {"offer": where, "follows": follows, "other": other}
         if follows and other:
-            setting = runner.setting_of(offer, DTYPE)
+            setting = setting_of(offer, DTYPE)
             return {**found, "nearest": diagnose(bench_of(mutant, number), setting)}
     return {**found, "nearest": ""}
 

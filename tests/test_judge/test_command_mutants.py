@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, inside
 
+from fedspec_suite.kills import stored
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants import MUTANTS, Mutant, stored
+from fedspec_suite.mutants import MUTANTS, Mutant
 
 REFUSED = [
     (("show", "nobody"), ("'nobody'", "known", "fedyogi-sign")),
@@ -90,7 +91,14 @@ def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
 
 
 def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    lame = Mutant("lame", "nothing", ("sgd",), "fedspec.client.sgd.sgd", "eta_l * g", "(eta_l * g)")
+    lame = Mutant(
+        id="lame",
+        words="nothing",
+        algorithms=("sgd",),
+        rule="fedspec.client.sgd.sgd",
+        old="eta_l * g",
+        new="(eta_l * g)",
+    )
     monkeypatch.setitem(MUTANTS, "lame", lame)
     ran = inside("mutants", "run", "lame", "--jobs", "1")
     assert ran.code == 1

@@ -8,7 +8,7 @@ import pytest
 from test_judge.support import check, fedspec, py, standalone, statuses
 
 from fedspec_suite.judge.runner import conclude
-from fedspec_suite.judge.verdict import Conformity, Obligation, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
 
 def line(name: str, *arguments: str) -> dict[str, Any]:

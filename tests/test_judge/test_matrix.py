@@ -16,9 +16,10 @@ from test_judge.support import fedspec
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.reference import SUBJECT
+from fedspec_suite.kills import asking, matrix, stored
+from fedspec_suite.kills.stored import KEPT, SURVIVORS
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants import MUTANTS, Mutant, asking, matrix, original, stored
-from fedspec_suite.mutants.stored import KEPT, SURVIVORS
+from fedspec_suite.mutants import MUTANTS, Mutant, original
 
 STORED = stored.load()
 SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10)

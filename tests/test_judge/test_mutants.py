@@ -86,10 +86,14 @@ def test_mutants_say_what_they_are() -> None:
 
 
 def test_an_edit_that_is_not_found_is_refused() -> None:
-    stale = Mutant("stale", "gone", ("sgd",), "fedspec.client.sgd.sgd", "no such text", "nothing")
+    stale = Mutant(
+        id="stale", words="gone", algorithms=("sgd",), rule="fedspec.client.sgd.sgd", old="no such text", new="nothing"
+    )
     with pytest.raises(UnknownNameError, match=r"stale.*found 0 times in fedspec\.client\.sgd\.sgd"):
         mutants.edited(stale)
-    common = Mutant("common", "everywhere", ("sgd",), "fedspec.client.sgd.sgd", "eta_l", "eta")
+    common = Mutant(
+        id="common", words="everywhere", algorithms=("sgd",), rule="fedspec.client.sgd.sgd", old="eta_l", new="eta"
+    )
     with pytest.raises(UnknownNameError, match="found"):
         mutants.edited(common)
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.inside import Inside
-from fedspec_suite.judge.runner import run_law, setting_of
+from fedspec_suite.judge.runner import run_law
 from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
 
 
 def test_a_crash_of_a_law_is_raised() -> None:

@@ -17,9 +17,9 @@ from fedspec.arith import digits
 from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.verdict import Deviates, Undecided
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.verdict import Deviates, Undecided
 
 DTYPES = ("float64", "float32")
 SLACK = 1.5

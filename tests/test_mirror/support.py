@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fedspec.catalogue import Algorithm
 from fedspec.readings import choice
+from fedspec_torch.arith import masked
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +34,8 @@ HYPER = {
     "mu": 0.5,
     "eps": 0.03125,
     "tau": 0.125,
-    "v0": 0.0625,
+    # Not a square of a dyadic number: at Delta^2 = v_0 the sign in Yogi would hang on a rounding.
+    "v0": 0.0703125,
     "lam": 0.25,
     "phi_m": 0.5,
     "phi_M": 2.0,
@@ -90,12 +92,13 @@ class Run:
             return x
         return self.solver.begin(x, **self._of(self.solver.begin, v0=self.keywords.get("v0"), cover=self.cover))
 
-    def step(self, state: Any, g: Any, **more: Any) -> Any:
+    def step(self, state: Any, g: Any, active: Tensor | None = None) -> Any:
         """The state after one step."""
         rule = self.solver.rule
         given = self._of(rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover)
         self.k += 1
-        return rule(**{**self._of(rule, **self.keywords), **given, **more})
+        first = given.pop(next(iter(given)))
+        return masked(rule, active)(first, **{**self._of(rule, **self.keywords), **given})
 
     @staticmethod
     def _of(function: Any, **arguments: Any) -> dict[str, Any]:

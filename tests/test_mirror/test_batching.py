@@ -24,26 +24,27 @@ from test_mirror.support import (
 )
 from torch import Tensor
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Solver
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec.catalogue import Method as SpecMethod
+from fedspec.covers import Cover
 from fedspec.plan import Plan
 from fedspec.readings import CoverName
 from fedspec_torch.algorithms.synchronous import run_round
 from fedspec_torch.catalogue import CATALOGUE as MIRROR
 from fedspec_torch.catalogue import Method
-from fedspec_torch.covers import IndexCover, named_cover
+from fedspec_torch.covers import named_cover
 from fedspec_torch.plan import Messages, rows
 from fedspec_torch.problems import Quadratics
 
-SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, Solver)]
+SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, SpecMethod)]
 STEPS = (4, 1, 3, 4, 2, 4, 3, 3, 1, 4, 2)
 N = len(STEPS)
 
 
 def run(algorithm: Algorithm, options: dict[str, str], x: Tensor) -> Run:
-    cover = named_cover(CoverName(options.get("cover", "one")), SHAPES, x.device)
-    return Run(MIRROR[algorithm.id], keywords(algorithm, options), cover)
+    cover = named_cover(CoverName(options.get("cover", "one")), SHAPES)
+    return Run(algorithm.run, keywords(algorithm, options), cover)
 
 
 def trained(solver: Run, x: Tensor, g: Tensor, steps: Sequence[int]) -> dict[str, Tensor]:
@@ -237,9 +238,9 @@ def test_consecutive_clients_are_not_copied() -> None:
     assert rows(stack, (3, 1)).tolist() == [[6, 7], [2, 3]]
 
 
-def test_index_covers_do_not_loop_over_coordinates() -> None:
+def test_covers_do_not_loop_over_coordinates() -> None:
     d = 20_000
-    sets = IndexCover(r=torch.zeros(d, dtype=torch.int64), j=torch.arange(d), q=1, d=d)
+    sets = Cover((tuple(range(d)),), d)
     values = torch.arange(float(d)).expand(2, d)
     assert sets.greatest(values).tolist() == [[d - 1], [d - 1]]
     assert torch.equal(sets.least(torch.ones(2, 1)), torch.ones(2, d))

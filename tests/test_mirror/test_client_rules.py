@@ -20,28 +20,29 @@ from test_mirror.support import (
     dyadic,
     keywords,
     parts,
+    tensors,
 )
 
-from fedspec.catalogue import CATALOGUE, Algorithm, Solver
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
+from fedspec.client.adam import adam
+from fedspec.client.adam import begin as begin_adam
+from fedspec.client.sgd import sgd
 from fedspec.covers import named_cover
 from fedspec.errors import ShapeError
 from fedspec.readings import CoverName
-from fedspec_torch.catalogue import CATALOGUE as MIRROR
-from fedspec_torch.client.adam import adam
-from fedspec_torch.client.adam import begin as begin_adam
-from fedspec_torch.client.sgd import sgd
+from fedspec_torch.arith import masked
 from fedspec_torch.covers import named_cover as named_sets
 
-SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, Solver)]
+SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 STEPS = (3, 1, 6, 2, 6)
 N, K = len(STEPS), max(STEPS)
 
 
-def both(algorithm: Algorithm, options: dict[str, str], device: str) -> tuple[Run, Run]:
-    """The specification's solver and the mirror's."""
+def both(algorithm: Algorithm, options: dict[str, str]) -> tuple[Run, Run]:
+    """A solver for one client, and the same for a stack of them."""
     cover = CoverName(options.get("cover", "one"))
     spec = Run(algorithm.run, keywords(algorithm, options), named_cover(cover, SHAPES))
-    mirror = Run(MIRROR[algorithm.id], spec.keywords, named_sets(cover, SHAPES, device))
+    mirror = Run(algorithm.run, spec.keywords, named_sets(cover, SHAPES))
     return spec, mirror
 
 
@@ -60,7 +61,7 @@ def test_batched_equals_one_by_one(algorithm: Algorithm, dtype: torch.dtype, dev
     x, g = dyadic(0, N, D).astype(kind), gradients().astype(kind)
     tau = torch.tensor(STEPS, device=device)
     for options in choices(algorithm):
-        spec, mirror = both(algorithm, options, device)
+        spec, mirror = both(algorithm, options)
         state = mirror.begin(torch.tensor(x, device=device))
         for k in range(K):
             active = tau > k
@@ -77,6 +78,9 @@ def test_batched_equals_one_by_one(algorithm: Algorithm, dtype: torch.dtype, dev
                 scale.see(want)
             assert set(parts(state)) == set(parts(want))
             for name, value in parts(want).items():
+                if name == "t":
+                    # The steps of a stack are those of the clients that are still under way.
+                    continue
                 assert_close(parts(state)[name][i], value, scale[name], f"{options}, client {i}, {name}")
 
 
@@ -84,23 +88,23 @@ def test_batched_equals_one_by_one(algorithm: Algorithm, dtype: torch.dtype, dev
 def test_all_active_is_no_mask(algorithm: Algorithm) -> None:
     x, g = torch.tensor(dyadic(0, N, D)), torch.tensor(gradients())
     for options in choices(algorithm):
-        _, mirror = both(algorithm, options, "cpu")
-        masked = mirror.step(mirror.begin(x), g[0], active=torch.ones(N, dtype=torch.bool))
-        for name, value in parts(mirror.step(mirror.begin(x), g[0])).items():
-            assert torch.equal(parts(masked)[name], value), f"{options}, {name}"
+        _, mirror = both(algorithm, options)
+        some = mirror.step(mirror.begin(x), g[0], active=torch.ones(N, dtype=torch.bool))
+        for name, value in tensors(mirror.step(mirror.begin(x), g[0])).items():
+            assert torch.equal(parts(some)[name], value), f"{options}, {name}"
 
 
-@pytest.mark.parametrize("shape", [(D,), (1, D), (N, 1), (N, D + 1)])
+@pytest.mark.parametrize("shape", [(1, D), (N, 1), (N, D + 1)])
 def test_gradients_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
     x = torch.zeros(N, D)
-    with pytest.raises(ShapeError, match="sgd: stacks"):
+    with pytest.raises(ShapeError, match="sgd: shapes"):
         sgd(x, torch.zeros(shape), eta_l=0.5)
-    with pytest.raises(ShapeError, match="adam: stacks"):
+    with pytest.raises(ShapeError, match="adam: shapes"):
         adam(begin_adam(x), g=torch.zeros(shape), eta_l=0.5, beta1=0.5, beta2=0.5, eps=0.5)
 
 
 def test_gradients_of_another_dtype_are_refused() -> None:
-    with pytest.raises(ShapeError, match="float64"):
+    with pytest.raises(ShapeError, match=r"float32 and torch\.float64 do not mix"):
         sgd(torch.zeros(N, D), torch.zeros(N, D, dtype=torch.float64), eta_l=0.5)
 
 
@@ -109,4 +113,4 @@ def test_gradients_of_another_dtype_are_refused() -> None:
 )
 def test_masks_that_do_not_fit_are_refused(active: torch.Tensor) -> None:
     with pytest.raises(ShapeError, match="one boolean for each of 5 clients"):
-        sgd(torch.zeros(N, D), torch.zeros(N, D), eta_l=0.5, active=active)
+        masked(sgd, active)(torch.zeros(N, D), torch.zeros(N, D), eta_l=0.5)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import sympy
 
-from fedspec.arith import greatest, least
+from fedspec.arith import least
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.covers import Cover
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs.engines.mutation import GreatestOfHolders, LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.engines.symbolic import symbols, vanishes
@@ -63,10 +63,12 @@ def test_a_mutant_is_the_rule_with_another_call() -> None:
     g2 = exact.vector(1, 4, 2)
     mu = exact.vector(0, 0)
     assert list(accumulate_i(mu, g2, CHAIN)[0]) == [4, 4]
-    assert list(mutate(accumulate_i, greatest=least)(mu, g2, CHAIN)[0]) == [1, 2]
+    assert list(over(LeastOfSets, accumulate_i)(mu, g2, CHAIN)[0]) == [1, 2]
     assert list(accumulate_i(mu, g2, CHAIN)[0]) == [4, 4], "the rule itself is untouched"
     with pytest.raises(KeyError, match="calls nothing named sqrt"):
         mutate(accumulate_i, sqrt=least)
+    with pytest.raises(KeyError, match="calls nothing named greatest"):
+        mutate(accumulate_i, greatest=least)
 
 
 def test_all_covers_of_three_coordinates_are_there() -> None:
@@ -92,7 +94,7 @@ def test_monotone_needs_its_witnesses() -> None:
 
 def test_largest_accumulator_is_still_an_upper_bound() -> None:
     """With min replaced by max SM3-II is a worse bound, but a bound: only its ceiling and its order are lost."""
-    mutant = mutate(accumulate_ii, least=greatest)
+    mutant = over(GreatestOfHolders, accumulate_ii)
     assert all(sm3_inductions.upper_bound_induction(mutant)(CHAIN).prove())
     cover = Cover(((0, 1), (1, 2)), 3)
     assert not isinstance(sm3_refutations.refute(mutant, cover, 2, sm3_refutations.ceiling_holds), type(prove({})))

@@ -13,7 +13,7 @@ import pytest
 import z3
 
 from fedspec.algorithms import joint
-from fedspec.arith import least, sqrt
+from fedspec.arith import sqrt
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_delayed import sm3_ii_delayed
@@ -21,7 +21,7 @@ from fedspec.plan import Plan
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs.engines.mutation import LeastOfSets, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.fedada2 import bounds, sm3_inductions, theorem_20
@@ -136,7 +136,7 @@ def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", mutate(accumulate_ii, greatest=least))
+    monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", over(LeastOfSets, accumulate_ii))
     record = claim("sm3", "upper_bound")()
     assert record.verdict is Verdict.UNKNOWN, "a step that fails refutes the induction, not the claim"
     assert "counterexample" in record.evidence

@@ -66,6 +66,7 @@ def over(factor: int) -> Any:
         ("fedspec.algorithms.fedavg", "average", lambda x, delta, eta: x + 2 * delta, "fednova.eq-29"),
         (f"{PACKAGE}.limits", "proximal_sgd", lambda x, g, z, eta_l, mu: x - eta_l * g, "fednova.eq-21"),
         (f"{PACKAGE}.lower_bound", "chi_squared", lambda p, w: 2 * bounds.chi_squared(p, w), "fednova.lemma-4"),
+        (f"{PACKAGE}.lemma_3", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.theorem-2"),
         (f"{PACKAGE}.lemma_3", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.lemma-3"),
         (f"{PACKAGE}.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-falls-with-alpha"),
         (f"{PACKAGE}.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-rises-with-rho"),

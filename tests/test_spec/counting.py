@@ -14,9 +14,9 @@ from fedspec.catalogue import Algorithm, Program
 from fedspec.contract import Offer
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import choice
-from fedspec_suite.judge.runner import setting_of
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws.cases import STRATEGIES
+from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.setting import setting_of
 
 N, D, TAU, BUFFER = 3, 2, 3, 2
 

@@ -19,10 +19,10 @@ from fedspec.contract import Begin, Offer, Quadratics, Round
 from fedspec.errors import InexactError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import setting_of
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.laws.cases import Setting, scenarios
 from fedspec_suite.laws.reductions import Edge
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
 
 CLOSE = Decimal("1e-45")
 """How far two runs on 50-digit decimals may be apart, relative to the largest number of an answer, or to 1."""

@@ -14,8 +14,8 @@ from test_spec.runs import Drawn, Path, agrees, answers, both, mapped, numbers_i
 from fedspec.domains import COUNTS
 from fedspec.params import flatten
 from fedspec_proofs.engines.identity import identical
-from fedspec_suite.judge.scenario import Scenario
 from fedspec_suite.laws.reductions import Edge
+from fedspec_suite.measure.scenario import Scenario
 
 POINTS = 5
 """How many random points an edge is tried at that sympy does not decide."""

@@ -14,7 +14,7 @@ import z3
 from fedspec.arith import norm, ratio, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
-from fedspec_suite.judge.running import Running
+from fedspec_suite.measure.running import Running
 
 
 def kinds(q: Fraction) -> dict[str, Any]:

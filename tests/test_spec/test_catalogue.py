@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections import Counter
+from importlib import import_module
+
 import pytest
 
-from fedspec.catalogue import CATALOGUE, Algorithm, find
+import fedspec.algorithms
+import fedspec.client
+from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm, LocalSolver, Method, Program, find
 from fedspec.domains import DOMAINS
+from fedspec.entry import LAST
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError
 from fedspec.rules import RULES, equations
 
@@ -26,6 +33,28 @@ def test_row_is_complete(a: Algorithm) -> None:
         assert set(resolved) == set(a.options)
         for name, value in resolved.items():
             a.options[name](value)
+
+
+def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own() -> None:
+    found = []
+    for package in (fedspec.client, fedspec.algorithms):
+        for file in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            said = vars(import_module(file.name))
+            rows = (*said.get("ROWS", ()), *([said["ROW"]] if "ROW" in said else []))
+            for a in rows:
+                match a.run:
+                    case LocalSolver():
+                        runs = a.run.rule
+                    case Method():
+                        runs = a.run.server
+                    case Program():
+                        runs = a.run.step
+                assert runs.__module__ == file.name, f"{a.id}: its row stands in {file.name}"
+            found += rows
+    assert sorted(a.id for a in found) == sorted(CATALOGUE), "an id is said twice"
+    assert sorted(CATALOGUE) == sorted(i for family in FAMILIES.values() for i in (a.id for a in family))
+    places = Counter((a.family, a.place) for a in found if a.place != LAST)
+    assert set(places.values()) == {1}
 
 
 def test_readings_differ() -> None:

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from fedspec.catalogue.costs import COSTS, SYMBOLS, floats
+from fedspec.catalogue import CATALOGUE
+from fedspec.costs import SYMBOLS, floats
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec_proofs.ledger import claims
 from fedspec_suite import laws
@@ -87,7 +88,7 @@ def test_a_table_that_cannot_be_read_says_why() -> None:
 def test_traffic_beside_fedavg() -> None:
     """FedAda2 sends what FedAvg does, direct joint adaptivity 3/2 of it; AFGA's server what FedAMSGrad's does."""
     sizes = {**dict.fromkeys(SYMBOLS, 7), "d": 100, "m": 3}
-    down, up = ({name: floats(getattr(COSTS[name], way), sizes) for name in COSTS} for way in ("down", "up"))
+    down, up = ({i: floats(getattr(a.costs, way), sizes) for i, a in CATALOGUE.items()} for way in ("down", "up"))
     for one, other in (("fedada2", "fedavg"), ("afga", "fedamsgrad"), ("cafga", "fedamsgrad")):
         assert (down[one], up[one]) == (down[other], up[other])
     assert 2 * (down["joint-direct"] + up["joint-direct"]) == 3 * (down["fedavg"] + up["fedavg"])

@@ -12,9 +12,9 @@ import pytest
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.inside import Inside
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.judge.verdict import Status
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Status
 
 QUICK = os.environ.get("FEDSPEC_PROFILE", "full") == "quick"
 

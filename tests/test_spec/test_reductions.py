@@ -15,11 +15,11 @@ from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_proofs.engines.identity import identical
-from fedspec_suite.judge.inside import Inside
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.judge.verdict import Status
 from fedspec_suite.laws.reductions import EDGES, Edge
 from fedspec_suite.laws.reductions.evidence import DECIMALS, POINTS
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Status
 
 edges = pytest.mark.parametrize("edge", EDGES, ids=lambda edge: edge.id)
 CASES = 12

@@ -18,8 +18,8 @@ from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT
 from fedspec.serve import serve
 from fedspec.wire import decode_array, decode_case, decode_event, decode_info, encode
-from fedspec_suite.judge.runner import setting_of
 from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.setting import setting_of
 
 FOLDER = files("fedspec") / "schemas"
 REQUEST = json.loads((FOLDER / "request.schema.json").read_text())

@@ -22,16 +22,16 @@ import torch
 from torch import Tensor
 
 from fedspec.algorithms.afga import AdaptedAfga, Afga, check_one_set
+from fedspec.client.sgd import sgd
 from fedspec.errors import PlanError
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Sampling
+from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import init as init_amsgrad
 from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.client.sgd import sgd
 from fedspec_torch.mixing.gossip import gossip
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients
-from fedspec_torch.server.amsgrad import AmsGrad, amsgrad
-from fedspec_torch.server.amsgrad import init as init_amsgrad
 
 __all__ = ["AdaptedAfga", "Afga", "gossip_fedamsgrad", "init", "step", "step_adapted"]
 

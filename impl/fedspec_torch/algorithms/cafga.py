@@ -20,13 +20,13 @@ from torch import Tensor
 from fedspec.algorithms.cafga import AdaptedCafga, Cafga, Clusters, check_rows, clusters_of, divided, within
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Broadcast, ClusterWeights
+from fedspec.server.amsgrad import AmsGrad
+from fedspec.server.amsgrad import init as init_amsgrad
 from fedspec_torch.algorithms.afga import adapt_then_combine, change_adapted, mean_change, serve
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.mixing.gossip import broadcast, cluster_mean
 from fedspec_torch.mixing.weighted import shares
 from fedspec_torch.plan import Clients, Oracle
-from fedspec_torch.server.amsgrad import AmsGrad
-from fedspec_torch.server.amsgrad import init as init_amsgrad
 
 __all__ = ["AdaptedCafga", "Cafga", "init", "step", "step_adapted"]
 

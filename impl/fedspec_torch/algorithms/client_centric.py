@@ -22,24 +22,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from fedspec.algorithms.client_centric import CCFedAdagrad, CCFedAdam, CCFedAMS, CCFedAvg, CCFedAvgM, CCFedSGD
+from fedspec.arith import constant, zeros
 from fedspec.plan import Arrival, Setup
 from fedspec.readings import MaximumStart, MomentumSum
+from fedspec.server.adagrad import adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.average import average
+from fedspec.server.averaged_momentum import averaged_momentum
+from fedspec.server.momentum import init as init_momentum
+from fedspec.server.momentum import server_momentum
 from fedspec_torch.algorithms.buffered import Waiting, begin, collect, downloaded, run
 from fedspec_torch.algorithms.local import local_sgd
-from fedspec_torch.arith import Stack, Vector, constant
+from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.mixing.arrivals import local_change
 from fedspec_torch.plan import Clients
-from fedspec_torch.server.adagrad import adagrad
-from fedspec_torch.server.adagrad import init as init_adaptive
-from fedspec_torch.server.adam import adam
-from fedspec_torch.server.amsgrad import AmsGrad, amsgrad
-from fedspec_torch.server.average import average
-from fedspec_torch.server.averaged_momentum import averaged_momentum
-from fedspec_torch.server.momentum import init as init_momentum
-from fedspec_torch.server.momentum import server_momentum
 
 __all__ = [
     "CCFedAMS",
@@ -81,9 +80,9 @@ def init_v(h: CCFedAdagrad | CCFedAdam, x: Vector, setup: Setup, largest_delay: 
 
 def init_ams(h: CCFedAMS, x: Vector, setup: Setup, largest_delay: int | None = None) -> Waiting:
     """No momentum, second moment v_0, and the maximum of it so far."""
-    zeros, v = torch.zeros_like(x), constant(h.v0, x)
-    v_hat = v if h.maximum_start is MaximumStart.V0 else zeros
-    return begin(AmsGrad(x=x, m=zeros, v=v, v_hat=v_hat, t=0), largest_delay)
+    start, v = zeros(x), constant(h.v0, x)
+    v_hat = v if h.maximum_start is MaximumStart.V0 else start
+    return begin(AmsGrad(x=x, m=start, v=v, v_hat=v_hat, t=0), largest_delay)
 
 
 def cc_local(h: Any, state: Waiting, clients: Clients, *arrivals: Arrival) -> Stack:

@@ -14,18 +14,18 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.algorithms.fedamsgrad import FedAMS, FedAMSGrad
+from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec.server.amsgrad import init as init_amsgrad
 from fedspec_torch.algorithms.synchronous import aggregate
 from fedspec_torch.arith import Vector
 from fedspec_torch.plan import Messages
-from fedspec_torch.server import amsgrad as amsgrad_module
-from fedspec_torch.server.amsgrad import AmsGrad, ams, amsgrad
 
 __all__ = ["FedAMS", "FedAMSGrad", "fedams", "fedamsgrad", "init"]
 
 
 def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
     """Moments and maximum at zero."""
-    return amsgrad_module.init(x)
+    return init_amsgrad(x)
 
 
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Messages) -> tuple[AmsGrad, dict[str, Any]]:

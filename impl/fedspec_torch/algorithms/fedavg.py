@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.algorithms.fedavg import FedAvg
+from fedspec.server.average import average
 from fedspec_torch.algorithms.synchronous import aggregate
 from fedspec_torch.arith import Vector
 from fedspec_torch.plan import Messages
-from fedspec_torch.server.average import average
 
 __all__ = ["FedAvg", "init", "server"]
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import fedspec_torch.server.momentum as buffer
+import fedspec.server.momentum as buffer
 from fedspec.algorithms.fedavgm import FedAvgM
+from fedspec.server.momentum import ServerMomentum, server_momentum
 from fedspec_torch.algorithms.synchronous import aggregate
 from fedspec_torch.arith import Vector
 from fedspec_torch.plan import Messages
-from fedspec_torch.server.momentum import ServerMomentum, server_momentum
 
 __all__ = ["FedAvgM", "init", "server"]
 

@@ -17,12 +17,12 @@ from typing import Any
 from fedspec.algorithms.fedbuff import FedBuff
 from fedspec.plan import Arrival, Setup
 from fedspec.readings import Normalise
+from fedspec.server.average import average
 from fedspec_torch.algorithms.buffered import Waiting, begin, collect, downloaded, run
 from fedspec_torch.algorithms.local import local_sgd
 from fedspec_torch.arith import Vector, column
 from fedspec_torch.mixing.arrivals import discount, local_change
 from fedspec_torch.plan import Clients
-from fedspec_torch.server.average import average
 
 __all__ = ["FedBuff", "init", "run", "step"]
 

@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from fedspec.algorithms.feddyn import FedDyn
+from fedspec.client.controlled import dynamic_sgd
 from fedspec.plan import Setup
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.client.controlled import dynamic_sgd
+from fedspec_torch.arith import Stack, Vector, masked
 from fedspec_torch.mixing.duals import client_dual, dynamic_average, server_dual
 from fedspec_torch.plan import Clients, Plan
 
@@ -50,7 +50,7 @@ def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     gradient = clients.oracle(who)
     y = x
     for k, active in schedule(plan.steps, x.device):
-        y = dynamic_sgd(y, gradient(k, y), lam, x, eta_l=h.eta_l, mu=h.mu, active=active)
+        y = masked(dynamic_sgd, active)(y, gradient(k, y), lam, x, eta_l=h.eta_l, mu=h.mu)
     lam_i = state.lam_i.clone()
     lam_i[who] = client_dual(lam, y - x, mu=h.mu)
     dual = server_dual(state.h, y - x, mu=h.mu, clients=len(lam_i))

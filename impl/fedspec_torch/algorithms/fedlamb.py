@@ -25,9 +25,9 @@ from typing import Any
 import torch
 
 from fedspec.algorithms.fedlamb import FedLamb
+from fedspec.client.lamb import layer_step
 from fedspec_torch.algorithms.local_ams import State, init, run
-from fedspec_torch.arith import Mask, Stack
-from fedspec_torch.client.lamb import layer_step
+from fedspec_torch.arith import Mask, Stack, masked
 from fedspec_torch.plan import Clients, Plan
 
 __all__ = ["FedLamb", "init", "step"]
@@ -37,7 +37,7 @@ def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State,
     """One round."""
 
     def move(h: FedLamb, state: State, x: Stack, p: Stack, active: Mask | None) -> Stack:
-        parts = [layer_step(x[:, at], p[:, at], **h.of(layer_step), active=active) for at in state.layers]
+        parts = [masked(layer_step, active)(x[:, at], p[:, at], **h.of(layer_step)) for at in state.layers]
         return torch.cat(parts, dim=1)
 
     return run(h, state, clients, plan, move)

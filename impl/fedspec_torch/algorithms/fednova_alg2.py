@@ -19,11 +19,12 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec.algorithms.fednova_alg2 import FedNovaAlg2
+from fedspec.client.controlled import corrected_gradient
+from fedspec.client.momentum import begin, momentum
 from fedspec.readings import Loop, Solver, TauEff
 from fedspec_torch.algorithms.fednova_vr import State, init
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.client.controlled import corrected_gradient
-from fedspec_torch.client.momentum import begin, momentum
+from fedspec_torch.arith import masked
 from fedspec_torch.mixing.accumulation import a_norm
 from fedspec_torch.mixing.control_variates import cross_client, stored_direction
 from fedspec_torch.mixing.nova import effective_steps, general_update, normalised_gradient
@@ -48,7 +49,7 @@ def step(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[St
         # As printed, one step fewer: the first k makes none, and gradients are counted from there.
         if k >= first:
             g = corrected_gradient(gradient(k - first, local.x), c_i)
-            local = momentum(local, g, eta_l=h.eta_l, rho=h.rho, active=active)
+            local = masked(momentum, active)(local, g, eta_l=h.eta_l, rho=h.rho)
     d = normalised_gradient(local.x - x, eta_l=h.eta_l, a_norm=a)
     tau_eff = effective_steps(state.p, a, steps, TauEff.WEIGHTED_NORM)
     after = general_update(state.x, d, state.p, tau_eff=tau_eff, eta_l=h.eta_l)

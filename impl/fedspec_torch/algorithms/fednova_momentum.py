@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import fedspec_torch.server.momentum as buffer
+import fedspec.server.momentum as buffer
 from fedspec.algorithms.fednova_momentum import FedNovaMomentum
 from fedspec.readings import TauEff
+from fedspec.server.momentum import ServerMomentum
+from fedspec.server.nova_momentum import nova_momentum
 from fedspec_torch.algorithms.local import local_solve
 from fedspec_torch.arith import Stack, Stream, Vector, Weights, numbers
 from fedspec_torch.mixing.accumulation import a_norm
 from fedspec_torch.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec_torch.mixing.weighted import shares
 from fedspec_torch.plan import Messages, Oracle
-from fedspec_torch.server.momentum import ServerMomentum
-from fedspec_torch.server.nova_momentum import nova_momentum
 
 __all__ = ["FedNovaMomentum", "init", "local", "norm", "server"]
 

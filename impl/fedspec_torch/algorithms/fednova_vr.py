@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms.fednova_vr import FedNovaVR
+from fedspec.client.controlled import corrected_gradient
 from fedspec.plan import Setup
 from fedspec.readings import TauEff
 from fedspec_torch.algorithms.local import local_solve
 from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.client.controlled import corrected_gradient
 from fedspec_torch.mixing.accumulation import a_norm
 from fedspec_torch.mixing.control_variates import cross_client, stored_direction
 from fedspec_torch.mixing.nova import effective_steps, general_update, normalised_gradient

@@ -16,20 +16,20 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+from fedspec.server.yogi import yogi
 from fedspec_torch.algorithms.synchronous import aggregate
 from fedspec_torch.arith import Vector
 from fedspec_torch.plan import Messages
-from fedspec_torch.server import adagrad as adagrad_module
-from fedspec_torch.server.adagrad import Adaptive, adagrad
-from fedspec_torch.server.adam import adam
-from fedspec_torch.server.yogi import yogi
 
 __all__ = ["FedAdagrad", "FedAdam", "FedYogi", "fedadagrad", "fedadam", "fedyogi", "init"]
 
 
 def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
     """No momentum; second moment v_0."""
-    return adagrad_module.init(x, v0=h.v0)
+    return init_adaptive(x, v0=h.v0)
 
 
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Messages) -> tuple[Adaptive, dict[str, Any]]:

@@ -16,12 +16,12 @@ from typing import Any
 
 from fedspec.algorithms.fedprox import FedProx
 from fedspec.readings import Solver
+from fedspec.server.average import average
 from fedspec_torch.algorithms.local import local_solve
 from fedspec_torch.algorithms.synchronous import aggregate
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.mixing.accumulation import a_norm
 from fedspec_torch.plan import Messages, Oracle
-from fedspec_torch.server.average import average
 
 __all__ = ["FedProx", "init", "local", "norm", "server"]
 

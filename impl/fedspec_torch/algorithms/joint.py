@@ -21,19 +21,20 @@ from typing import Any
 import torch
 
 from fedspec.algorithms.joint import FedAda2, FedAdaAdagrad, FedAdaAdam, FedBlended, JointDirect, JointLocal, local
+from fedspec.covers import AnyCover
 from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.readings import Adaptivity, CoverName, Strategy, choice
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
 from fedspec_torch.algorithms.optimise import optimise, optimise_from
 from fedspec_torch.algorithms.synchronous import default_block
 from fedspec_torch.arith import Stack, Stream, Vector, column
-from fedspec_torch.covers import Cover, named_cover
+from fedspec_torch.covers import named_cover
 from fedspec_torch.mixing.scaled import scaled
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients, Plan, blocks
-from fedspec_torch.server.adagrad import Adaptive, adagrad
-from fedspec_torch.server.adagrad import init as init_adaptive
-from fedspec_torch.server.adam import adam
 
 __all__ = [
     "FedAda2",
@@ -58,7 +59,7 @@ class State:
     """The server's state and the cover of the model's coordinates."""
 
     server: Adaptive
-    cover: Cover
+    cover: AnyCover
 
     @property
     def x(self) -> Vector:
@@ -68,7 +69,7 @@ class State:
 
 def init(h: Any, x: Vector, setup: Setup) -> State:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
-    cover = named_cover(getattr(h, "cover", CoverName.SINGLETONS), setup.shapes, x.device)
+    cover = named_cover(getattr(h, "cover", CoverName.SINGLETONS), setup.shapes)
     return State(init_adaptive(x, v0=h.v0), cover)
 
 

@@ -23,13 +23,14 @@ from typing import Any
 import torch
 
 from fedspec.algorithms.local_ams import FedAms
+from fedspec.arith import constant, zeros
+from fedspec.client.lamb import Moments, precondition, sent_moment
+from fedspec.client.sgd import sgd
 from fedspec.params import layers
 from fedspec.plan import Setup
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalGradient
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Mask, Stack, Vector
-from fedspec_torch.client.lamb import Moments, precondition, sent_moment
-from fedspec_torch.client.sgd import sgd
+from fedspec_torch.arith import Mask, Stack, Vector, masked
 from fedspec_torch.mixing.periodic import model_mean, moment_maximum
 from fedspec_torch.plan import Clients, Plan
 
@@ -49,17 +50,17 @@ class State:
 def init(h: FedAms, x: Vector, setup: Setup) -> State:
     """No first moment anywhere; v_0 in every second one."""
     rows = (setup.clients, len(x))
-    t = torch.zeros(setup.clients, dtype=torch.int64, device=x.device)
-    own = Moments(m_i=x.new_zeros(rows), v_i=x.new_full(rows, h.v0), t=t)
+    counted: Any = torch.zeros(setup.clients, dtype=torch.int64, device=x.device)
+    own = Moments(m_i=x.new_zeros(rows), v_i=x.new_full(rows, h.v0), t=counted)
     return State(x=x, v_hat=torch.full_like(x, h.v0), kept=own, layers=layers(setup.shapes))
 
 
-def begin(h: FedAms, kept: Moments) -> Moments:
+def begin(h: FedAms, kept: Any) -> Moments:
     """The moments with which the clients start a round."""
     if h.memory is ClientMemory.RESET:
-        zeros = torch.zeros_like
-        return Moments(m_i=zeros(kept.m_i), v_i=torch.full_like(kept.v_i, h.v0), t=zeros(kept.t))
-    return replace(kept, t=torch.zeros_like(kept.t)) if h.exponent is Exponent.LOCAL else kept
+        return Moments(m_i=zeros(kept.m_i), v_i=constant(h.v0, kept.v_i), t=kept.t * 0)
+    fresh: Moments = replace(kept, t=kept.t * 0) if h.exponent is Exponent.LOCAL else kept
+    return fresh
 
 
 Move = Callable[[Any, State, Stack, Stack, "Mask | None"], Stack]
@@ -77,7 +78,7 @@ def local(
     for k, active in schedule(steps, x.device):
         if k == 0 or h.gradient is LocalGradient.FRESH:
             g = gradient(k, x)
-        own, p = precondition(own, g, state.v_hat, **h.of(precondition), active=active)
+        own, p = masked(precondition, active)(own, g, state.v_hat, **h.of(precondition))
         x = move(h, state, x, p, active)
     return x, own
 
@@ -86,10 +87,10 @@ def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tu
     """One round; m_i and what is sent of v_i are shown for its participants, in their order."""
     who = list(plan.participants)
     models, own = local(h, state, clients, who, plan.steps, move)
-    moments = sent_moment(own.v_i, steps=own.t.tolist(), beta2=h.beta2, sent=h.sent)
-    n = len(who) if h.averaged is Averaged.PARTICIPANTS else len(state.kept.t)
+    moments = sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent)
+    n = len(who) if h.averaged is Averaged.PARTICIPANTS else len(state.kept.m_i)
     v_hat = moment_maximum(state.v_hat, moments, clients=n)
-    kept = Moments(**{f.name: getattr(state.kept, f.name).clone() for f in fields(Moments)})
+    kept: Any = Moments(**{f.name: getattr(state.kept, f.name).clone() for f in fields(Moments)})
     kept.m_i[who], kept.v_i[who], kept.t[who] = own.m_i, own.v_i, own.t
     after = replace(state, x=model_mean(models, clients=n), v_hat=v_hat, kept=kept)
     return after, {"m_i": own.m_i, "s_i": moments, "v_hat": v_hat}
@@ -99,6 +100,6 @@ def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     """One round of Fed-AMS."""
 
     def move(h: FedAms, state: State, x: Stack, p: Stack, active: Mask | None) -> Stack:
-        return sgd(x, p, eta_l=h.eta_l, active=active)
+        return masked(sgd, active)(x, p, eta_l=h.eta_l)
 
     return run(h, state, clients, plan, move)

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec.algorithms.normalised import FedAvgNormalised
+from fedspec.client.normalised import normalised_sgd
 from fedspec.plan import Setup
+from fedspec.server.average import average
 from fedspec_torch.algorithms.joint import changes
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.client.normalised import normalised_sgd
+from fedspec_torch.arith import Stack, Vector, masked
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients, Plan
-from fedspec_torch.server.average import average
 
 __all__ = ["FedAvgNormalised", "State", "init", "step"]
 
@@ -44,7 +44,7 @@ def step(h: FedAvgNormalised, state: State, clients: Clients, plan: Plan) -> tup
     def train(x: Stack, part: Plan) -> Stack:
         gradient = clients.oracle(part.participants)
         for k, active in schedule(part.steps, x.device):
-            x = normalised_sgd(x, gradient(k, x), eta_l=h.eta_l, eps=h.eps, active=active)
+            x = masked(normalised_sgd, active)(x, gradient(k, x), eta_l=h.eta_l, eps=h.eps)
         return x
 
     p = shares([1] * len(plan.participants), state.x)

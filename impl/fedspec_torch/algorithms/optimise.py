@@ -9,28 +9,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedspec.algorithms.optimise import Local
+from fedspec.client.adam import adam
+from fedspec.client.adam import begin as begin_adam
+from fedspec.client.admu import admu
+from fedspec.client.admu import begin as begin_admu
+from fedspec.client.agdu import agdu
+from fedspec.client.agdu import begin as begin_agdu
+from fedspec.client.delay import unless_short
+from fedspec.client.sgd import sgd
+from fedspec.client.sm3_adam import begin as begin_sm3_adam
+from fedspec.client.sm3_adam import sm3_adam
+from fedspec.client.sm3_delayed import begin as begin_sm3
+from fedspec.client.sm3_delayed import sm3_ii_delayed
+from fedspec.covers import AnyCover
 from fedspec.readings import BiasCorrection, Received, Strategy
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Stack
-from fedspec_torch.client.adam import adam
-from fedspec_torch.client.adam import begin as begin_adam
-from fedspec_torch.client.admu import admu
-from fedspec_torch.client.admu import begin as begin_admu
-from fedspec_torch.client.agdu import agdu
-from fedspec_torch.client.agdu import begin as begin_agdu
-from fedspec_torch.client.delay import unless_short
-from fedspec_torch.client.sgd import sgd
-from fedspec_torch.client.sm3_adam import begin as begin_sm3_adam
-from fedspec_torch.client.sm3_adam import sm3_adam
-from fedspec_torch.client.sm3_delayed import begin as begin_sm3
-from fedspec_torch.client.sm3_delayed import sm3_ii_delayed
-from fedspec_torch.covers import Cover
+from fedspec_torch.arith import Stack, masked
 from fedspec_torch.plan import Oracle
 
 __all__ = ["Local", "optimise", "optimise_from"]
 
 
-def optimise(strategy: Strategy, h: Local, x: Stack, gradient: Oracle, steps: Sequence[int], cover: Cover) -> Stack:
+def optimise(strategy: Strategy, h: Local, x: Stack, gradient: Oracle, steps: Sequence[int], cover: AnyCover) -> Stack:
     """The local models after tau_i steps of a strategy from x, their state fresh.
 
     Raises:
@@ -43,11 +43,11 @@ def optimise(strategy: Strategy, h: Local, x: Stack, gradient: Oracle, steps: Se
     if strategy is Strategy.SM3_ADAGRAD:
         sm3 = begin_sm3(x, cover)
         for k, active in schedule(steps, x.device):
-            sm3 = sm3_ii_delayed(sm3, gradient(k, sm3.x), cover, **h.of(sm3_ii_delayed), active=active)
+            sm3 = masked(sm3_ii_delayed, active)(sm3, gradient(k, sm3.x), cover, **h.of(sm3_ii_delayed))
         return sm3.x
     state = begin_sm3_adam(x, cover)
     for k, active in schedule(steps, x.device):
-        state = sm3_adam(state, gradient(k, state.x), cover, **h.of(sm3_adam), active=active)
+        state = masked(sm3_adam, active)(state, gradient(k, state.x), cover, **h.of(sm3_adam))
     return state.x
 
 
@@ -64,22 +64,22 @@ def optimise_from(
     if strategy is Strategy.ADAGRAD:
         agdu_state = replace(begin_agdu(x), v=v)
         for k, active in schedule(steps, x.device):
-            agdu_state = agdu(agdu_state, gradient(k, agdu_state.x), **h.of(agdu), active=active)
+            agdu_state = masked(agdu, active)(agdu_state, gradient(k, agdu_state.x), **h.of(agdu))
         return agdu_state.x
     if received is Received.UNCORRECTED:
         plain = replace(begin_adam(x), v=v)
         none = BiasCorrection.NONE
         for k, active in schedule(steps, x.device):
-            plain = adam(plain, gradient(k, plain.x), bias_correction=none, **h.of(adam), active=active)
+            plain = masked(adam, active)(plain, gradient(k, plain.x), bias_correction=none, **h.of(adam))
         return plain.x
     state = replace(begin_admu(x), v=v)
     for k, active in schedule(steps, x.device):
-        state = admu(state, gradient(k, state.x), **h.of(admu), active=active)
+        state = masked(admu, active)(state, gradient(k, state.x), **h.of(admu))
     return state.x
 
 
 def _sgd(h: Local, x: Stack, gradient: Oracle, steps: Sequence[int]) -> Stack:
     for k, active in schedule(steps, x.device):
         g = gradient(k, x)
-        x = sgd(x, unless_short(g, g, h.eps_s), eta_l=h.eta_l, active=active)
+        x = masked(sgd, active)(x, unless_short(g, g, h.eps_s), eta_l=h.eta_l)
     return x

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.peers import Dadam, Dsgd, GossipPga, check_everyone
+from fedspec.client.sgd import sgd
 from fedspec.errors import ShapeError
+from fedspec.hyper import Hyper
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Denominators, Order
 from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.client.sgd import sgd
 from fedspec_torch.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec_torch.mixing.gossip import dsgd as dsgd_step
 from fedspec_torch.mixing.gossip import global_mean, gossip

@@ -19,14 +19,14 @@ from fedspec.algorithms.private import DpFedAvg
 from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.readings import PrivateServer
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+from fedspec.server.average import average
 from fedspec_torch.algorithms.local import local_sgd
 from fedspec_torch.arith import Vector, numbers
 from fedspec_torch.mixing.private import clip, noisy_mean
 from fedspec_torch.plan import Clients, Plan
-from fedspec_torch.server.adagrad import Adaptive, adagrad
-from fedspec_torch.server.adagrad import init as init_adaptive
-from fedspec_torch.server.adam import adam
-from fedspec_torch.server.average import average
 
 __all__ = ["DpFedAvg", "init", "step"]
 

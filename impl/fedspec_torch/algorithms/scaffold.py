@@ -19,15 +19,15 @@ from typing import Any
 import torch
 
 from fedspec.algorithms.scaffold import Scaffold
+from fedspec.client.controlled import corrected_sgd
 from fedspec.plan import Setup
 from fedspec.readings import Control
+from fedspec.server.average import average
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.client.controlled import corrected_sgd
+from fedspec_torch.arith import Stack, Vector, Weights, masked
 from fedspec_torch.mixing.control_variates import client_control, server_control
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients, Plan
-from fedspec_torch.server.average import average
 
 __all__ = ["Scaffold", "init", "step"]
 
@@ -58,7 +58,7 @@ def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State
         g = gradient(k, y)
         if k == 0 and h.control is Control.GRADIENT_AT_X:
             at_x = g.clone()
-        y = corrected_sgd(y, g, c_i, c, eta_l=h.eta_l, active=active)
+        y = masked(corrected_sgd, active)(y, g, c_i, c, eta_l=h.eta_l)
     kept = client_control(c_i, c, y - x, at_x, steps=plan.steps, eta_l=h.eta_l, control=h.control)
     delta = weighted_mean(y - x, shares(plan.examples, state.x, h.weights))
     after = server_control(state.c, kept - c_i, state.p[who])

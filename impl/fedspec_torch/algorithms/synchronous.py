@@ -77,7 +77,8 @@ def default_block(x: Vector) -> int:
 
     On a CPU the stacks of a step then stay in its second-level cache and are served from memory that is already mapped.
     """
-    return max(1, (2**20 if x.device.type == "cpu" else 2**28) // (x.numel() * x.element_size()))
+    clients: int = (2**20 if x.device.type == "cpu" else 2**28) // (x.numel() * x.element_size())
+    return max(1, clients)
 
 
 def _changes(

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms.vrl_sgd import VrlSgd
+from fedspec.client.controlled import drift_free_sgd
 from fedspec.plan import Setup
+from fedspec.server.average import average
 from fedspec_torch.algorithms.local import schedule
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.client.controlled import drift_free_sgd
+from fedspec_torch.arith import Stack, Vector, Weights, masked
 from fedspec_torch.mixing.control_variates import drift_controls
 from fedspec_torch.mixing.weighted import shares, weighted_mean
 from fedspec_torch.plan import Clients, Plan
-from fedspec_torch.server.average import average
 
 __all__ = ["VrlSgd", "init", "step"]
 
@@ -52,7 +52,7 @@ def step(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     x = state.x.repeat(len(clients), 1)
     X = x
     for k, active in schedule(steps, x.device):
-        X = drift_free_sgd(X, gradient(k, X), state.v_i, eta_l=h.eta_l, active=active)
+        X = masked(drift_free_sgd, active)(X, gradient(k, X), state.v_i, eta_l=h.eta_l)
     delta = weighted_mean(X - x, state.p)
     after = average(state.x, delta, eta=1)
     v_i = drift_controls(state.v_i, X, after, steps=steps, eta_l=h.eta_l, divisor=h.divisor)

@@ -1,6 +1,6 @@
 """Control variates: what clients and server keep of a round, so that the next steps point where the mean of all does.
 
-The client steps that use them are in :mod:`fedspec_torch.client.controlled`.
+The client steps that use them are in :mod:`fedspec.client.controlled`.
 """
 
 from __future__ import annotations

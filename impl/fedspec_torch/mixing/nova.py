@@ -40,7 +40,8 @@ def effective_steps(
     """
     if choice is TauEff.FIXED:
         return fixed
-    return p @ (a_norms if choice is TauEff.WEIGHTED_NORM else numbers(steps, p))
+    tau_eff: Tensor = p @ (a_norms if choice is TauEff.WEIGHTED_NORM else numbers(steps, p))
+    return tau_eff
 
 
 def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weights:

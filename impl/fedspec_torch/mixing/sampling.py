@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from fedspec.arith import constant
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_torch.arith import Scalar, Stack, Vector, Weights, constant
+from fedspec_torch.arith import Scalar, Stack, Vector, Weights
 
 
 def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights) -> Weights:
@@ -38,7 +39,8 @@ def sampled_steps(
     """
     if sampled_steps is SampledSteps.FIXED:
         return tau_eff
-    return (w if sampled_steps is SampledSteps.SAMPLE else p) @ a_norms
+    tau_eff = (w if sampled_steps is SampledSteps.SAMPLE else p) @ a_norms
+    return tau_eff
 
 
 def sampled_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar | Tensor, eta_l: Scalar) -> Vector:

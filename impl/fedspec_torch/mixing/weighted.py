@@ -12,7 +12,7 @@ from fedspec.readings import Weighting
 from fedspec_torch.arith import Scalar, Stack, Stream, Vector, Weights, numbers
 
 
-def shares(examples: Sequence[Scalar], like: Tensor, weighting: Weighting = Weighting.EXAMPLES) -> Weights:
+def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weighting.EXAMPLES) -> Weights:
     """The weights p_i of the participants: n_i / sum of n_j, or 1 / number of participants.
 
     Raises:

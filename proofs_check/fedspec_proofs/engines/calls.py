@@ -163,7 +163,7 @@ def _draw(rule: Rule, chosen: Options, table: Mapping[str, Any], rng: np.random.
     for name, parameter in inspect.signature(rule).parameters.items():
         if name in chosen:
             arguments[name] = chosen[name]
-        elif is_dataclass(hints[name]) and hints[name] is not Cover:
+        elif is_dataclass(hints[name]):
             state = {f.name: _value(f.name, str(f.type), rng, d, table) for f in fields(hints[name])}
             arguments[name] = hints[name](**state)
         else:
@@ -197,12 +197,12 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
                     exact.vector("1/4", "1/4", "1/2"),
                 ]
             )
-        case "Cover":
+        case "AnyCover":
             return COVER
         case "int" if name == "delay":
             # Drawn until the root of 1 + delay, or of 2 + delay, is rational.
             return int(rng.integers(1, 16))
-        case "int":
+        case "int" | "Count":
             return {"k": 2, "z": 2, "steps": 2, "clients": 4, "twice_a": 3, "hinge_b": 1}[name]
         case "Sequence[int]":
             return (1, 2, 4)

@@ -1,22 +1,51 @@
-"""Mutants of a rule: its own code, with one of the functions that it calls replaced."""
+"""Mutants of a rule: its own code, with one of the functions that it calls replaced, or run over another cover."""
 
 from __future__ import annotations
 
+import dis
 import inspect
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from fedspec.arith import Sets, Vector
+from fedspec.covers import Cover
+
+
+@dataclass(frozen=True)
+class LeastOfSets(Cover):
+    """A cover whose sets take the smallest of their values."""
+
+    def greatest(self, values: Vector) -> Sets:
+        """The smallest over each set, under the name of the largest."""
+        return -super().greatest(-values)
+
+
+@dataclass(frozen=True)
+class GreatestOfHolders(Cover):
+    """A cover whose coordinates take the largest of the sets that hold them."""
+
+    def least(self, mu: Sets) -> Vector:
+        """The largest over the sets of each coordinate, under the name of the smallest."""
+        return -super().least(-mu)
+
+
+def over(kind: type[Cover], rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule on accumulators, squared gradients and a cover, over the other kind of cover with the same sets."""
+    return lambda mu, g_squared, cover: rule(mu, g_squared, kind(cover.sets, cover.d))
 
 
 def mutate(rule: Callable[..., Any], **calls: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule with other functions behind some of the names that it calls, as in ``mutate(rule, least=greatest)``.
+    """The rule with other functions behind some of the names that it calls, as in ``mutate(rule, maximum=minimum)``.
 
     Raises:
-        KeyError: the rule calls nothing of that name.
+        KeyError: the rule calls no function of that name; a method of one of its arguments is none.
     """
     body = inspect.unwrap(rule)
     assert isinstance(body, types.FunctionType)
-    names = {n for code in _codes(body.__code__) for n in code.co_names}
+    loaded = (i for code in _codes(body.__code__) for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL")
+    names = {i.argval for i in loaded}
     for name in calls:
         if name not in names:
             raise KeyError(f"{body.__name__} calls nothing named {name}")

@@ -9,7 +9,7 @@ from fedspec.algorithms import local_ams
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.catalogue import CATALOGUE
-from fedspec.catalogue.costs import floats
+from fedspec.costs import floats
 from fedspec.plan import Plan, Setup
 from fedspec.readings import LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim

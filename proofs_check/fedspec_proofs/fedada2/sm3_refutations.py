@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from fedspec.arith import Array, Vector, greatest, least
+from fedspec.arith import Array, Vector, greatest
 from fedspec.client.sm3 import accumulate_i, accumulate_ii, begin
 from fedspec.covers import Cover
 from fedspec_proofs.claim import Claim, Engine, Finding, Verdict, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs.engines.mutation import GreatestOfHolders, LeastOfSets, over
 from fedspec_proofs.engines.reals import constants, reals
 from fedspec_proofs.engines.smt import Outcome, Proof, every, prove
 from fedspec_proofs.fedada2 import sm3
@@ -126,13 +126,13 @@ def ii_is_not_adagrad() -> Finding:
 @_false("sm3-ii-least-of-set", sm3.upper_bound, "SM3-II whose sets take their smallest bound still has s(j) <= nu(j)")
 def ii_least_of_set() -> Finding:
     """A mutant: least in place of greatest."""
-    return _refuted(mutate(accumulate_ii, greatest=least), 2, bound_holds)
+    return _refuted(over(LeastOfSets, accumulate_ii), 2, bound_holds)
 
 
 @_false("sm3-i-least-of-set", sm3.upper_bound, "SM3-I whose sets add their smallest square still has s(j) <= nu(j)")
 def i_least_of_set() -> Finding:
     """A mutant: least in place of greatest."""
-    return _refuted(mutate(accumulate_i, greatest=least), 1, bound_holds)
+    return _refuted(over(LeastOfSets, accumulate_i), 1, bound_holds)
 
 
 @_false(
@@ -142,7 +142,7 @@ def i_least_of_set() -> Finding:
 )
 def ii_greatest_accumulator() -> Finding:
     """A mutant: greatest in place of least."""
-    return _refuted(mutate(accumulate_ii, least=greatest), 2, ceiling_holds)
+    return _refuted(over(GreatestOfHolders, accumulate_ii), 2, ceiling_holds)
 
 
 @_false("sm3-i-forgetful", sm3.upper_bound, "SM3-I that does not carry mu still has s(j) <= nu(j)")

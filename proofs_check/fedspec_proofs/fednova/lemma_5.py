@@ -18,7 +18,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.formulas import every
+from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.lemma_3 import Point, dissimilar, point
 from fedspec_proofs.fednova.sampling import SIZES, samples, shares
 
@@ -61,43 +61,39 @@ def both_moments() -> Finding:
     )
 
 
-def _parts(p: Any, u: Any, g: Any, s: Any) -> tuple[Any, Any, Any, Any]:
-    """The exact second moment of z = u + g for s = 1/q, what (166) has of u and |grad F|^2, and squares."""
-    moment = (1 - s) * sum(p * (u + g)) ** 2 + s * sum(p * (u + g) ** 2)
-    centre, spread = sum(p * u), sum(p * u**2) - sum(p * u) ** 2
-    squares = (
-        s * sum(p * (u - g) ** 2)
-        + (1 - s) * ((centre - sum(p * g)) ** 2 + 2 * spread)
-        + sum(p * u**2)
-        + (1 + 2 * s) * sum(p * g) ** 2
-        + s * sum(p * g**2)
-    )
-    return moment, 3 * sum(p * u**2) + 3 * sum(p * g) ** 2, 3 * s * sum(p * g**2), squares
+def _one_client(draw: Draw) -> Iterable[Any]:
+    """One client's share of sum p_i |u_i + g_i|^2 + sum p_i |u_i - g_i|^2 = 2 sum p_i |u_i|^2 + 2 sum p_i |g_i|^2, and
+    of sum p_i |u_i - c|^2 = sum p_i |u_i|^2 - |c|^2 >= 0, c = sum p_i u_i (and for the g_i)."""
+    p, u, g, c = draw("p", positive=True), draw("u", 3), draw("g", 3), draw("c", 3)
+    yield p * ((u + g) @ (u + g)) + p * ((u - g) @ (u - g)) - 2 * p * (u @ u) - 2 * p * (g @ g)
+    yield p * ((u - c) @ (u - c)) - p * (u @ u) + 2 * ((p * u) @ c) - p * (c @ c)
 
 
-def _split(m: int) -> Body:
-    """The second moment and the squares make up 3 sum p_i u_i^2 + 3 |grad F|^2 + (3/q) sum p_i g_i^2."""
+def _one_more_draw(draw: Draw) -> Iterable[Any]:
+    """E|z_1 + ... + z_q|^2 = q X + q (q - 1) G, X = sum p_i |z_i|^2 and G = |sum p_i z_i|^2: from q to q + 1 draws.
 
-    def body(draw: Draw) -> Iterable[Any]:
-        p, u, g, s = shares(draw, m), draw("u", m), draw("g", m), draw("s", positive=True)
-        moment, near, spread, squares = _parts(p, u, g, s)
-        yield moment + squares - near - spread
-
-    return body
+    The new one is independent: it adds 2 <q sum p_i z_i, sum p_i z_i> + X. Over q^2 it is that of
+    ``fednova.lemma-5-moments``.
+    """
+    q, X, G = draw("q", positive=True), draw("X"), draw("G")
+    yield q * X + q * (q - 1) * G + 2 * q * G + X - (q + 1) * X - (q + 1) * q * G
+    share = 1 / q
+    yield (q * X + q * (q - 1) * G) / q**2 - (share * X + (1 - share) * G)
 
 
 def _concludes(draw: Draw) -> Statement:
-    """(166) from that: the squares have weights that are not negative, and Assumption 3 bounds sum p_i g_i^2."""
-    moment, near, mean2, second, squares = (draw(n) for n in ("moment", "near", "mean2", "second", "squares"))
-    s, beta2, kappa2 = draw("s"), draw("beta2"), draw("kappa2")
-    signs = [squares >= 0, s > 0]
+    """(166) for z = u + g, from inner products: U = sum p_i |u_i|^2, S = sum p_i |g_i|^2, X and Y those of u +- g, uu,
+    ug, gg of the means of u and g, s = 1/q."""
+    U, S, X, Y, uu, ug, gg = (draw(name) for name in ("U", "S", "X", "Y", "uu", "ug", "gg"))
+    s, beta2, kappa2, moment = (draw(name) for name in ("s", "beta2", "kappa2", "moment"))
+    signs = [gg <= S, Y >= 0, uu <= U, uu >= 0, gg >= 0, uu - 2 * ug + gg >= 0, s > 0, s <= 1]
     return Statement(
         {
-            "dissimilar": second <= beta2 * mean2 + kappa2,
-            "weights": every(*signs),
-            "independent": moment + squares == near + 3 * s * second,
+            "dissimilar": beta2 * gg + kappa2 >= S,
+            "weights": every(X + Y == 2 * U + 2 * S, *signs),
+            "independent": moment == (1 - s) * (uu + 2 * ug + gg) + s * X,
         },
-        {"(166)": moment <= near + 3 * s * (beta2 * mean2 + kappa2)},
+        {"(166)": moment <= 3 * U + 3 * gg + 3 * s * (beta2 * gg + kappa2)},
     )
 
 
@@ -105,16 +101,16 @@ def _close(rng: np.random.Generator) -> dict[str, Fraction]:
     """Real gradients of three clients, q in 1..5, and kappa^2 the smallest for beta^2 = 1."""
     p = exact.vector(*(rational(int(n)) for n in rng.integers(1, 9, size=3)))
     p, u, g, s = p / sum(p), exact.rationals(rng, 3), exact.rationals(rng, 3), rational(1, int(rng.integers(1, 6)))
-    moment, near, _, squares = _parts(p, u, g, s)
-    second, mean2 = sum(p * g**2), sum(p * g) ** 2
-    named = {"moment": moment, "near": near, "second": second, "mean2": mean2, "squares": squares, "s": s}
-    return {**named, "beta2": rational(1), "kappa2": second - mean2}
+    X, Y, U, S = (sum(p * v**2) for v in (u + g, u - g, u, g))
+    uu, ug, gg = sum(p * u) ** 2, sum(p * u) * sum(p * g), sum(p * g) ** 2
+    named = {"X": X, "Y": Y, "U": U, "S": S, "uu": uu, "ug": ug, "gg": gg, "s": s}
+    return {**named, "beta2": rational(1), "kappa2": S - gg, "moment": (1 - s) * (uu + 2 * ug + gg) + s * X}
 
 
 LEMMA_5 = {
     "dissimilar": "sum p_i |g_i|^2 <= beta^2 |sum p_i g_i|^2 + kappa^2 (Assumption 3 for the weights p)",
     "weights": "p_i >= 0 and they sum to one",
-    "independent": "the q draws are independent, so that the second moment is that of fednova.lemma-5-moments",
+    "independent": "the q draws are independent",
 }
 
 
@@ -124,20 +120,21 @@ LEMMA_5 = {
     "kappa^2)",
     source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="two and three clients, d = 1",
+    verdict=Verdict.PROVED,
     assumptions=LEMMA_5,
 )
 def second_moment() -> Finding:
-    """The right side less the exact second moment is a sum of squares with weights that are not negative (an identity,
-    by sympy for two and three clients and any q), up to Assumption 3 (by z3). One coordinate, of which both sides are
-    sums; the identity has the same form for any m.
+    """Any number of clients, draws and coordinates, of which only inner products occur.
+
+    The second moment of the mean of q draws, by induction over q; sums over the clients by one client's share of them;
+    and (166) from these and Assumption 3 (by z3).
     """
-    squares = identities({f"m = {m}": _split(m) for m in (2, 3)})
-    rest = decide(_concludes, sample=_close)
-    proved = squares.verdict is Verdict.PROVED and rest.verdict is Verdict.PROVED
-    words = f"{squares.evidence}\n{rest.evidence}"
-    return Finding(Verdict.PROVED if proved else Verdict.UNKNOWN, words, rest.dropped, rest.second)
+    parts = {
+        "one more draw": identities({"any q": _one_more_draw}),
+        "one client's share": identities({"d = 3": _one_client}),
+        "(166)": decide(_concludes, sample=_close),
+    }
+    return all_proved(parts, LEMMA_5)
 
 
 def _wider(choose: Choose) -> tuple[Point, Any, int]:

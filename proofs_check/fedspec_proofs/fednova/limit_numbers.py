@@ -7,8 +7,8 @@ from fractions import Fraction
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedprox import FedProx
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar
+from fedspec.hyper import Hyper
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import Quadratics
 from fedspec.readings import NovaWeights, TauEff

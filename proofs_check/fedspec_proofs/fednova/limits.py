@@ -15,8 +15,8 @@ import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
-from fedspec.algorithms.hyper import Hyper
 from fedspec.client.proximal import proximal_sgd
+from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import Quadratics, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver

@@ -16,10 +16,10 @@ import numpy as np
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedprox import FedProx
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Vector, Weights, numbers
 from fedspec.catalogue import CATALOGUE, Method
+from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan

@@ -25,10 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.arith import Mixing, Scalar, Stack, Vector
 from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
+from fedspec.hyper import Hyper
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Oracle, Setup
@@ -152,3 +155,93 @@ def step_adapted(
 ) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of communication-adapted AFGA."""
     return serve(h, state, change_adapted(h, state.x, clients, plan))
+
+
+ROWS = (
+    Algorithm(
+        id="afga",
+        family=Family.GOSSIP,
+        place=1,
+        title="FedAMSGrad with client re-sampling and gossip at every local step",
+        source="AFGA, Alg. 1 (L157-200)",
+        levels=("trace",),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
+        readings=(
+            Reading(name="afga", words="eps inside the root", fixes={"epsilon": "inside"}),
+            Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Program(hyper=Afga, init=init, step=step, event="exchange"),
+        costs=Costs(
+            down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
+        ),
+        traps=(
+            "all clients mix at every local step, sampled or not, and all begin from the server's model",
+            "S_r, who sends, is drawn apart from the S_(r,t), who compute",
+            "the gradient is taken before the models are mixed",
+            phrases.LAST_GOSSIP,
+            phrases.DOUBLY_STOCHASTIC,
+            phrases.EPS_INSIDE,
+            "a local step moves the mean by M/N of one: rates are not those of FedAMSGrad",
+        ),
+    ),
+    Algorithm(
+        id="gossip-fedamsgrad",
+        family=Family.GOSSIP,
+        place=2,
+        title="FedAMSGrad with gossip at every local step, without re-sampling",
+        source='AFGA, Table 4, "+Gossip" (L561-567)',
+        levels=("trace",),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
+        readings=(
+            Reading(
+                name="afga",
+                words="S_(r,t) = S_r, all clients mix as in Alg. 1; where S_r alone mixes it is afga-a",
+                fixes={"epsilon": "inside"},
+            ),
+            Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Program(hyper=Afga, init=init, step=gossip_fedamsgrad, event="exchange", takes=("one-set",)),
+        costs=Costs(
+            down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
+        ),
+        traps=("the senders alone compute, but all clients mix", phrases.LAST_GOSSIP, phrases.EPS_INSIDE),
+    ),
+    Algorithm(
+        id="afga-a",
+        family=Family.GOSSIP,
+        place=3,
+        title="communication-adapted AFGA: only selected clients mix",
+        source="AFGA, L434-442 and footnote 4 (L476-479), in words",
+        levels=("trace",),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
+        readings=(
+            Reading(
+                name="one-set",
+                words="S_r computes and mixes at every local step",
+                fixes={"epsilon": "inside", "sampling": "round"},
+            ),
+            Reading(
+                name="re-sampled",
+                words="S_(r,t) computes and mixes, the others keep their models; S_r sends",
+                fixes={"epsilon": "inside", "sampling": "step"},
+            ),
+            Reading(
+                name="epsilon-outside",
+                words="as one-set, but sqrt(v_hat) + eps",
+                fixes={"epsilon": "outside", "sampling": "round"},
+            ),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Program(hyper=AdaptedAfga, init=init, step=step_adapted, event="exchange", takes=("senders",)),
+        costs=Costs(
+            down="m d",
+            up="m d",
+            gossip="|E| tau d",
+            server="4 d",
+            note="links among the m clients that mix; the others may sleep",
+        ),
+        traps=("the matrix has a row for each client that mixes", phrases.LAST_GOSSIP, "a ring of two is undefined"),
+    ),
+)

@@ -19,14 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import phrases
 from fedspec.algorithms.afga import AdaptedAfga, Afga, adapt_then_combine, change_adapted, mean_change, serve
+from fedspec.algorithms.afga import init as init_afga
 from fedspec.arith import Stack, Vector, Weights, array
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
-from fedspec.mixing.gossip import broadcast, cluster_mean
-from fedspec.mixing.weighted import shares
+from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
+from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Oracle, Setup
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
-from fedspec.server.amsgrad import AmsGrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 Clusters = Sequence[Sequence[int]]
@@ -158,3 +163,101 @@ def step_adapted(
     clusters = clusters_of(plan, len(clients))
     deltas = [change_adapted(h, state.x, [clients[i] for i in V], part) for V, part in divided(h, plan, clusters)]
     return serve(h, state, cluster_mean(np.stack(deltas), weights(h, clusters, state.x)))
+
+
+ROWS = (
+    Algorithm(
+        id="cafga",
+        family=Family.GOSSIP,
+        place=4,
+        title="AFGA in clusters of clients",
+        source="AFGA, Alg. 2 (L355-402)",
+        levels=("trace",),
+        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, amsgrad),
+        readings=(
+            Reading(
+                name="afga",
+                words="clusters weighted 1/K, every client begins from the server's model, eps inside the root",
+                fixes={"epsilon": "inside", "cluster_weights": "equal", "broadcast": "all"},
+            ),
+            Reading(
+                name="one-hop",
+                words="Alg. 2, line 5 (L363) literally: the senders and their neighbours begin from the server's model",
+                fixes={"epsilon": "inside", "cluster_weights": "equal", "broadcast": "neighbours"},
+            ),
+            Reading(
+                name="clusters-by-size",
+                words="as afga, clusters weighted n_k / N; the same where they are of one size, as in the paper",
+                fixes={"epsilon": "inside", "cluster_weights": "sizes", "broadcast": "all"},
+            ),
+            Reading(
+                name="epsilon-outside",
+                words="as afga, but sqrt(v_hat) + eps",
+                fixes={"epsilon": "outside", "cluster_weights": "equal", "broadcast": "all"},
+            ),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Program(hyper=Cafga, init=init, step=step, event="exchange", takes=("clusters",)),
+        when={"broadcast=neighbours": (broadcast,)},
+        costs=Costs(
+            down="m d",
+            up="m d",
+            gossip="|E| tau d + (n - m) d",
+            server="4 d",
+            note=f"links within clusters only; {phrases.HEARD_FROM_NEIGHBOURS}",
+        ),
+        traps=(
+            "every cluster weighs 1/K, whatever its size; m is counted in each cluster",
+            "a cluster mixes with its own block of W, and nothing crosses",
+            phrases.LAST_GOSSIP,
+            phrases.EPS_INSIDE,
+        ),
+    ),
+    Algorithm(
+        id="cafga-a",
+        family=Family.GOSSIP,
+        place=5,
+        title="communication-adapted CAFGA: only selected clients mix",
+        source="AFGA, L440-442, in words",
+        levels=("trace",),
+        rules=(sgd, gossip, weighted_mean, cluster_mean, amsgrad),
+        readings=(
+            Reading(
+                name="one-set",
+                words="S_r computes and mixes at every local step; clusters weighted 1/K",
+                fixes={"epsilon": "inside", "sampling": "round", "cluster_weights": "equal"},
+            ),
+            Reading(
+                name="re-sampled",
+                words="S_(r,t) computes and mixes, the others keep their models; S_r sends",
+                fixes={"epsilon": "inside", "sampling": "step", "cluster_weights": "equal"},
+            ),
+            Reading(
+                name="clusters-by-size",
+                words="as one-set, clusters weighted n_k / N",
+                fixes={"epsilon": "inside", "sampling": "round", "cluster_weights": "sizes"},
+            ),
+            Reading(
+                name="epsilon-outside",
+                words="as one-set, but sqrt(v_hat) + eps",
+                fixes={"epsilon": "outside", "sampling": "round", "cluster_weights": "equal"},
+            ),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Program(
+            hyper=AdaptedCafga, init=init_afga, step=step_adapted, event="exchange", takes=("senders", "clusters")
+        ),
+        costs=Costs(
+            down="m d",
+            up="m d",
+            gossip="|E| tau d",
+            server="4 d",
+            note="links within clusters, among the clients that mix",
+        ),
+        traps=(
+            "with one client per cluster there is no gossip left",
+            "the rows of W go cluster by cluster",
+            phrases.EPS_INSIDE,
+        ),
+    ),
+)

@@ -26,11 +26,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin, collect, downloaded
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Scalar, Vector, constant, zeros
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.readings import Epsilon, MaximumStart, MomentumSum, Normalise
 from fedspec.server.adagrad import adagrad
@@ -179,3 +185,149 @@ def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Sequence[Oracle], arrival:
 def cc_fedams(h: CCFedAMS, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
     """One arrival at CC-FedAMS."""
     return collect(h, state, cc_local(h, state, clients, arrival), amsgrad)
+
+
+_K = "an update is divided by its own K, in steps, not by a sum of them; the buffer is divided by m"
+_RESCALE = "after division by K rates are about K times those of FedAvg, and tau 1/K of them"
+
+ROWS = (
+    Algorithm(
+        id="cc-fedavg",
+        family=Family.ASYNCHRONOUS,
+        place=1,
+        title="client-centric FedAvg",
+        source="Client-Centric, Alg. 3 (L149-181) and L97, L322",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, average),
+        readings=(
+            Reading(
+                name="client-centric",
+                words="changes per local step, a buffer of m, rate 1",
+                fixes={"normalise": "per-step"},
+            ),
+            Reading(
+                name="unnormalised",
+                words="changes as they are, a buffer of m, rate 1: FedAvg as L322 calls it, but late",
+                fixes={"normalise": "none"},
+            ),
+        ),
+        shows=("delta_i", "delta"),
+        run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, event="arrival"),
+        costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(phrases.OLD_MODEL, _K, "with eta = 1 and division by K a server step is one mean local step long"),
+        facts=(Fact.AFFINE,),
+    ),
+    Algorithm(
+        id="cc-fedsgd",
+        family=Family.ASYNCHRONOUS,
+        place=2,
+        title="client-centric FedSGD",
+        source="Client-Centric, Alg. 3 (L149-181) and L334",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, average),
+        readings=(
+            Reading(
+                name="client-centric", words="changes per local step, a buffer of m, their mean added with rate eta"
+            ),
+        ),
+        shows=("delta_i", "delta"),
+        run=Program(hyper=CCFedSGD, init=init, step=cc_fedsgd, event="arrival"),
+        costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(phrases.OLD_MODEL, _K, _RESCALE),
+        facts=(Fact.AFFINE,),
+    ),
+    Algorithm(
+        id="cc-fedavgm",
+        family=Family.ASYNCHRONOUS,
+        place=3,
+        title="client-centric FedAvgM",
+        source="Client-Centric, Alg. 3 (L149-181) and L107-111, L554",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, server_momentum, averaged_momentum),
+        readings=(
+            Reading(
+                name="client-centric",
+                words="changes per local step, a buffer of m, momentum (1 - beta) Delta + beta v",
+                fixes={"momentum_sum": "average"},
+            ),
+            Reading(
+                name="hsu-2019",
+                words="changes per local step, a buffer of m, momentum Delta + beta v (Hsu et al., 2019)",
+                fixes={"momentum_sum": "sum"},
+            ),
+        ),
+        shows=("delta_i", "delta", "v"),
+        run=Program(hyper=CCFedAvgM, init=init_m, step=cc_fedavgm, event="arrival"),
+        when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
+        costs=Costs(down="m d", up="m d", working="2 d", server="3 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(phrases.OLD_MODEL, _K, "the paper's buffer averages, v = beta v + (1 - beta) Delta; Hsu's sums"),
+    ),
+    Algorithm(
+        id="cc-fedadagrad",
+        family=Family.ASYNCHRONOUS,
+        place=4,
+        title="client-centric FedAdagrad",
+        source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189; L554, L707)",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, adagrad),
+        readings=(
+            Reading(
+                name="client-centric",
+                words="changes per local step, a buffer of m, epsilon outside the root, momentum, no bias correction",
+            ),
+        ),
+        shows=("delta_i", "delta", "m", "v"),
+        run=Program(hyper=CCFedAdagrad, init=init_v, step=cc_fedadagrad, event="arrival"),
+        costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(phrases.OLD_MODEL, _K, _RESCALE, "it has a first moment too", phrases.NO_CORRECTION),
+    ),
+    Algorithm(
+        id="cc-fedadam",
+        family=Family.ASYNCHRONOUS,
+        place=5,
+        title="client-centric FedAdam",
+        source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L111, L145-189)",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, adam),
+        readings=(
+            Reading(
+                name="client-centric",
+                words="changes per local step, a buffer of m, epsilon outside the root, no bias correction",
+            ),
+        ),
+        shows=("delta_i", "delta", "m", "v"),
+        run=Program(hyper=CCFedAdam, init=init_v, step=cc_fedadam, event="arrival"),
+        costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(
+            phrases.OLD_MODEL,
+            _K,
+            _RESCALE,
+            "v squares Delta, not m, and holds this Delta already",
+            phrases.NO_CORRECTION,
+        ),
+    ),
+    Algorithm(
+        id="cc-fedams",
+        family=Family.ASYNCHRONOUS,
+        place=6,
+        title="client-centric FedAMS",
+        source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189)",
+        levels=("trace",),
+        rules=(sgd, local_change, weighted_mean, amsgrad),
+        readings=(
+            Reading(
+                name="client-centric",
+                words="changes per local step, a buffer of m, epsilon outside the root and the maximum, "
+                "no bias correction",
+            ),
+        ),
+        shows=("delta_i", "delta", "m", "v", "v_hat"),
+        run=Program(hyper=CCFedAMS, init=init_ams, step=cc_fedams, event="arrival"),
+        costs=Costs(down="m d", up="m d", working="2 d", server="5 d", note=phrases.BUFFER_IS_A_SUM),
+        traps=(
+            phrases.OLD_MODEL,
+            _K,
+            "v is updated from v, not from v_hat; eps is outside the root and not in the maximum",
+        ),
+    ),
+)

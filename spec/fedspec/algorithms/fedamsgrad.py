@@ -15,9 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
+from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
@@ -67,3 +74,68 @@ def fedams(h: FedAMS, state: AmsGrad, messages: Sequence[Message]) -> tuple[AmsG
     """Average the changes; one step of FedAMS."""
     delta = aggregate(messages, h.weights)
     return ams(state, delta, **h.of(ams)), {"delta": delta}
+
+
+ROWS = (
+    Algorithm(
+        id="fedamsgrad",
+        family=Family.SERVERS,
+        place=9,
+        title="adaptive server, AMSGrad",
+        source="AFGA, eq. (2) (L112-130)",
+        levels=("server", "round"),
+        rules=(sgd, weighted_mean, amsgrad),
+        readings=(
+            Reading(
+                name="afga",
+                words="no bias correction, eps inside the root",
+                fixes={"bias_correction": "none", "epsilon": "inside", "maximum_of": "before-correction"},
+            ),
+            Reading(
+                name="epsilon-outside",
+                words="as afga, but sqrt(v_hat) + eps",
+                fixes={"bias_correction": "none", "epsilon": "outside", "maximum_of": "before-correction"},
+            ),
+            Reading(
+                name="max-then-correct",
+                words="moments corrected, the maximum taken before; eps outside",
+                fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "before-correction"},
+            ),
+            Reading(
+                name="correct-then-max",
+                words="moments corrected, the maximum taken after; eps outside",
+                fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "after-correction"},
+            ),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Method(hyper=FedAMSGrad, init=init, server=fedamsgrad, local=local_sgd, norm=sgd_norm),
+        costs=Costs(down="m d", up="m d", server="4 d"),
+        traps=(
+            phrases.EPS_INSIDE,
+            phrases.NO_CORRECTION,
+            "v is updated from v, not from v_hat",
+            "a round whose Delta is zero still moves the model by its momentum",
+        ),
+    ),
+    Algorithm(
+        id="fedams",
+        family=Family.SERVERS,
+        place=10,
+        title="FedAMS, options 1 and 2",
+        source="external: Wang, Lin and Chen (2022); named in AFGA, footnote 5",
+        levels=("server", "round"),
+        rules=(sgd, weighted_mean, ams),
+        readings=(
+            Reading(name="option-1", words="v_hat = max(v_hat, v, eps), step over sqrt(v_hat)", fixes={"option": "1"}),
+            Reading(name="option-2", words="v_hat = max(v_hat, v), step over sqrt(v_hat + eps)", fixes={"option": "2"}),
+        ),
+        shows=("delta", "m", "v", "v_hat"),
+        run=Method(hyper=FedAMS, init=init, server=fedams, local=local_sgd, norm=sgd_norm),
+        costs=Costs(down="m d", up="m d", server="4 d"),
+        traps=(
+            "in option 1 eps enters the maximum and not the root, in option 2 the root",
+            "eps is compared with squares: a value meant for a denominator is far too large here",
+        ),
+        facts=(Fact.EPS_UNDER_ROOT,),
+    ),
+)

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec.algorithms.buffered import downloaded
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_solve
 from fedspec.arith import Scalar, Vector
+from fedspec.client.proximal import proximal_sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.readings import Age, Solver, Staleness
@@ -61,3 +64,47 @@ def step(h: FedAsync, state: Versions, clients: Sequence[Oracle], arrival: Arriv
     mix = discount(h.mix, delay=arrival.delay, **h.of(discount))
     x = mixed(state.x, x_i, mix=mix)
     return Versions((*state.versions, x)), {"mix_t": mix}
+
+
+ROW = Algorithm(
+    id="fedasync",
+    family=Family.ASYNCHRONOUS,
+    place=8,
+    title="asynchronous federated optimisation by mixing models",
+    source="external: Xie, Koyejo and Gupta (2019), Algorithm 1; named in Client-Centric (L390-392)",
+    levels=("trace",),
+    rules=(proximal_sgd, discount, mixed),
+    readings=(
+        Reading(
+            name="xie-2019", words="a constant weight (FedAsync+Const)", fixes={"staleness": "constant", "age": "delay"}
+        ),
+        Reading(
+            name="xie-2019-polynomial",
+            words="the weight times (1 + u)^(-a), u = 0 for an update that is not late (FedAsync+Poly)",
+            fixes={"staleness": "polynomial", "age": "delay"},
+        ),
+        Reading(
+            name="xie-2019-hinge",
+            words="the weight times 1 up to u = b and 1 / (a (u - b) + 1) from there on (FedAsync+Hinge)",
+            fixes={"staleness": "hinge", "age": "delay"},
+        ),
+        Reading(
+            name="xie-2019-polynomial-literal",
+            words="as xie-2019-polynomial, with u = t - tau as printed: 1 for an update that is not late",
+            fixes={"staleness": "polynomial", "age": "literal"},
+        ),
+        Reading(
+            name="xie-2019-hinge-literal",
+            words="as xie-2019-hinge, with u = t - tau as printed: 1 for an update that is not late",
+            fixes={"staleness": "hinge", "age": "literal"},
+        ),
+    ),
+    shows=("mix_t",),
+    run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
+    costs=Costs(down="d", up="d", working="2 d", server="d", note="a server step at every arrival"),
+    traps=(
+        "it mixes models, so that the server's moves even where a late client's did not",
+        "the proximal anchor is the model that was downloaded",
+        "the polynomial is one of 1 + tau: a delay of 0 costs nothing",
+    ),
+)

@@ -13,9 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import MomentumForm, Weighting
 from fedspec.server.momentum import ServerMomentum, server_momentum
@@ -42,3 +48,23 @@ def server(h: FedAvgM, state: ServerMomentum, messages: Sequence[Message]) -> tu
     """Average the changes, feed the buffer, step."""
     delta = aggregate(messages, h.weights)
     return server_momentum(state, delta, **h.of(server_momentum)), {"delta": delta}
+
+
+ROW = Algorithm(
+    id="fedavgm",
+    family=Family.SERVERS,
+    place=2,
+    title="FedAvg with server momentum",
+    source="FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019)",
+    levels=("server", "round"),
+    rules=(sgd, weighted_mean, server_momentum),
+    readings=(Reading(name="hsu-2019", words="v = beta v + Delta, x = x + eta v; Nesterov: x + eta (Delta + beta v)"),),
+    shows=("delta", "v"),
+    run=Method(hyper=FedAvgM, init=init, server=server, local=local_sgd, norm=sgd_norm),
+    costs=Costs(down="m d", up="m d", server="2 d"),
+    traps=(
+        "the buffer lives from round to round, that of a client does not",
+        "v = beta v + Delta is not dampened; with 1 - beta the rate means something else",
+    ),
+    facts=(Fact.ISOTROPIC,),
+)

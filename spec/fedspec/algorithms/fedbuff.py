@@ -15,11 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin, collect, downloaded
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Scalar, Vector, numbers
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, local_change
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.readings import Normalise, Staleness
 from fedspec.server.average import average
@@ -50,3 +56,36 @@ def step(h: FedBuff, state: Waiting, clients: Sequence[Oracle], arrival: Arrival
     weight = discount(numbers([1], x)[0], delay=arrival.delay, **h.of(discount))
     delta_i = weight * local_change(x, x_mu, steps=arrival.steps, normalise=Normalise.NONE)
     return collect(h, state, delta_i, average)
+
+
+ROW = Algorithm(
+    id="fedbuff",
+    family=Family.ASYNCHRONOUS,
+    place=7,
+    title="buffered asynchronous aggregation",
+    source="external: Nguyen et al. (2022), Algorithm 1; named in Client-Centric (L390-392)",
+    levels=("trace",),
+    rules=(sgd, local_change, discount, weighted_mean, average),
+    readings=(
+        Reading(
+            name="nguyen-2022",
+            words="the mean of a full buffer of changes, added with rate eta",
+            fixes={"staleness": "constant"},
+        ),
+        Reading(
+            name="nguyen-2022-discounted",
+            words="as nguyen-2022, each change times (1 + tau)^(-a); a = 1/2 in its experiments",
+            fixes={"staleness": "polynomial"},
+        ),
+        Reading(
+            name="discounted-by-hinge",
+            words="as nguyen-2022, each change times the hinge of Xie et al. (2019)",
+            fixes={"staleness": "hinge"},
+        ),
+    ),
+    shows=("delta_i", "delta"),
+    run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
+    costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
+    traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),
+    facts=(Fact.AFFINE,),
+)

@@ -19,11 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar, Stack, Vector, zeros
 from fedspec.client.controlled import dynamic_sgd
+from fedspec.costs import Costs
 from fedspec.domains import is_number
+from fedspec.entry import Algorithm, Family, Program, Reading, Requirement
 from fedspec.errors import ParameterError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.duals import client_dual, dynamic_average, server_dual
 from fedspec.plan import Oracle, Plan, Setup
 
@@ -77,3 +80,38 @@ def step(h: FedDyn, state: State, clients: Sequence[Oracle], plan: Plan) -> tupl
     dual = server_dual(state.h, deltas, mu=h.mu, clients=len(lam_i))
     x = dynamic_average(Y, dual, mu=h.mu)
     return State(x=x, h=dual, lam_i=lam_i), {"lam_i": lam_i, "h": dual}
+
+
+ROW = Algorithm(
+    id="feddyn",
+    family=Family.CONTROL,
+    place=2,
+    title="dynamic regularisation",
+    source="external: Acar et al. (2021); a baseline of AFGA",
+    levels=("round",),
+    rules=(dynamic_sgd, client_dual, server_dual, dynamic_average),
+    readings=(
+        Reading(
+            name="gradient-steps",
+            words="the local minimum of the published algorithm is approached by tau_i gradient steps from x; mu > 0",
+            requires=(Requirement(id="feddyn.mu", words="mu > 0", about=("mu",), holds=lambda h: h["mu"] > 0),),
+        ),
+    ),
+    shows=("lam_i", "h"),
+    run=Program(hyper=FedDyn, init=init, step=step),
+    costs=Costs(
+        down="m d",
+        up="m d",
+        client="d",
+        working="3 d",
+        server="2 d",
+        note="lam_i and the model that the round began with are kept during it",
+    ),
+    traps=(
+        "the pull of mu is towards the model of this round",
+        "h averages over all clients, x over the participants",
+        "mu > 0: the server divides by it",
+        "the published local minimum is exact; gradient steps approach it",
+    ),
+    facts=(Fact.COUNTS_ALL,),
+)

@@ -33,11 +33,15 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import phrases
 from fedspec.algorithms.local_ams import FedAms, State, init, run
 from fedspec.arith import Scalar, Vector
-from fedspec.client.lamb import layer_step
+from fedspec.client.lamb import layer_step, precondition, sent_moment
+from fedspec.costs import Costs
 from fedspec.domains import is_number
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import ParameterError
+from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
 from fedspec.readings import Normalisation, Phi
 
@@ -75,3 +79,61 @@ def step(h: FedLamb, state: State, clients: Sequence[Oracle], plan: Plan) -> tup
         return np.concatenate([layer_step(x[layer], p[layer], **h.of(layer_step)) for layer in state.layers])
 
     return run(h, state, clients, plan, move)
+
+
+ROW = Algorithm(
+    id="fed-lamb",
+    family=Family.LAYERWISE,
+    place=1,
+    title="local AMSGrad with layerwise normalised steps",
+    source="Fed-LAMB, Alg. 1 (L127-156)",
+    levels=("round",),
+    rules=(precondition, layer_step, sent_moment, model_mean, moment_maximum),
+    readings=(
+        Reading(
+            name="fed-lamb",
+            words=(
+                "a fresh gradient at every local step, m_i corrected in a copy, means over the clients of a "
+                "round; phi is the identity, as in the experiments (L329), unless a subject declares another"
+            ),
+            fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "participants"},
+        ),
+        Reading(
+            name="fed-lamb-theory",
+            words=(
+                "as fed-lamb, without bias correction: the proofs (L577-579). They also have T = 1, eps = 0, lam "
+                "= 0 (L561), and phi between phi_m and phi_M (H4, L188), which a subject declares as phi = clip"
+            ),
+            fixes={"gradient": "fresh", "bias_correction": "none", "averaged": "participants"},
+        ),
+        Reading(
+            name="fed-lamb-literal",
+            words=(
+                "the box as printed, with three defects: one gradient a round, whatever T (L137); m_i and v_i "
+                "replaced by their corrected values, which can grow without bound (L140-141); sums over the "
+                "clients of a round divided by the number of all (L152-154)"
+            ),
+            fixes={"gradient": "stale", "bias_correction": "in-place", "averaged": "all"},
+        ),
+    ),
+    shows=("m_i", "s_i", "v_hat"),
+    run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
+    costs=Costs(
+        down="2 m d",
+        up="2 m d",
+        client="2 d",
+        working="4 d",
+        server="2 d",
+        note="second moments travel both ways, twice what FedAvg sends; L290 says otherwise",
+    ),
+    traps=(
+        phrases.LAGGED_V_HAT,
+        phrases.MEAN_THEN_MAX,
+        phrases.DIVISOR,
+        "every layer reads ||x|| and x from before the step",
+        "with phi the identity a layer at zero never moves: biases that start at zero stay there",
+        "steps have one length however small the gradient is; near a minimum they swing",
+        "the printed in-place correction feeds itself and explodes",
+        "where the direction is zero the layer stays; an eps in the norm is another algorithm",
+    ),
+)

@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked
 from fedspec.arith import Scalar, Vector
-from fedspec.mixing.accumulation import a_norm
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import (
     effective_steps,
     general_update,
@@ -71,3 +74,54 @@ def server(h: FedNova, x: Vector, messages: Sequence[Message]) -> tuple[Vector, 
     tau_eff = effective_steps(p, a, [m.steps for m in messages], h.tau_eff_choice, h.tau_eff)
     x = general_update(x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)
     return x, {"tau_eff": tau_eff, "w": w}
+
+
+ROW = Algorithm(
+    id="fednova",
+    family=Family.SERVERS,
+    place=4,
+    title="normalised averaging",
+    source="FedNova, eqs. (4), (12) (L198)",
+    levels=("server", "round"),
+    rules=(accumulation, normalised_gradient, general_weights, effective_steps, general_update),
+    readings=(
+        Reading(
+            name="fednova",
+            words="w_i = p_i; tau_eff = sum p_i ||a_i||_1",
+            fixes={"nova_weights": "nova", "tau_eff_choice": "weighted-norm"},
+        ),
+        Reading(
+            name="weighted-steps",
+            words="w_i = p_i; tau_eff = sum p_i tau_i (sec. 5, with the proximal solver)",
+            fixes={"nova_weights": "nova", "tau_eff_choice": "weighted-steps"},
+        ),
+        Reading(
+            name="fixed-tau-eff",
+            words="w_i = p_i; tau_eff a constant (App. G)",
+            fixes={"nova_weights": "nova", "tau_eff_choice": "fixed"},
+        ),
+        Reading(
+            name="implied-weights",
+            words="w_i proportional to p_i ||a_i||_1: plain averaging in the general rule, eqs. (5)-(7)",
+            fixes={"nova_weights": "implied", "tau_eff_choice": "weighted-norm"},
+        ),
+        Reading(
+            name="implied-weights-steps",
+            words="w_i as in plain averaging, tau_eff = sum p_i tau_i (the green curve of sec. 5)",
+            fixes={"nova_weights": "implied", "tau_eff_choice": "weighted-steps"},
+        ),
+    ),
+    shows=("tau_eff",),
+    run=Method(hyper=FedNova, init=init, server=server, local=local, norm=norm),
+    costs=Costs(
+        down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
+    ),
+    traps=(
+        "changes are divided by ||a_i||_1, which is tau_i for plain SGD only",
+        "tau_eff = sum_i p_i ||a_i||_1 is weighted; the mean of tau_i is another number",
+        "d_i has the sign of a gradient, Delta_i the opposite one",
+        "the coefficients of the Delta_i sum to more than 1: strongly unequal tau_i can diverge",
+        "at a fixed rate the limit is near the optimum, not at it",
+    ),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
+)

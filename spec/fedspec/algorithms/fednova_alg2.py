@@ -23,12 +23,16 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import phrases
 from fedspec.algorithms.fednova_vr import State, init
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.controlled import corrected_gradient
 from fedspec.client.momentum import begin, momentum
-from fedspec.mixing.accumulation import a_norm
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.plan import Oracle, Plan
@@ -71,3 +75,56 @@ def step(h: FedNovaAlg2, state: State, clients: Sequence[Oracle], plan: Plan) ->
     x = general_update(state.x, d, state.p, tau_eff=tau_eff, eta_l=h.eta_l)
     kept = np.stack([stored_direction(d_i, c, stored=h.stored) for d_i, c in zip(d, c_i, strict=True)])
     return replace(state, x=x, d=kept), {"c_i": c_i, "tau_eff": tau_eff}
+
+
+ROW = Algorithm(
+    id="fednova-alg2",
+    family=Family.CONTROL,
+    place=5,
+    title="FedNova's Algorithm 2: momentum clients, cross-client variance reduction",
+    source="FedNova, Alg. 2 (L972-989)",
+    levels=("round",),
+    rules=(
+        cross_client,
+        corrected_gradient,
+        momentum,
+        accumulation,
+        normalised_gradient,
+        stored_direction,
+        effective_steps,
+        general_update,
+    ),
+    readings=(
+        Reading(
+            name="line-13-as-printed",
+            words="the loop as in eqs. (35)-(36); d_i holds the correction, a defect: c_i swings every round",
+            fixes={"stored": "corrected", "loop": "shifted"},
+        ),
+        Reading(
+            name="repaired",
+            words="the loop as in eqs. (35)-(36); d_i without the correction, as the text (L204) defines it",
+            fixes={"stored": "uncorrected", "loop": "shifted"},
+        ),
+        Reading(
+            name="as-printed",
+            words="lines 7-9 as printed too, a defect: one local step fewer than a_i counts",
+            fixes={"stored": "corrected", "loop": "printed"},
+        ),
+    ),
+    shows=("c_i", "tau_eff"),
+    run=Program(hyper=FedNovaAlg2, init=init, step=step, takes=("everyone",)),
+    costs=Costs(
+        down="2 n d",
+        up="n (d + 1)",
+        client="d",
+        working="3 d",
+        server="2 d",
+        note="the two vectors that are received follow from one another and the model before (lines 3 and 4)",
+    ),
+    traps=(
+        "line 13 as printed stores the correction with d_i: half of it is reached, in swings",
+        "lines 7-9 as printed take one step fewer than a_i counts",
+        phrases.EVERYONE,
+    ),
+    facts=(Fact.CONTROLLED,),
+)

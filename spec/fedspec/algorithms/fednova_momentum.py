@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked
 from fedspec.arith import Scalar, Vector
-from fedspec.mixing.accumulation import a_norm
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Message, Oracle
 from fedspec.readings import BufferHolds, Solver, TauEff, Weighting
@@ -69,3 +71,34 @@ def server(
     tau_eff = effective_steps(p, a, [m.steps for m in messages], TauEff.WEIGHTED_NORM)
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     return nova_momentum(state, delta, **h.of(nova_momentum)), {"delta": delta, "tau_eff": tau_eff}
+
+
+ROW = Algorithm(
+    id="fednova-momentum",
+    family=Family.SERVERS,
+    place=5,
+    title="normalised averaging with server momentum; hybrid momentum with a momentum solver",
+    source="FedNova, L204 and L244 (in words)",
+    levels=("server", "round"),
+    rules=(accumulation, normalised_gradient, effective_steps, general_change, nova_momentum),
+    readings=(
+        Reading(
+            name="fednova",
+            words="v = beta v + P, x = x + v, P the change that FedNova would make",
+            fixes={"buffer_holds": "changes"},
+        ),
+        Reading(
+            name="slowmo",
+            words="v = beta v - P / eta_l, x = x - eta_l v (Wang et al., 2020); at level server eta_l counts as 1",
+            fixes={"buffer_holds": "gradients"},
+        ),
+    ),
+    shows=("tau_eff", "delta", "v"),
+    run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local, norm=norm),
+    costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
+    traps=(
+        "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",
+        "with a rate that changes, a buffer of changes and one of gradients part ways",
+        "hybrid momentum adds the clients' own, which is zeroed every round",
+    ),
+)

@@ -20,11 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_solve
 from fedspec.arith import Scalar, Vector, Weights, numbers
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
-from fedspec.mixing.accumulation import a_norm
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import normalised_gradient
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
@@ -78,3 +81,50 @@ def step(h: FedNovaSampled, state: State, clients: Sequence[Oracle], plan: Plan)
     tau_eff = sampled_steps(p, w, numbers(norms, p), sampled_steps=h.sampled_steps, tau_eff=h.tau_eff)
     x = sampled_update(state.x, np.stack(d), w, tau_eff=tau_eff, eta_l=h.eta_l)
     return replace(state, x=x), {"w": w, "tau_eff": tau_eff}
+
+
+ROW = Algorithm(
+    id="fednova-sampled",
+    family=Family.CONTROL,
+    place=6,
+    title="normalised averaging over sampled clients",
+    source="FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839)",
+    levels=("round",),
+    rules=(accumulation, normalised_gradient, sampled_weights, sampled_steps, sampled_update),
+    readings=(
+        Reading(
+            name="box",
+            words="Alg. 1, line 6: weights p_i over their sum in the sample, tau_eff from the sample; biased",
+            fixes={"sampled_weights": "self-normalised", "sampled_steps": "sample"},
+        ),
+        Reading(
+            name="box-with-text",
+            words="the weights of Alg. 1 with the tau_eff of the text before it (L961), a sum that is not divided",
+            fixes={"sampled_weights": "self-normalised", "sampled_steps": "sum"},
+        ),
+        Reading(
+            name="with-replacement",
+            words="scheme (i) and App. G: weights 1/q for every draw, tau_eff a constant; unbiased",
+            fixes={"sampled_weights": "with-replacement", "sampled_steps": "fixed"},
+        ),
+        Reading(
+            name="with-replacement-sampled-steps",
+            words="scheme (i) with tau_eff from the sample: the objective inconsistency is back at order 1/q",
+            fixes={"sampled_weights": "with-replacement", "sampled_steps": "sample"},
+        ),
+        Reading(
+            name="without-replacement",
+            words="scheme (ii): weights p_i m/q, tau_eff a constant; unbiased",
+            fixes={"sampled_weights": "without-replacement", "sampled_steps": "fixed"},
+        ),
+    ),
+    shows=("w", "tau_eff"),
+    run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
+    costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
+    traps=(
+        "tau_eff made from the sample brings the inconsistency back at order 1/q",
+        "weights 1/q belong to draws with replacement, p_i m/q to draws without; p_i over the sample's sum to neither",
+        "box and text disagree on whether tau_eff is divided by the sample's share",
+    ),
+    facts=(Fact.AFFINE, Fact.COUNTS_ALL),
+)

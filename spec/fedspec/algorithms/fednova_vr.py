@@ -19,11 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.algorithms.local import local_solve
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, zeros
 from fedspec.client.controlled import corrected_gradient
-from fedspec.mixing.accumulation import a_norm
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.mixing.weighted import shares
@@ -83,3 +87,43 @@ def step(h: FedNovaVR, state: State, clients: Sequence[Oracle], plan: Plan) -> t
     tau_eff = effective_steps(state.p, a, steps, TauEff.WEIGHTED_NORM)
     x = general_update(state.x, np.stack(d), state.p, tau_eff=tau_eff, eta_l=h.eta_l)
     return replace(state, x=x, d=np.stack(d)), {"c_i": c_i, "tau_eff": tau_eff}
+
+
+ROW = Algorithm(
+    id="fednova-vr",
+    family=Family.CONTROL,
+    place=4,
+    title="normalised averaging with cross-client variance reduction",
+    source="FedNova, L204 with eq. (12)",
+    levels=("round",),
+    rules=(
+        cross_client,
+        corrected_gradient,
+        accumulation,
+        normalised_gradient,
+        stored_direction,
+        effective_steps,
+        general_update,
+    ),
+    readings=(
+        Reading(
+            name="fednova", words="c_i = sum_j p_j d_j - d_i from the uncorrected d of the round before; 0 at first"
+        ),
+    ),
+    shows=("c_i", "tau_eff"),
+    run=Program(hyper=FedNovaVR, init=init, step=step, takes=("everyone",)),
+    costs=Costs(
+        down="2 n d",
+        up="n (d + 1)",
+        client="d",
+        working="2 d",
+        server="2 d",
+        note="sum_i p_i d_i is sent beside x; it follows from two models in a row, so that n (d + 1) are enough down",
+    ),
+    traps=(
+        "d_i is stored without the correction; with it c_i swings from round to round",
+        phrases.EVERYONE,
+        "the first round is not corrected",
+    ),
+    facts=(Fact.CONTROLLED,),
+)

@@ -17,9 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
+from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
+from fedspec.hyper import Hyper
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
@@ -85,3 +91,91 @@ def fedyogi(h: FedYogi, state: Adaptive, messages: Sequence[Message]) -> tuple[A
     """Average the changes; one step of server Yogi."""
     delta = aggregate(messages, h.weights)
     return yogi(state, delta, **h.of(yogi)), {"delta": delta}
+
+
+_PLAIN = {"bias_correction": "none", "epsilon": "outside", "second_moment": "pseudo-gradient"}
+
+
+def _readings(algorithm: str) -> tuple[Reading, ...]:
+    return (
+        Reading(
+            name="reddi-2021",
+            words=(
+                "no bias correction, tau outside the root, v from Delta^2, v_0 >= tau^2 (Reddi et al., 2021, "
+                "Algorithm 2; FedAda2, eq. (SU))"
+            ),
+            fixes=_PLAIN,
+            requires=(v0_at_least_tau_squared(algorithm),),
+        ),
+        Reading(
+            name="momentum-in-v",
+            words="as reddi-2021, but v from m^2",
+            fixes={**_PLAIN, "second_moment": "momentum"},
+        ),
+        Reading(
+            name="epsilon-inside",
+            words="as reddi-2021, but sqrt(v + tau)",
+            fixes={**_PLAIN, "epsilon": "inside"},
+        ),
+        Reading(
+            name="kingma-ba",
+            words="as reddi-2021, with both moments divided by 1 - beta^t (Kingma and Ba, 2015, Algorithm 1)",
+            fixes={**_PLAIN, "bias_correction": "moments"},
+        ),
+        Reading(
+            name="kingma-ba-step",
+            words="as reddi-2021, with the rate times sqrt(1 - beta2^t) / (1 - beta1^t) (Kingma and Ba, 2015, sec. 2)",
+            fixes={**_PLAIN, "bias_correction": "step"},
+        ),
+    )
+
+
+ROWS = (
+    Algorithm(
+        id="fedadagrad",
+        family=Family.SERVERS,
+        place=6,
+        title="adaptive server, AdaGrad",
+        source="FedAda2, eq. (SU) (L51); external: Reddi et al. (2021)",
+        levels=("server", "round"),
+        rules=(sgd, weighted_mean, adagrad),
+        readings=_readings("fedadagrad")[:3],
+        shows=("delta", "m", "v"),
+        run=Method(hyper=FedAdagrad, init=init, server=fedadagrad, local=local_sgd, norm=sgd_norm),
+        costs=Costs(down="m d", up="m d", server="3 d"),
+        traps=(phrases.TAU_OUTSIDE, phrases.NO_CORRECTION, phrases.DOWNHILL, phrases.V_IS_NEW),
+    ),
+    Algorithm(
+        id="fedadam",
+        family=Family.SERVERS,
+        place=7,
+        title="adaptive server, Adam",
+        source="FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
+        levels=("server", "round"),
+        rules=(sgd, weighted_mean, adam),
+        readings=_readings("fedadam"),
+        shows=("delta", "m", "v"),
+        run=Method(hyper=FedAdam, init=init, server=fedadam, local=local_sgd, norm=sgd_norm),
+        costs=Costs(down="m d", up="m d", server="3 d"),
+        traps=(
+            phrases.TAU_OUTSIDE,
+            phrases.NO_CORRECTION,
+            phrases.DOWNHILL,
+            "v can fall below tau^2 in quiet rounds, unlike FedAdagrad's",
+        ),
+    ),
+    Algorithm(
+        id="fedyogi",
+        family=Family.SERVERS,
+        place=8,
+        title="adaptive server, Yogi",
+        source="external: Reddi et al. (2021)",
+        levels=("server", "round"),
+        rules=(sgd, weighted_mean, yogi),
+        readings=_readings("fedyogi"),
+        shows=("delta", "m", "v"),
+        run=Method(hyper=FedYogi, init=init, server=fedyogi, local=local_sgd, norm=sgd_norm),
+        costs=Costs(down="m d", up="m d", server="3 d"),
+        traps=(phrases.TAU_OUTSIDE, "the sign is that of v - Delta^2", phrases.NO_CORRECTION, phrases.DOWNHILL),
+    ),
+)

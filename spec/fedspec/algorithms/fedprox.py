@@ -15,11 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.algorithms.local import local_solve
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
+from fedspec.client.proximal import proximal_sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message, Oracle
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
@@ -54,3 +60,20 @@ def server(h: FedProx, x: Vector, messages: Sequence[Message]) -> tuple[Vector, 
     """Average the changes and add them."""
     delta = aggregate(messages, h.weights)
     return average(x, delta, eta=h.eta), {"delta": delta}
+
+
+ROW = Algorithm(
+    id="fedprox",
+    family=Family.SERVERS,
+    place=3,
+    title="FedAvg with proximal clients",
+    source="FedNova, eq. (7); external: Li et al. (2020)",
+    levels=("server", "round"),
+    rules=(proximal_sgd, weighted_mean, average),
+    readings=(Reading(name="fednova", words="tau_i gradient steps on the proximal objective, changes averaged"),),
+    shows=("delta",),
+    run=Method(hyper=FedProx, init=init, server=server, local=local, norm=norm),
+    costs=Costs(down="m d", up="m d", working="2 d", server="d", note="the anchor is kept during the round"),
+    traps=(phrases.ANCHOR_IS_OLD, "it takes tau_i gradient steps; the exact proximal point is their limit"),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
+)

@@ -17,9 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Scalar, Vector
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean
 from fedspec.plan import Oracle, Plan, Setup
 
@@ -47,3 +51,20 @@ def step(h: FedSgd, state: State, clients: Sequence[Oracle], plan: Plan) -> tupl
     """One round."""
     models = [local_sgd(h, state.x, clients[i], steps) for i, steps in zip(plan.participants, plan.steps, strict=True)]
     return State(x=model_mean(np.stack(models), clients=len(models))), {}
+
+
+ROW = Algorithm(
+    id="fed-sgd",
+    family=Family.LAYERWISE,
+    place=3,
+    title="local SGD with periodic averaging: FedAvg with equal weights",
+    source="Fed-LAMB, sec. 4 (L329), not written out",
+    levels=("round",),
+    rules=(sgd, model_mean),
+    readings=(Reading(name="fed-sgd", words="the mean of the local models of the clients of the round"),),
+    shows=(),
+    run=Program(hyper=FedSgd, init=init, step=step, takes=("layers",)),
+    costs=Costs(down="m d", up="m d", server="d"),
+    traps=("it takes many local steps: it is FedAvg with equal weights, not the FedSGD of one step",),
+    facts=(Fact.AFFINE,),
+)

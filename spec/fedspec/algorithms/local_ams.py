@@ -28,10 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant, zeros
 from fedspec.client.lamb import Moments, precondition, sent_moment
 from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
@@ -114,3 +117,31 @@ def step(h: FedAms, state: State, clients: Sequence[Oracle], plan: Plan) -> tupl
         return sgd(x, p, eta_l=h.eta_l)
 
     return run(h, state, clients, plan, move)
+
+
+ROW = Algorithm(
+    id="fed-ams",
+    family=Family.LAYERWISE,
+    place=2,
+    title="local AMSGrad with periodic averaging; not FedAMS (fedams), whose server adapts",
+    source="Fed-LAMB, sec. 4 (L329), not written out: Alg. 1 without line 12; external: Chen, Li and Li (2020)",
+    levels=("round",),
+    rules=(precondition, sgd, sent_moment, model_mean, moment_maximum),
+    readings=(Reading(name="fed-ams", words="Fed-LAMB with x_i = x_i - eta_l p for its line 12 and no decay"),),
+    shows=("m_i", "s_i", "v_hat"),
+    run=Program(hyper=FedAms, init=init, step=step, takes=("layers",)),
+    costs=Costs(
+        down="2 m d",
+        up="2 m d",
+        client="2 d",
+        working="4 d",
+        server="2 d",
+        note="with memory = reset a client keeps nothing",
+    ),
+    traps=(
+        phrases.LAGGED_V_HAT,
+        phrases.MEAN_THEN_MAX,
+        phrases.DIVISOR,
+        "v_0 and the eps of the denominator are two numbers",
+    ),
+)

@@ -16,10 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.client.normalised import normalised_sgd
+from fedspec.costs import Costs
 from fedspec.domains import check_steps
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.server.average import average
@@ -63,3 +67,20 @@ def step(h: FedAvgNormalised, state: State, clients: Sequence[Oracle], plan: Pla
     deltas = [local(h, x, clients[i], tau) - x for i, tau in zip(plan.participants, plan.steps, strict=True)]
     delta = weighted_mean(np.stack(deltas), shares([1] * len(deltas), x))
     return State(average(x, delta)), {"delta": delta}
+
+
+ROW = Algorithm(
+    id="fedavg-normalised",
+    family=Family.JOINT,
+    place=7,
+    title="a mean of clients whose steps have bounded length",
+    source="FedAda2, App. A, eq. (2) (L377)",
+    levels=("round",),
+    rules=(normalised_sgd, weighted_mean, average),
+    readings=(Reading(name="fedada2", words="every step over the length of its gradient plus eps, mean over |S|"),),
+    shows=("delta",),
+    run=Program(hyper=FedAvgNormalised, init=init, step=step, takes=("repeats",)),
+    costs=Costs(down="m d", up="m d", server="d"),
+    traps=(phrases.DRAWN_TWICE, "what the text calls AdaGrad remembers nothing from step to step"),
+    facts=(Fact.ISOTROPIC, Fact.NORMALISED),
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
@@ -17,6 +16,7 @@ from fedspec.client.sm3_delayed import begin as begin_sm3
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.domains import check_steps
+from fedspec.hyper import Hyper
 from fedspec.plan import Oracle
 from fedspec.readings import BiasCorrection, DeadZone, Idle, Received, Strategy
 

@@ -16,10 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import phrases
 from fedspec.algorithms.afga import adapt
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar, Stack, Vector, constant
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec.mixing.gossip import dsgd as dsgd_step
 from fedspec.mixing.gossip import global_mean, gossip
@@ -162,3 +167,100 @@ def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, plan: Exchange) -> A
     u_tilde = gossip(state.u_tilde, plan.mixing)
     X = tracked_step(state.X, past.m, u_tilde, plan.mixing, **h.of(tracked_step))
     return AdaptivePeers(X, past, track(u_tilde, state.moments.v_hat, past.v_hat))
+
+
+ROWS = (
+    Algorithm(
+        id="dsgd",
+        family=Family.GOSSIP,
+        place=6,
+        title="decentralised SGD",
+        source="external: Lian et al. (2017), Algorithm 1; a baseline of AFGA (L968)",
+        levels=("trace",),
+        rules=(gossip, dsgd_step),
+        readings=(
+            Reading(name="lian-2017", words="X = W X - eta_l G(X)", fixes={"order": "combine-then-adapt"}),
+            Reading(
+                name="adapt-then-combine",
+                words="X = W (X - eta_l G(X)), the lines exchanged, as Lian et al. allow and AFGA does",
+                fixes={"order": "adapt-then-combine"},
+            ),
+            Reading(
+                name="gradient-at-combined",
+                words="X = W X - eta_l G(W X), the combine-then-adapt diffusion of Sayed (2014)",
+                fixes={"order": "gradient-at-combined"},
+            ),
+        ),
+        shows=(),
+        run=Program(hyper=Dsgd, init=init, step=dsgd, event="exchange", takes=("peers",)),
+        when={"order=gradient-at-combined": (gossip,)},
+        costs=Costs(gossip="|E| tau d", client="d"),
+        traps=(
+            "Lian et al. combine, then add the gradient taken before; AFGA adapts first, then combines",
+            phrases.DOUBLY_STOCHASTIC,
+        ),
+        facts=(Fact.AFFINE,),
+    ),
+    Algorithm(
+        id="dadam",
+        family=Family.GOSSIP,
+        place=7,
+        title="decentralised Adam",
+        source="external: Nazari et al. (2019), Algorithm 1, and Chen et al. (2021); a baseline of AFGA (L968)",
+        levels=("trace",),
+        rules=(moments, tracked_step, track, local_step),
+        readings=(
+            Reading(
+                name="nazari-2019",
+                words="every client divides by its own sqrt(v_hat) + eps",
+                fixes={"denominators": "local"},
+            ),
+            Reading(
+                name="chen-2021",
+                words="divided by sqrt(max(u_tilde, eps)), tracking the mean of the v_hat by gossip; "
+                "v_hat_0 = eps, v_0 = 0",
+                fixes={"denominators": "tracked"},
+            ),
+        ),
+        shows=("m", "v", "v_hat", "u_tilde"),
+        run=Program(hyper=Dadam, init=init_adaptive, step=dadam, event="exchange", takes=("peers",)),
+        when={"denominators=local": (local_step,), "denominators=tracked": (tracked_step, track)},
+        costs=Costs(
+            gossip="|E| tau d",
+            client="4 d",
+            working="4 d",
+            note="where denominators are tracked, twice the gossip and 5 d",
+        ),
+        traps=(
+            "models are mixed, moments are not",
+            "the two papers divide by different second moments: the own, or one that is tracked by gossip",
+            "v_hat averages the maximum by beta3; beta3 = 0 is AMSGrad's maximum",
+        ),
+    ),
+    Algorithm(
+        id="gossip-pga",
+        family=Family.GOSSIP,
+        place=8,
+        title="gossip SGD with periodic global averaging",
+        source="external: Chen et al. (2021); a baseline of AFGA (L968)",
+        levels=("trace",),
+        rules=(sgd, gossip, global_mean),
+        readings=(
+            Reading(name="chen-2021", words="X = W (X - eta_l G(X)), at the last local step of a round the exact mean"),
+        ),
+        shows=(),
+        run=Program(hyper=GossipPga, init=init, step=gossip_pga, event="exchange", takes=("peers",)),
+        costs=Costs(
+            down="n d",
+            up="n d",
+            gossip="|E| (tau - 1) d",
+            client="d",
+            note="the exact mean goes up and down each round",
+        ),
+        traps=(
+            "the exact mean replaces the exchange of the last step; it is not added to it",
+            phrases.DOUBLY_STOCHASTIC,
+        ),
+        facts=(Fact.AFFINE,),
+    ),
+)

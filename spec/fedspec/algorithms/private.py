@@ -18,10 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Scalar, Vector
+from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import PrivateServer
@@ -74,3 +78,26 @@ def step(h: DpFedAvg, state: Adaptive, clients: Sequence[Oracle], plan: Plan) ->
         case PrivateServer.ADAM:
             state = adam(state, delta, **h.of(adam))
     return state, {"delta": delta}
+
+
+ROW = Algorithm(
+    id="dp-fedavg",
+    family=Family.JOINT,
+    place=8,
+    title="clipped changes and a noisy mean under a plain or adaptive server",
+    source="FedAda2, L206 and App. H.1 (L1639), in words; external: McMahan et al. (2018)",
+    levels=("round",),
+    rules=(sgd, clip, noisy_mean, average, adam, adagrad),
+    readings=(
+        Reading(name="mcmahan-2018", words="flat clipping of the whole change, noise on the sum, mean over |S|"),
+    ),
+    shows=("delta",),
+    run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),
+    when={"server=average": (average,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
+    costs=Costs(down="m d", up="m d", server="d", note="under the server that averages; adaptive ones keep 3 d"),
+    traps=(
+        "the change is clipped whole, by its Euclidean length, before the mean",
+        "the noise is drawn once for the sum: sigma times the clipping bound, then divided by |S|",
+    ),
+    facts=(Fact.ISOTROPIC,),
+)

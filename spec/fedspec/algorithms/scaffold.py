@@ -19,9 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
 from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
 from fedspec.client.controlled import corrected_sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import client_control, server_control
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -76,3 +79,49 @@ def step(h: Scaffold, state: State, clients: Sequence[Oracle], plan: Plan) -> tu
     c_i[who] = kept
     state = replace(state, x=average(state.x, delta, eta=h.eta), c=c, c_i=c_i)
     return state, {"delta": delta, "c_i": c_i, "c": c}
+
+
+ROW = Algorithm(
+    id="scaffold",
+    family=Family.CONTROL,
+    place=1,
+    title="stochastic controlled averaging",
+    source="external: Karimireddy et al. (2020); a baseline of AFGA and of FedNova",
+    levels=("round",),
+    rules=(corrected_sgd, weighted_mean, client_control, server_control, average),
+    readings=(
+        Reading(
+            name="karimireddy-2020",
+            words="option II: c_i is the mean gradient of the round; plain means, c over all N clients",
+            fixes={"control": "mean-gradient", "weights": "uniform"},
+        ),
+        Reading(
+            name="option-1",
+            words="option I: c_i is the gradient at the model that the round began with",
+            fixes={"control": "gradient-at-x", "weights": "uniform"},
+        ),
+        Reading(
+            name="weighted",
+            words='option II with p_i = n_i / n in both means, as FedNova weighs (Table 1, "VR", not defined there)',
+            fixes={"control": "mean-gradient", "weights": "examples"},
+        ),
+    ),
+    shows=("delta", "c_i", "c"),
+    run=Program(hyper=Scaffold, init=init, step=step),
+    costs=Costs(
+        down="2 m d",
+        up="2 m d",
+        client="d",
+        working="3 d",
+        server="2 d",
+        note="the second vector that is sent follows from the first, tau_i and c: the server could make it itself",
+    ),
+    traps=(
+        "c moves by 1/N, over all clients, not over the participants",
+        "clients send the change of c_i; sending c_i itself counts it anew each round",
+        "c_i is divided by eta_l tau_i, the steps of this round, not by epochs",
+        "c_i is kept by a client that does not take part",
+        "the sign is g - c_i + c",
+    ),
+    facts=(Fact.CONTROLLED, Fact.COUNTS_ALL),
+)

@@ -17,9 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.hyper import Hyper
+from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
 from fedspec.client.controlled import drift_free_sgd
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import drift_controls
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -69,3 +73,30 @@ def step(h: VrlSgd, state: State, clients: Sequence[Oracle], plan: Plan) -> tupl
     x = average(state.x, delta, eta=1)
     v_i = drift_controls(state.v_i, X, x, steps=steps, eta_l=h.eta_l, divisor=h.divisor)
     return replace(state, x=x, v_i=v_i), {"delta": delta, "v_i": v_i}
+
+
+ROW = Algorithm(
+    id="vrl-sgd",
+    family=Family.CONTROL,
+    place=3,
+    title="variance-reduced local SGD",
+    source="external: Liang et al. (2019); FedNova, L78",
+    levels=("round",),
+    rules=(drift_free_sgd, weighted_mean, average, drift_controls),
+    readings=(
+        Reading(
+            name="own-steps",
+            words="what a client has drifted is divided by its own tau_i (FedNova, L78: different tau_i for one tau)",
+            fixes={"divisor": "own-steps"},
+        ),
+        Reading(name="mean-steps", words="it is divided by the mean of all tau_i", fixes={"divisor": "mean-steps"}),
+    ),
+    shows=("delta", "v_i"),
+    run=Program(hyper=VrlSgd, init=init, step=step, takes=("everyone",)),
+    costs=Costs(down="n d", up="n d", client="d", working="2 d", server="d"),
+    traps=(
+        phrases.EVERYONE,
+        "with unequal tau_i, dividing by the own or by the mean tau decides whether it is biased or diverges",
+    ),
+    facts=(Fact.CONTROLLED,),
+)

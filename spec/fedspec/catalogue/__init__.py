@@ -1,28 +1,45 @@
-"""The one registry: every algorithm by id."""
+"""The one registry: every algorithm by id, found in the files of ``fedspec.client`` and ``fedspec.algorithms``.
+
+A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no list names the files.
+"""
 
 from __future__ import annotations
 
-from fedspec.catalogue.asynchronous import ASYNCHRONOUS
-from fedspec.catalogue.control import CONTROL
-from fedspec.catalogue.entry import Algorithm, Method, Program, Reading, Requirement, Solver
-from fedspec.catalogue.gossiping import GOSSIPING
-from fedspec.catalogue.joint import JOINT
-from fedspec.catalogue.layerwise import LAYERWISE
-from fedspec.catalogue.methods import METHODS
-from fedspec.catalogue.solvers import SOLVERS
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+import fedspec.algorithms
+import fedspec.client
+from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement
 from fedspec.errors import UnknownNameError
 
-__all__ = ["CATALOGUE", "FAMILIES", "Algorithm", "Method", "Program", "Reading", "Requirement", "Solver", "find"]
+__all__ = [
+    "CATALOGUE",
+    "FAMILIES",
+    "Algorithm",
+    "Family",
+    "LocalSolver",
+    "Method",
+    "Program",
+    "Reading",
+    "Requirement",
+    "find",
+]
 
-FAMILIES: dict[str, tuple[Algorithm, ...]] = {
-    "local solvers": SOLVERS,
-    "servers": METHODS,
-    "adaptive on both sides": JOINT,
-    "layerwise": LAYERWISE,
-    "control variates": CONTROL,
-    "gossip": GOSSIPING,
-    "asynchronous": ASYNCHRONOUS,
-}
+
+def _rows() -> Iterator[Algorithm]:
+    for package in (fedspec.client, fedspec.algorithms):
+        for file in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            said = vars(import_module(file.name))
+            yield from said.get("ROWS", ())
+            if "ROW" in said:
+                yield said["ROW"]
+
+
+_ROWS = sorted(_rows(), key=lambda a: (a.place, a.id))
+
+FAMILIES: dict[str, tuple[Algorithm, ...]] = {f.value: tuple(a for a in _ROWS if a.family is f) for f in Family}
 """Every algorithm, by what sets it apart from federated averaging."""
 
 CATALOGUE: dict[str, Algorithm] = {a.id: a for family in FAMILIES.values() for a in family}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
 from fedspec.rules import rule
@@ -35,3 +38,22 @@ def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: E
     v = state.v + g**2
     x = state.x - eta_l * g / root(v, eps, epsilon)
     return AdaGrad(x=x, v=v)
+
+
+ROW = Algorithm(
+    id="adagrad",
+    family=Family.LOCAL_SOLVERS,
+    place=10,
+    title="AdaGrad",
+    source="FedAda2, Alg. 9 with z = 1 (L1490)",
+    levels=("client",),
+    rules=(adagrad,),
+    readings=(
+        Reading(name="fedada2", words="eps outside the root, any v_0 >= 0", fixes={"epsilon": "outside"}),
+        Reading(name="epsilon-inside", words="sqrt(v + eps)", fixes={"epsilon": "inside"}),
+    ),
+    shows=("v",),
+    run=LocalSolver(rule=adagrad, begin=begin),
+    costs=Costs(working="2 d"),
+    traps=(phrases.V_IS_NEW, phrases.EPS_OUTSIDE),
+)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, zeros
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
 from fedspec.rules import rule
@@ -54,3 +57,40 @@ def adam(
     v_hat = corrected(v, beta2, t, bias_correction)
     x = state.x - rate(eta_l, beta1, beta2, t, bias_correction) * m_hat / root(v_hat, eps, epsilon)
     return Adam(x=x, m=m, v=v, t=t)
+
+
+ROW = Algorithm(
+    id="adam",
+    family=Family.LOCAL_SOLVERS,
+    place=11,
+    title="Adam",
+    source="FedAda2, Alg. 6 (L1335)",
+    levels=("client",),
+    rules=(adam,),
+    readings=(
+        Reading(
+            name="kingma-2015",
+            words="both moments corrected, eps outside the root (Kingma and Ba, 2015, Algorithm 1)",
+            fixes={"bias_correction": "moments", "epsilon": "outside"},
+        ),
+        Reading(
+            name="uncorrected", words="no bias correction", fixes={"bias_correction": "none", "epsilon": "outside"}
+        ),
+        Reading(
+            name="kingma-step",
+            words="the correction in the rate, eps not rescaled (Kingma and Ba, 2015, sec. 2)",
+            fixes={"bias_correction": "step", "epsilon": "outside"},
+        ),
+        Reading(
+            name="epsilon-inside", words="sqrt(v_hat + eps)", fixes={"bias_correction": "moments", "epsilon": "inside"}
+        ),
+    ),
+    shows=("m", "v"),
+    run=LocalSolver(rule=adam, begin=begin),
+    costs=Costs(working="3 d"),
+    traps=(
+        "the exponent t of the correction is 1 at the first step",
+        phrases.EPS_OUTSIDE,
+        "kingma-step does not rescale eps",
+    ),
+)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import DeadZone
 from fedspec.rules import rule
 
@@ -63,3 +66,35 @@ def admu(
         return Admu(x=state.x - eta_l * u, m=unless_short(m, u, eps_s), v=v, v_hat=v_hat, t=t)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Admu(x=x, m=m, v=v, v_hat=v_hat, t=t)
+
+
+ROW = Algorithm(
+    id="admu",
+    family=Family.LOCAL_SOLVERS,
+    place=17,
+    title="Adam with delayed updates of the second moment (ADMU)",
+    source="FedAda2, Alg. 7 (L1357) and Alg. 8 (L1397)",
+    levels=("client",),
+    rules=(admu,),
+    readings=(
+        Reading(
+            name="fedada2",
+            words="v_hat corrected by the number of its updates and carried between them; a short step is not taken",
+            fixes={"dead_zone": "step"},
+        ),
+        Reading(
+            name="fedada2-literal",
+            words="a short step is taken and clears the momentum: Alg. 8 as printed (L1418-1421), a defect of the text",
+            fixes={"dead_zone": "momentum"},
+        ),
+    ),
+    shows=("m", "v", "v_hat"),
+    run=LocalSolver(rule=admu, begin=begin),
+    costs=Costs(working="4 d", note="v_hat is v divided by a number: 3 d are enough"),
+    traps=(
+        phrases.FIRST_OF_EVERY_Z,
+        "v_hat is corrected by the number of updates, m_hat by the number of steps",
+        "v_hat is carried between updates, which the box of Alg. 8 forgets",
+        "the box clears m after m_hat is formed: the step is taken and the momentum lost",
+    ),
+)

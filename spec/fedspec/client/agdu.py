@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.delay import due, unless_short
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.rules import rule
 
 
@@ -38,3 +41,21 @@ def agdu(state: Agdu, g: Vector, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_
     u = g / (sqrt(v) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Agdu(x=x, v=v, t=t)
+
+
+ROW = Algorithm(
+    id="agdu",
+    family=Family.LOCAL_SOLVERS,
+    place=16,
+    title="AdaGrad with delayed updates (AGDU)",
+    source="FedAda2, Alg. 9 (L1490) and Alg. 10 (L1513)",
+    levels=("client",),
+    rules=(agdu,),
+    readings=(
+        Reading(name="fedada2", words="v updated at steps 1, z + 1, 2z + 1, ..., eps outside the root, any v_0 >= 0"),
+    ),
+    shows=("v",),
+    run=LocalSolver(rule=agdu, begin=begin),
+    costs=Costs(working="2 d", note="ceil(tau/z) updates of v in a round instead of tau"),
+    traps=(phrases.FIRST_OF_EVERY_Z, "with z > 1 a coordinate may move further than eta_l", phrases.DEAD_ZONE),
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Vector, maximum, zeros
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
 from fedspec.rules import rule
@@ -58,3 +60,38 @@ def amsgrad(
     m_hat = corrected(m, beta1, t, bias_correction)
     x = state.x - rate(eta_l, beta1, beta2, t, bias_correction) * m_hat / root(v_step, eps, epsilon)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)
+
+
+ROW = Algorithm(
+    id="amsgrad",
+    family=Family.LOCAL_SOLVERS,
+    place=13,
+    title="AMSGrad",
+    source="external: Reddi, Kale and Kumar (2018)",
+    levels=("client",),
+    rules=(amsgrad,),
+    readings=(
+        Reading(
+            name="reddi-2018",
+            words="no bias correction; eps outside the root (the paper's is 0)",
+            fixes={"bias_correction": "none", "epsilon": "outside", "maximum_of": "before-correction"},
+        ),
+        Reading(
+            name="max-then-correct",
+            words="the maximum of the raw second moments, corrected in the step",
+            fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "before-correction"},
+        ),
+        Reading(
+            name="correct-then-max",
+            words="the maximum of the corrected second moments",
+            fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "after-correction"},
+        ),
+    ),
+    shows=("m", "v", "v_hat"),
+    run=LocalSolver(rule=amsgrad, begin=begin),
+    costs=Costs(working="4 d"),
+    traps=(
+        "v is updated from v, not from v_hat",
+        "whether the maximum is taken of raw or of corrected moments is a reading",
+    ),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, where_less
+from fedspec.arith import Scalar, Vector, where_shorter
 
 
 def due(t: int, z: int) -> bool:
@@ -18,6 +18,6 @@ def updates(t: int, z: int) -> int:
 def unless_short(y: Vector, u: Vector, eps_s: Scalar) -> Vector:
     """The vector y, or 0 where ||u|| < eps_s: the dead zone of the whole step u.
 
-    The papers spare u = 0, where it makes no difference. Lengths are compared squared, which needs no root.
+    The papers spare u = 0, where it makes no difference.
     """
-    return where_less((u * u).sum(), eps_s**2, y * 0, y)
+    return where_shorter(u, eps_s, y * 0, y)

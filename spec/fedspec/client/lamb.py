@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Vector, maximum, minimum, norm, ratio, sqrt
+from fedspec.arith import Count, Scalar, Vector, maximum, minimum, norm, ratio, sqrt
+from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
 from fedspec.rules import rule
 
@@ -15,11 +16,11 @@ class Moments:
 
     m_i: Vector
     v_i: Vector
-    t: int
+    t: Count
 
 
-def _corrected(moment: Vector, beta: Scalar, t: int, now: bool) -> Vector:
-    return moment / (1 - beta**t) if now else moment
+def _corrected(moment: Vector, beta: Scalar, t: Count, now: bool) -> Vector:
+    return moment / complement(beta, t, moment) if now else moment
 
 
 @rule
@@ -92,7 +93,7 @@ def layer_step(
 
 
 @rule
-def sent_moment(v_i: Vector, *, steps: int, beta2: Scalar, sent: Sent = Sent.RAW) -> Vector:
+def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.RAW) -> Vector:
     """The second moment that client i sends after its last local step T.
 
         s_i = v_i                                  lamb.s_i

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fedspec import phrases
 from fedspec.arith import Scalar, Vector, zeros
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.readings import BufferStart
 from fedspec.rules import rule
 
@@ -63,7 +67,8 @@ def dampened(
     Accumulation vector a_k = 1 - rho^(tau-k). The other reading starts the buffer at the first gradient, u = g.
     External: textbook exponential averaging; torch.optim documents the other.
     """
-    u = g if start is BufferStart.FIRST_GRADIENT and k == 0 else rho * state.u + (1 - rho) * g
+    weight = 1 if start is BufferStart.FIRST_GRADIENT and k == 0 else 1 - rho
+    u = rho * state.u + weight * g
     x = state.x - eta_l * u
     return Momentum(x=x, u=u)
 
@@ -100,3 +105,91 @@ def momentum_proximal_inside(
     u = rho * state.u + g + mu * (state.x - anchor)
     x = state.x - eta_l * u
     return Momentum(x=x, u=u)
+
+
+_RESET = "the buffer is zeroed at the start of every round, for each client"
+
+ROWS = (
+    Algorithm(
+        id="momentum",
+        family=Family.LOCAL_SOLVERS,
+        place=5,
+        title="heavy-ball momentum, buffer reset each round",
+        source="FedNova, eqs. (35)-(36)",
+        levels=("client",),
+        rules=(momentum,),
+        readings=(Reading(name="fednova", words="u = rho u + g, no dampening, the step uses the new buffer"),),
+        shows=("u",),
+        run=LocalSolver(rule=momentum, begin=begin),
+        costs=Costs(working="2 d"),
+        traps=(_RESET, "the step uses the new buffer, which is not dampened: u = rho u + g"),
+        facts=(Fact.ISOTROPIC,),
+    ),
+    Algorithm(
+        id="nesterov",
+        family=Family.LOCAL_SOLVERS,
+        place=6,
+        title="Nesterov momentum, buffer reset each round",
+        source="external: Sutskever et al. (2013)",
+        levels=("client",),
+        rules=(nesterov,),
+        readings=(Reading(name="textbook", words="u = rho u + g, step along g + rho u"),),
+        shows=("u",),
+        run=LocalSolver(rule=nesterov, begin=begin),
+        costs=Costs(working="2 d"),
+        traps=(_RESET, "the step is g + rho u with the new u", "a single step is (1 + rho) g already"),
+        facts=(Fact.ISOTROPIC,),
+    ),
+    Algorithm(
+        id="dampened",
+        family=Family.LOCAL_SOLVERS,
+        place=7,
+        title="momentum as an exponential average of gradients",
+        source="external: textbook",
+        levels=("client",),
+        rules=(dampened,),
+        readings=(
+            Reading(name="textbook", words="u = rho u + (1 - rho) g from u = 0", fixes={"start": "zero"}),
+            Reading(
+                name="first-gradient", words="the same, but u = g at the first step", fixes={"start": "first-gradient"}
+            ),
+        ),
+        shows=("u",),
+        run=LocalSolver(rule=dampened, begin=begin),
+        costs=Costs(working="2 d"),
+        traps=(_RESET, "whether the first gradient enters whole or by 1 - rho is a reading"),
+        facts=(Fact.ISOTROPIC,),
+    ),
+    Algorithm(
+        id="momentum-proximal-outside",
+        family=Family.LOCAL_SOLVERS,
+        place=8,
+        title="momentum with the proximal pull added to the step",
+        source="external: FedNova treats the two apart (Apps. B.1, B.2)",
+        levels=("client",),
+        rules=(momentum_proximal_outside,),
+        readings=(Reading(name="outside", words="the pull mu (x - anchor) does not enter the buffer"),),
+        shows=("u",),
+        run=LocalSolver(rule=momentum_proximal_outside, begin=begin),
+        costs=Costs(working="3 d", note="buffer and anchor"),
+        traps=(_RESET, phrases.ANCHOR_IS_OLD, "||a||_1 differs from that of the form inside the buffer"),
+    ),
+    Algorithm(
+        id="momentum-proximal-inside",
+        family=Family.LOCAL_SOLVERS,
+        place=9,
+        title="momentum with the proximal pull inside the buffer",
+        source="external: FedNova treats the two apart (Apps. B.1, B.2)",
+        levels=("client",),
+        rules=(momentum_proximal_inside,),
+        readings=(Reading(name="inside", words="the pull mu (x - anchor) is part of the gradient"),),
+        shows=("u",),
+        run=LocalSolver(rule=momentum_proximal_inside, begin=begin),
+        costs=Costs(working="3 d", note="buffer and anchor"),
+        traps=(
+            _RESET,
+            phrases.ANCHOR_IS_OLD,
+            "entries of a can be negative for alpha > (1 - sqrt(rho))^2; their sum is then no norm",
+        ),
+    ),
+)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector, norm
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.rules import rule
 
 
@@ -16,3 +19,23 @@ def normalised_sgd(x: Vector, g: Vector, *, eta_l: Scalar, eps: Scalar) -> Vecto
     dimension, for one step and eps outside the root, the two agree. Source: FedAda2, App. A, eq. (2) (L377).
     """
     return x - eta_l * (g / (norm(g) + eps))
+
+
+ROW = Algorithm(
+    id="normalised-sgd",
+    family=Family.LOCAL_SOLVERS,
+    place=4,
+    title="gradient descent, each step divided by the length of its gradient",
+    source="FedAda2, App. A, eq. (2) (L377), under the name AdaGrad",
+    levels=("client",),
+    rules=(normalised_sgd,),
+    readings=(Reading(name="fedada2", words="the length of the whole gradient, nothing accumulated, eps added to it"),),
+    shows=(),
+    run=LocalSolver(rule=normalised_sgd),
+    costs=Costs(),
+    traps=(
+        "the length is that of the whole gradient, of this step alone: no accumulation, despite the name in the text",
+        "eps is of order one there, not a small stabiliser",
+    ),
+    facts=(Fact.ISOTROPIC, Fact.NORMALISED),
+)

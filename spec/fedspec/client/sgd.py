@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.facts import Fact
 from fedspec.rules import rule
 
 
@@ -27,3 +30,37 @@ def decayed_sgd(x: Vector, g: Vector, *, k: Scalar, eta_l: Scalar, gamma: Scalar
     """
     rate: Scalar = eta_l * gamma**k
     return x - rate * g
+
+
+ROWS = (
+    Algorithm(
+        id="sgd",
+        family=Family.LOCAL_SOLVERS,
+        place=1,
+        title="gradient descent",
+        source="FedNova, eq. (2) and App. B (L52)",
+        levels=("client",),
+        rules=(sgd,),
+        readings=(Reading(name="fednova", words="x = x - eta_l g"),),
+        shows=(),
+        run=LocalSolver(rule=sgd),
+        costs=Costs(),
+        traps=("the gradient is taken at the local model of the same step",),
+        facts=(Fact.ISOTROPIC,),
+    ),
+    Algorithm(
+        id="decayed-sgd",
+        family=Family.LOCAL_SOLVERS,
+        place=2,
+        title="gradient descent whose rate decays inside the round",
+        source="FedNova, App. B",
+        levels=("client",),
+        rules=(decayed_sgd,),
+        readings=(Reading(name="fednova", words="rate eta_l gamma^k at step k = 0, 1, ... of the round"),),
+        shows=(),
+        run=LocalSolver(rule=decayed_sgd),
+        costs=Costs(),
+        traps=("the first step of a round has the whole rate: gamma^0", "the decay starts again each round"),
+        facts=(Fact.ISOTROPIC,),
+    ),
+)

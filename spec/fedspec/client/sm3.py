@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from fedspec.arith import Scalar, Sets, Vector, array, greatest, least, sqrt, zeros
-from fedspec.covers import Cover
+from fedspec.arith import Scalar, Sets, Vector, ratio, sqrt, zeros
+from fedspec.costs import Costs
+from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Sm3Zero
 from fedspec.rules import rule
 
@@ -21,13 +21,13 @@ class Sm3:
     nu: Vector
 
 
-def begin(x: Vector, cover: Cover) -> Sm3:
+def begin(x: Vector, cover: AnyCover) -> Sm3:
     """The state at the start of a round: all accumulators at zero."""
-    return Sm3(x=x, mu=zeros(array([x[0]] * len(cover.sets), x)), nu=zeros(x))
+    return Sm3(x=x, mu=zeros(x, cover.q), nu=zeros(x))
 
 
 @rule
-def accumulate_i(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vector]:
+def accumulate_i(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Vector]:
     """The accumulators of SM3-I: each set adds its largest squared gradient.
 
         mu(r) = mu(r) + max over j in S_r of g(j)^2          sm3-i.mu
@@ -35,13 +35,13 @@ def accumulate_i(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vecto
 
     Source: FedAda2, Alg. 3 with z = 1 (L701).
     """
-    mu = mu + array([greatest(g_squared[j] for j in S_r) for S_r in cover.sets], g_squared)
-    nu = array([least(mu[r] for r in cover.holding(j)) for j in range(cover.d)], g_squared)
+    mu = mu + cover.greatest(g_squared)
+    nu = cover.least(mu)
     return mu, nu
 
 
 @rule
-def accumulate_ii(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vector]:
+def accumulate_ii(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
 
         nu(j) = min over r with j in S_r of mu(r) + g(j)^2   sm3-ii.nu
@@ -49,8 +49,8 @@ def accumulate_ii(mu: Sets, g_squared: Vector, cover: Cover) -> tuple[Sets, Vect
 
     Source: FedAda2, Alg. 4 with z = 1 (L717), where mu is cleared before the maximum is taken.
     """
-    nu = array([least(mu[r] for r in cover.holding(j)) for j in range(cover.d)], g_squared) + g_squared
-    mu = array([greatest(nu[j] for j in S_r) for S_r in cover.sets], g_squared)
+    nu = cover.least(mu) + g_squared
+    mu = cover.greatest(nu)
     return mu, nu
 
 
@@ -58,15 +58,14 @@ def _ratio(g: Vector, nu: Vector, eps: Scalar, zero: Sm3Zero) -> Vector:
     if zero is Sm3Zero.EPSILON:
         return g / (sqrt(nu) + eps)
     # 0/0 = 0: nu(j) = 0 only where every gradient so far was 0 at j.
-    flat = np.array([bool(n == 0) for n in nu])
-    return array([g_j if dead else g_j / sqrt(n) for g_j, n, dead in zip(g, nu, flat, strict=True)], g)
+    return ratio(g, sqrt(nu))
 
 
 @rule
 def sm3_i(
     state: Sm3,
     g: Vector,
-    cover: Cover,
+    cover: AnyCover,
     *,
     eta_l: Scalar,
     eps: Scalar = 0,
@@ -87,7 +86,7 @@ def sm3_i(
 def sm3_ii(
     state: Sm3,
     g: Vector,
-    cover: Cover,
+    cover: AnyCover,
     *,
     eta_l: Scalar,
     eps: Scalar = 0,
@@ -102,3 +101,49 @@ def sm3_ii(
     mu, nu = accumulate_ii(state.mu, g**2, cover)
     x = state.x - eta_l * _ratio(g, nu, eps, zero)
     return Sm3(x=x, mu=mu, nu=nu)
+
+
+ROWS = (
+    Algorithm(
+        id="sm3-i",
+        family=Family.LOCAL_SOLVERS,
+        place=14,
+        title="SM3-I over a cover of the coordinates",
+        source="FedAda2, Alg. 3 with z = 1 (L701)",
+        levels=("client",),
+        rules=(accumulate_i, sm3_i),
+        readings=(
+            Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
+            Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_i, begin=begin),
+        costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
+        traps=(
+            "a coordinate takes the least of its sets' sums; a set adds its largest square",
+            "the accumulators last for the round, and start the next at zero",
+            "with eps there is no 0/0 rule; without it 0/0 = 0",
+        ),
+    ),
+    Algorithm(
+        id="sm3-ii",
+        family=Family.LOCAL_SOLVERS,
+        place=15,
+        title="SM3-II over a cover of the coordinates",
+        source="FedAda2, Alg. 4 with z = 1 (L717)",
+        levels=("client",),
+        rules=(accumulate_ii, sm3_ii),
+        readings=(
+            Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
+            Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_ii, begin=begin),
+        costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
+        traps=(
+            "first the bound with this gradient, then the sets take its maximum",
+            "clearing mu at every step forgets everything",
+            "with eps there is no 0/0 rule; without it 0/0 = 0",
+        ),
+    ),
+)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Sets, Vector, array, greatest, sqrt, zeros
+from fedspec.arith import Scalar, Sets, Vector, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
-from fedspec.client.sm3_delayed import bounds
-from fedspec.covers import Cover
+from fedspec.costs import Costs
+from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.rules import rule
 
 
@@ -22,13 +23,13 @@ class Sm3Adam:
     t: int
 
 
-def begin(x: Vector, cover: Cover) -> Sm3Adam:
+def begin(x: Vector, cover: AnyCover) -> Sm3Adam:
     """The state at the start of a round: everything at zero."""
-    return Sm3Adam(x=x, m=zeros(x), mu=zeros(array([x[0]] * len(cover.sets), x)), nu=zeros(x), t=0)
+    return Sm3Adam(x=x, m=zeros(x), mu=zeros(x, cover.q), nu=zeros(x), t=0)
 
 
 @rule
-def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> tuple[Sets, Vector]:
+def average_ii(mu: Sets, g_squared: Vector, cover: AnyCover, *, beta2: Scalar) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II with a decay: averages for sums.
 
         nu(j) = beta2 min over r with j in S_r of mu(r) + (1 - beta2) g(j)^2  sm3-adam.nu
@@ -36,8 +37,8 @@ def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> t
 
     External: reconstructed from FedAda2, Alg. 4 (L717) and Alg. 6 (L1335).
     """
-    nu = beta2 * bounds(mu, cover) + (1 - beta2) * g_squared
-    mu = array([greatest(nu[j] for j in S_r) for S_r in cover.sets], nu)
+    nu = beta2 * cover.least(mu) + (1 - beta2) * g_squared
+    mu = cover.greatest(nu)
     return mu, nu
 
 
@@ -45,7 +46,7 @@ def average_ii(mu: Sets, g_squared: Vector, cover: Cover, *, beta2: Scalar) -> t
 def sm3_adam(
     state: Sm3Adam,
     g: Vector,
-    cover: Cover,
+    cover: AnyCover,
     *,
     eta_l: Scalar,
     beta1: Scalar,
@@ -73,3 +74,22 @@ def sm3_adam(
     u = m_hat / (sqrt(nu_hat) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Sm3Adam(x=x, m=m, mu=mu, nu=nu, t=t)
+
+
+ROW = Algorithm(
+    id="sm3-adam",
+    family=Family.LOCAL_SOLVERS,
+    place=20,
+    title="Adam with the accumulators of SM3-II for its second moment",
+    source="external: named in FedAda2 (L689) and not defined there; reconstructed from its Algs. 4 and 7",
+    levels=("client",),
+    rules=(average_ii, sm3_adam),
+    readings=(Reading(name="reconstruction", words="averages for SM3-II's sums, both moments corrected as in ADMU"),),
+    shows=("m", "nu"),
+    run=LocalSolver(rule=sm3_adam, begin=begin),
+    costs=Costs(working="3 d + q", note="with z = 1 nu need not be kept: 2 d + q"),
+    traps=(
+        "a reconstruction: the paper names it and does not write it",
+        "the corrections count updates for nu and steps for m",
+    ),
+)

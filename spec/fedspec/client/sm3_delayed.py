@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Sets, Vector, array, constant, least, sqrt, zeros
+from fedspec import phrases
+from fedspec.arith import Scalar, Sets, Vector, constant, sqrt, zeros
 from fedspec.client.delay import due, unless_short
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
-from fedspec.covers import Cover
+from fedspec.costs import Costs
+from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Idle
 from fedspec.rules import rule
 
@@ -22,19 +25,14 @@ class DelayedSm3:
     t: int
 
 
-def begin(x: Vector, cover: Cover, *, v0: Scalar = 0) -> DelayedSm3:
+def begin(x: Vector, cover: AnyCover, *, v0: Scalar = 0) -> DelayedSm3:
     """The state at the start of a round: v_0 in every accumulator, 0 by default; the first step sets nu."""
-    return DelayedSm3(x=x, mu=constant(v0, array([x[0]] * len(cover.sets), x)), nu=zeros(x), t=0)
-
-
-def bounds(mu: Sets, cover: Cover) -> Vector:
-    """The least accumulator of the sets that hold a coordinate: min over r with j in S_r of mu(r)."""
-    return array([least(mu[r] for r in cover.holding(j)) for j in range(cover.d)], mu)
+    return DelayedSm3(x=x, mu=constant(v0, x, cover.q), nu=zeros(x), t=0)
 
 
 @rule
 def sm3_i_delayed(
-    state: DelayedSm3, g: Vector, cover: Cover, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_s: Scalar = 0
+    state: DelayedSm3, g: Vector, cover: AnyCover, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_s: Scalar = 0
 ) -> DelayedSm3:
     """One local step of SM3-I whose accumulators are updated every z steps; t = 1 at the first.
 
@@ -57,7 +55,7 @@ def sm3_i_delayed(
 def sm3_ii_delayed(
     state: DelayedSm3,
     g: Vector,
-    cover: Cover,
+    cover: AnyCover,
     *,
     eta_l: Scalar,
     eps: Scalar,
@@ -82,10 +80,65 @@ def sm3_ii_delayed(
     return DelayedSm3(x=x, mu=mu, nu=nu, t=t)
 
 
-def waiting(state: DelayedSm3, cover: Cover, idle: Idle) -> tuple[Sets, Vector]:
+def waiting(state: DelayedSm3, cover: AnyCover, idle: Idle) -> tuple[Sets, Vector]:
     """What SM3-II holds at a step without an update, in each reading."""
     if idle is Idle.RESET:
         return zeros(state.mu), state.nu
     if idle is Idle.RECOMPUTED:
-        return state.mu, bounds(state.mu, cover)
+        return state.mu, cover.least(state.mu)
     return state.mu, state.nu
+
+
+ROWS = (
+    Algorithm(
+        id="sm3-i-delayed",
+        family=Family.LOCAL_SOLVERS,
+        place=18,
+        title="SM3-I with delayed updates, over a cover of the coordinates",
+        source="FedAda2, Alg. 3 (L701)",
+        levels=("client",),
+        rules=(accumulate_i, sm3_i_delayed),
+        readings=(
+            Reading(name="fedada2", words="mu carried between updates, v_0 in every accumulator, eps outside the root"),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_i_delayed, begin=begin),
+        costs=Costs(working="2 d + q", note="nu is the least of mu and need not be kept: d + q are enough"),
+        traps=(phrases.FIRST_OF_EVERY_Z, "mu is carried between updates", phrases.DEAD_ZONE),
+    ),
+    Algorithm(
+        id="sm3-ii-delayed",
+        family=Family.LOCAL_SOLVERS,
+        place=19,
+        title="SM3-II with delayed updates, over a cover of the coordinates: the client of FedAda2",
+        source="FedAda2, Alg. 2 (L667) and Alg. 4 (L717)",
+        levels=("client",),
+        rules=(accumulate_ii, sm3_ii_delayed),
+        readings=(
+            Reading(
+                name="fedada2",
+                words="mu and nu carried between updates, v_0 in every accumulator",
+                fixes={"idle": "carried"},
+            ),
+            Reading(
+                name="fedada2-literal",
+                words="mu cleared at every step: Algs. 2 and 4 as printed (L675, L723), a defect of the text",
+                fixes={"idle": "reset"},
+            ),
+            Reading(
+                name="memory-frugal",
+                words="nu is not stored but recomputed from mu at every step",
+                fixes={"idle": "recomputed"},
+            ),
+        ),
+        shows=("nu",),
+        run=LocalSolver(rule=sm3_ii_delayed, begin=begin),
+        costs=Costs(working="2 d + q", note=f"{phrases.NU_IS_SPARE}, which is another rule"),
+        traps=(
+            phrases.FIRST_OF_EVERY_Z,
+            "the box clears mu at every step, so that with z > 1 nothing accumulates",
+            "v_0 belongs into mu_0: the printed rule never reads it",
+            "nu must be kept between updates; made anew from mu it is another, larger bound",
+        ),
+    ),
+)

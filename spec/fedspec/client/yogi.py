@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector, constant, sign, zeros
 from fedspec.client.adam import Adam
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
 from fedspec.rules import rule
@@ -41,3 +43,34 @@ def yogi(
     v_hat = corrected(v, beta2, t, bias_correction)
     x = state.x - rate(eta_l, beta1, beta2, t, bias_correction) * m_hat / root(v_hat, eps, epsilon)
     return Adam(x=x, m=m, v=v, t=t)
+
+
+ROW = Algorithm(
+    id="yogi",
+    family=Family.LOCAL_SOLVERS,
+    place=12,
+    title="Yogi",
+    source="external: Zaheer et al. (2018)",
+    levels=("client",),
+    rules=(yogi,),
+    readings=(
+        Reading(
+            name="zaheer-2018",
+            words="no bias correction, m_0 = 0",
+            fixes={"bias_correction": "none", "epsilon": "outside"},
+        ),
+        Reading(
+            name="zaheer-2018-corrected",
+            words="both moments corrected as in Adam, m_0 = 0",
+            fixes={"bias_correction": "moments", "epsilon": "outside"},
+        ),
+    ),
+    shows=("m", "v"),
+    run=LocalSolver(rule=yogi, begin=begin),
+    costs=Costs(working="3 d"),
+    traps=(
+        "the sign is that of v - g^2: turned round, v runs away",
+        "a zero gradient leaves v as it is",
+        "m_0 is zero, whatever v_0 is",
+    ),
+)

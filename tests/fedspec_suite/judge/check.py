@@ -13,11 +13,12 @@ from functools import partial
 from fedspec.contract import Offer
 from fedspec.errors import UnknownNameError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.bench import Bench
 from fedspec_suite.judge.diagnosis import diagnose
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of, setting_of
-from fedspec_suite.judge.verdict import Conformity, Result, Status, claim
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Conformity, Result, Status, claim
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from fedspec.contract import Round
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite import mutants
-from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown, reference
-from fedspec_suite.judge.process import SubjectError
-from fedspec_suite.judge.running import Running as Number
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates
-from fedspec_suite.laws.cases import Setting, scenarios
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.running import Running as Number
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates
 
 SAMPLES = 6
 RICH = 2

@@ -13,8 +13,8 @@ from fedspec.contract import Case, Session, SubjectInfo
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
-from fedspec_suite.judge.inside import Inside
-from fedspec_suite.judge.process import Process
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import Process
 from fedspec_suite.subjects import environments
 
 KINDS = (

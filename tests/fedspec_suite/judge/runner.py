@@ -10,13 +10,13 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 
-from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Offer, Subject
-from fedspec.domains import require
-from fedspec.errors import ContractError, UnknownNameError
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.process import SubjectError, SubjectHangs
-from fedspec_suite.judge.verdict import (
+from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import POOLS
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import (
     Conformity,
     Deviates,
     Deviation,
@@ -26,8 +26,6 @@ from fedspec_suite.judge.verdict import (
     Status,
     Undecided,
 )
-from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.laws.cases import POOLS, Setting
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Cases drawn for each law."""
@@ -51,58 +49,6 @@ class _Tally:
     error: SubjectError | None = None
     crash: Exception | None = None
     withheld: str = ""
-
-
-def check_offer(offer: Offer, algorithm: Algorithm) -> None:
-    """Refuse an offer that names what its algorithm does not have, or values that are none.
-
-    Raises:
-        FedspecError: so it does.
-    """
-    for what, names, known in (
-        ("fixed", offer.fixed, algorithm.numbers),
-        ("nonzero", offer.nonzero, (*algorithm.numbers, "weight")),
-        ("intermediates", offer.intermediates, algorithm.shows),
-        ("dtypes", offer.dtypes, ("float64", "float32")),
-        ("blocks", (offer.blocks,), ("any", "one")),
-    ):
-        for name in names:
-            if name not in known:
-                raise UnknownNameError(
-                    f"{what}: the offer of {algorithm.id} says {name!r}; known: {', '.join(known) or 'none'}"
-                )
-    if not offer.dtypes:
-        raise ContractError(f"dtypes: the offer of {algorithm.id} names none; name float64, float32 or both")
-    for name, value in offer.fixed.items():
-        require(name, value)
-
-
-def setting_of(offer: Offer, dtype: str = "") -> Setting:
-    """What an offer is judged on, all options resolved; in its first floating-point type unless told.
-
-    Raises:
-        UnknownNameError: algorithm, level, reading or option is not in the catalogue.
-    """
-    algorithm = find(offer.algorithm)
-    if offer.level not in algorithm.levels:
-        raise UnknownNameError(
-            f"level: {offer.algorithm} cannot be judged at level {offer.level!r}; known: {', '.join(algorithm.levels)}"
-        )
-    check_offer(offer, algorithm)
-    options = dict(offer.options)
-    tied = options.pop("v0", "") == "tau-squared"
-    return Setting(
-        algorithm=algorithm,
-        level=offer.level,
-        reading=offer.reading,
-        options=algorithm.resolve(offer.reading, options),
-        dtype=dtype or offer.dtypes[0],
-        fixed=dict(offer.fixed),
-        nonzero=offer.nonzero,
-        one_block=offer.blocks == "one",
-        v0_is_tau_squared=tied,
-        steps_only=options.get("solver") == "sgd" or "solver" not in algorithm.options,
-    )
 
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
@@ -298,6 +244,3 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
         obligations=tuple(obligations),
         **more,
     )
-
-
-__all__ = ["PROFILES", "SubjectHangs", "conclude", "judge_offer", "result_of", "run_law", "setting_of"]

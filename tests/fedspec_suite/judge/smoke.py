@@ -7,8 +7,9 @@ import numpy as np
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.laws.cases import POOLS, STRATEGIES, Setting, case
+from fedspec_suite.measure.cases import POOLS, STRATEGIES, case
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 
 def plain_scenario(setting: Setting) -> Scenario:

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from fedspec_suite.laws import (
     aggregation,
-    alike,
     arrival_history,
     arrival_matrix,
     arrival_scales,
-    arriving,
+    arrivals,
     bounded,
     common,
     controls,
     dead_zone,
-    delayed,
-    following,
-    gossiping,
+    delayed_preconditioner,
+    follows_rule,
+    gossip,
     joint,
     joint_clients,
     joint_constant,
     layerwise,
     linear_paths,
+    local_solvers,
     objectives,
     peers,
+    permutations,
     reductions,
     rounds,
     rounds_affine,
-    solving,
     unrolled,
 )
 from fedspec_suite.laws.law import Law
@@ -36,11 +36,11 @@ __all__ = ["LAWS", "Law"]
 LAWS: dict[str, Law] = {
     law.id: law
     for law in (
-        *following.LAWS,
+        *follows_rule.LAWS,
         *unrolled.LAWS,
         *aggregation.LAWS,
-        *solving.LAWS,
-        *delayed.LAWS,
+        *local_solvers.LAWS,
+        *delayed_preconditioner.LAWS,
         *dead_zone.LAWS,
         *rounds.LAWS,
         *rounds_affine.LAWS,
@@ -50,9 +50,9 @@ LAWS: dict[str, Law] = {
         *layerwise.LAWS,
         *arrival_history.LAWS,
         *arrival_matrix.LAWS,
-        *arriving.LAWS,
+        *arrivals.LAWS,
         *arrival_scales.LAWS,
-        *gossiping.LAWS,
+        *gossip.LAWS,
         *peers.LAWS,
         *joint.LAWS,
         *joint_clients.LAWS,
@@ -60,7 +60,7 @@ LAWS: dict[str, Law] = {
         *bounded.LAWS,
         *reductions.LAWS,
         *common.LAWS,
-        *alike.LAWS,
+        *permutations.LAWS,
     )
 }
 """Every law by its id, those that follow the rule first."""

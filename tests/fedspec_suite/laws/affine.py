@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Exchange, Quadratics
 from fedspec.linear import eye
-from fedspec_suite.judge.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario
 
 ADAPTED = {"afga-a", "cafga-a"}
 """Those in which only the clients that compute mix."""

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.laws.cases import Setting, message_lists, server_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import message_lists, server_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 
@@ -130,60 +131,65 @@ def _plain_mean(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "client-order",
-        "the order of the messages does not matter",
-        ("server",),
-        "FedNova, eq. (4): a sum over clients",
-        _shuffled,
-        _same,
+        id="client-order",
+        words="the order of the messages does not matter",
+        levels=("server",),
+        source="FedNova, eq. (4): a sum over clients",
+        cases=_shuffled,
+        check=_same,
     ),
     Law(
-        "client-split",
-        "a client is the same as two halves of it",
-        ("server",),
-        "FedNova, eq. (4): a sum over clients",
-        _split,
-        _same,
-        _by_examples,
+        id="client-split",
+        words="a client is the same as two halves of it",
+        levels=("server",),
+        source="FedNova, eq. (4): a sum over clients",
+        cases=_split,
+        check=_same,
+        applies=_by_examples,
     ),
     Law(
-        "zero-weight",
-        "a client without examples has no say",
-        ("server",),
-        "p_i = 0",
-        _weightless,
-        _same,
-        _by_examples,
+        id="zero-weight",
+        words="a client without examples has no say",
+        levels=("server",),
+        source="p_i = 0",
+        cases=_weightless,
+        check=_same,
+        applies=_by_examples,
         zeroes=("weight",),
     ),
     Law(
-        "weights-relative",
-        "only the ratios of the sample sizes matter",
-        ("server",),
-        "p_i = n_i / n",
-        _rescaled,
-        _same,
-        _by_examples,
+        id="weights-relative",
+        words="only the ratios of the sample sizes matter",
+        levels=("server",),
+        source="p_i = n_i / n",
+        cases=_rescaled,
+        check=_same,
+        applies=_by_examples,
     ),
     Law(
-        "weights-ignored",
-        "under uniform weights the sample sizes do not matter",
-        ("server",),
-        "p_i = 1 / |S|",
-        _unweighed,
-        _same,
-        _uniformly,
+        id="weights-ignored",
+        words="under uniform weights the sample sizes do not matter",
+        levels=("server",),
+        source="p_i = 1 / |S|",
+        cases=_unweighed,
+        check=_same,
+        applies=_uniformly,
     ),
     Law(
-        "unanimous", "clients that all send the same are as good as one", ("server",), "sum p_i = 1", _unanimous, _same
+        id="unanimous",
+        words="clients that all send the same are as good as one",
+        levels=("server",),
+        source="sum p_i = 1",
+        cases=_unanimous,
+        check=_same,
     ),
     Law(
-        "mean",
-        "many clients are as good as one that sends their exact mean",
-        ("server",),
-        "FedNova eq. (2)",
-        _condensed,
-        _same,
-        _plain_mean,
+        id="mean",
+        words="many clients are as good as one that sends their exact mean",
+        levels=("server",),
+        source="FedNova eq. (2)",
+        cases=_condensed,
+        check=_same,
+        applies=_plain_mean,
     ),
 )

@@ -20,12 +20,13 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.judge.verdict import NotOffered
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import NotOffered
 
 Change = Callable[[Arrival, Array], Array]
 
@@ -209,31 +210,32 @@ def _conserves(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        "arrivals-unrolled",
-        "on quadratics the model is a sum over all arrivals: powers of the clients' matrices and of the decays",
-        ("trace",),
-        "Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
-        lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
-        _unrolled,
-        among(ASYNCHRONOUS, "late updates"),
+        id="arrivals-unrolled",
+        words="on quadratics the model is a sum over all arrivals: powers of the clients' matrices and of the decays",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
+        cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
+        check=_unrolled,
+        applies=among(ASYNCHRONOUS, "late updates"),
     ),
     Law(
-        "arrivals-telescope",
-        "a client with constant gradient g sends -eta_l g, whatever its steps and delay; K times that unnormalised",
-        ("trace",),
-        "Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
-        constant,
-        _telescopes,
-        among(BUFFERED, "buffers of changes"),
+        id="arrivals-telescope",
+        words="a client with constant gradient g sends -eta_l g, whatever its steps and delay; K times that "
+        "unnormalised",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
+        cases=constant,
+        check=_telescopes,
+        applies=among(BUFFERED, "buffers of changes"),
     ),
     Law(
-        "arrivals-conserved",
-        "the model has moved by eta times the sum of all steps, as the moments shown give them",
-        ("trace",),
-        "Client-Centric, L111 and L554, summed over the rounds",
-        lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
-        _conserves,
-        among(BUFFERED, "buffers of changes"),
+        id="arrivals-conserved",
+        words="the model has moved by eta times the sum of all steps, as the moments shown give them",
+        levels=("trace",),
+        source="Client-Centric, L111 and L554, summed over the rounds",
+        cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
+        check=_conserves,
+        applies=among(BUFFERED, "buffers of changes"),
         shows="delta",
     ),
 )

@@ -10,10 +10,11 @@ from fedspec.arith import Array
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.judge.scenario import Scenario, lift
 from fedspec_suite.laws.arrival_history import LINEAR, against, among, buffer_of, solved
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 
 def companion(s: Scenario) -> list[Array]:
@@ -56,12 +57,12 @@ def _is_linear(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "arrivals-companion",
-        "the last versions, stacked, are multiplied by one explicit matrix for each full buffer, exactly",
-        ("trace",),
-        "Client-Centric, Alg. 3 (L149-181), on quadratic clients",
-        lambda setting: arrival_scenarios(setting, rounds=(2, 6)),
-        lambda bench, s: against(bench, s, companion(s)),
-        _is_linear,
+        id="arrivals-companion",
+        words="the last versions, stacked, are multiplied by one explicit matrix for each full buffer, exactly",
+        levels=("trace",),
+        source="Client-Centric, Alg. 3 (L149-181), on quadratic clients",
+        cases=lambda setting: arrival_scenarios(setting, rounds=(2, 6)),
+        check=lambda bench, s: against(bench, s, companion(s)),
+        applies=_is_linear,
     ),
 )

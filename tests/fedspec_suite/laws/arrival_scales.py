@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.arrival_history import ASYNCHRONOUS, among
-from fedspec_suite.laws.cases import Setting, arrival_scenarios
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import arrival_scenarios
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
 
@@ -102,33 +103,33 @@ def _bounded(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        "arrivals-units",
-        "in other units of x (eta, eps, v_0 in their own) the path is the same",
-        ("trace",),
-        "homogeneity of every rule",
-        _scaled,
-        _scales,
-        _scalable,
+        id="arrivals-units",
+        words="in other units of x (eta, eps, v_0 in their own) the path is the same",
+        levels=("trace",),
+        source="homogeneity of every rule",
+        cases=_scaled,
+        check=_scales,
+        applies=_scalable,
     ),
     Law(
-        "arrivals-louder",
-        "objectives times 4 and eta_l (and 1/mu) over 4 give the same bits",
-        ("trace",),
-        "a local step is eta_l times a gradient",
-        _louder,
-        _as_loud,
-        _loudness,
+        id="arrivals-louder",
+        words="objectives times 4 and eta_l (and 1/mu) over 4 give the same bits",
+        levels=("trace",),
+        source="a local step is eta_l times a gradient",
+        cases=_louder,
+        check=_as_loud,
+        applies=_loudness,
         needs=("eta_l",),
     ),
     Law(
-        "bounded-steps",
-        "no step is longer than the moments allow: eta (1 - beta1) / sqrt((1 - beta2) (1 - beta1^2 / beta2)) and the "
-        "like, whatever arrives",
-        ("trace",),
-        "Client-Centric, L554, by Cauchy-Schwarz",
-        _convergent,
-        _bounded,
-        among(("cc-fedadagrad", "cc-fedadam", "cc-fedams"), "adaptive servers with v_0 >= 0"),
+        id="bounded-steps",
+        words="no step is longer than the moments allow: eta (1 - beta1) / sqrt((1 - beta2) (1 - beta1^2 / beta2)) "
+        "and the like, whatever arrives",
+        levels=("trace",),
+        source="Client-Centric, L554, by Cauchy-Schwarz",
+        cases=_convergent,
+        check=_bounded,
+        applies=among(("cc-fedadagrad", "cc-fedadam", "cc-fedams"), "adaptive servers with v_0 >= 0"),
         needs=("beta1",),
     ),
 )

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Level, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import Setting, client_scenarios, draw_quadratics, round_scenarios, vectors
 from fedspec_suite.laws.joint import FAR, among, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 ISOTROPIC = {
     "client": ("sgd", "normalised-sgd", "proximal-sgd", "momentum", "nesterov", "dampened", "decayed-sgd"),
@@ -167,49 +168,49 @@ def _noise_adds(bench: Bench, s: Scenario) -> None:
 BOTH: tuple[Level, ...] = ("client", "round")
 LAWS = (
     Law(
-        "turns",
-        "turning gradients, problem and start turns the path: no coordinate is special",
-        BOTH,
-        "FedNova, eq. (2); FedAda2, App. A, eq. (2) (L377): vectors enter as a whole",
-        _turned,
-        _turns_along,
-        _isotropic,
+        id="turns",
+        words="turning gradients, problem and start turns the path: no coordinate is special",
+        levels=BOTH,
+        source="FedNova, eq. (2); FedAda2, App. A, eq. (2) (L377): vectors enter as a whole",
+        cases=_turned,
+        check=_turns_along,
+        applies=_isotropic,
     ),
     Law(
-        "normalised-step",
-        "a step is along its gradient and no longer than eta_l",
-        ("client",),
-        "FedAda2, App. A, eq. (2) (L377)",
-        client_scenarios,
-        _no_longer,
-        among(("normalised-sgd",)),
+        id="normalised-step",
+        words="a step is along its gradient and no longer than eta_l",
+        levels=("client",),
+        source="FedAda2, App. A, eq. (2) (L377)",
+        cases=client_scenarios,
+        check=_no_longer,
+        applies=among(("normalised-sgd",)),
     ),
     law(
-        "bounded-change",
-        "the aggregate is no longer than the mean of what each step, or the clip and its noise, allow",
-        "App. A, eq. (2) (L377); DP-FedAvg (external)",
-        round_scenarios,
-        _bounded_change,
-        among(("fedavg-normalised", "dp-fedavg")),
+        id="bounded-change",
+        words="the aggregate is no longer than the mean of what each step, or the clip and its noise, allow",
+        source="App. A, eq. (2) (L377); DP-FedAvg (external)",
+        cases=round_scenarios,
+        check=_bounded_change,
+        applies=among(("fedavg-normalised", "dp-fedavg")),
         shows="delta",
     ),
     law(
-        "private-clip",
-        "a client's change keeps its direction; its length is the smaller of its own and c",
-        "App. H.1 (L1645), clip value c; flat clipping (external)",
-        _alone,
-        _shortened,
-        among(("dp-fedavg",)),
+        id="private-clip",
+        words="a client's change keeps its direction; its length is the smaller of its own and c",
+        source="App. H.1 (L1645), clip value c; flat clipping (external)",
+        cases=_alone,
+        check=_shortened,
+        applies=among(("dp-fedavg",)),
         shows="delta",
         needs=("clip_norm", "sigma"),
     ),
     law(
-        "private-noise",
-        "noise adds sigma c z / |S| to the aggregate, after clipping, and once",
-        "App. H.1 (L1639), noise multiplier sigma; DP-FedAvg (external)",
-        round_scenarios,
-        _noise_adds,
-        among(("dp-fedavg",)),
+        id="private-noise",
+        words="noise adds sigma c z / |S| to the aggregate, after clipping, and once",
+        source="App. H.1 (L1639), noise multiplier sigma; DP-FedAvg (external)",
+        cases=round_scenarios,
+        check=_noise_adds,
+        applies=among(("dp-fedavg",)),
         shows="delta",
         needs=("sigma",),
         zeroes=("sigma",),

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import WORDS, Bench, Shown
-from fedspec_suite.judge.process import SubjectError, SubjectHangs
-from fedspec_suite.judge.scenario import Scenario, change_events, describe, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation, NotOffered
-from fedspec_suite.laws.cases import Setting, blocks, scenarios, vectors
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.cases import blocks, scenarios, vectors
+from fedspec_suite.measure.process import SubjectError, SubjectHangs
+from fedspec_suite.measure.scenario import Scenario, change_events, describe, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 BOTH: tuple[Level, ...] = ("client", "server")
 ADAPTIVE = {"eps", "tau"}
@@ -261,64 +262,99 @@ def _regroupable(setting: Setting) -> str:
 
 
 LAWS = (
-    Law("repeats", "the same case gives the same bits", LEVELS, "purity", _one, _repeats),
     Law(
-        "isolated",
-        "two sessions at once do not disturb each other",
-        LEVELS,
-        "purity",
-        _pairs,
-        _isolated,
+        id="repeats",
+        words="the same case gives the same bits",
+        levels=LEVELS,
+        source="purity",
+        cases=_one,
+        check=_repeats,
+    ),
+    Law(
+        id="isolated",
+        words="two sessions at once do not disturb each other",
+        levels=LEVELS,
+        source="purity",
+        cases=_pairs,
+        check=_isolated,
         needs_concurrency=True,
     ),
-    Law("dtype", "the model keeps its floating-point type", LEVELS, "purity", _one, _dtype),
-    Law("inputs", "what is handed in is not changed in place", LEVELS, "purity", _one, _inputs),
     Law(
-        "rests",
-        "where nothing comes in from a fresh state, nothing moves",
-        BOTH,
-        "linearity in m",
-        _resting,
-        _rests,
-        _no_zero_over_zero,
+        id="dtype",
+        words="the model keeps its floating-point type",
+        levels=LEVELS,
+        source="purity",
+        cases=_one,
+        check=_dtype,
     ),
-    Law("translates", "moving the start moves the path", BOTH, "equivariance of gradient steps", _moved, _translates),
-    Law("mirrors", "the opposite input gives the opposite path", BOTH, "oddness of every rule", _one, _mirrors),
     Law(
-        "scales",
-        "inputs (and eps, tau, v_0 with them) times 4: linear rules move 4 times as far, adaptive ones as far",
-        BOTH,
-        "homogeneity of every rule",
-        _one,
-        _scales,
+        id="inputs",
+        words="what is handed in is not changed in place",
+        levels=LEVELS,
+        source="purity",
+        cases=_one,
+        check=_inputs,
+    ),
+    Law(
+        id="rests",
+        words="where nothing comes in from a fresh state, nothing moves",
+        levels=BOTH,
+        source="linearity in m",
+        cases=_resting,
+        check=_rests,
+        applies=_no_zero_over_zero,
+    ),
+    Law(
+        id="translates",
+        words="moving the start moves the path",
+        levels=BOTH,
+        source="equivariance of gradient steps",
+        cases=_moved,
+        check=_translates,
+    ),
+    Law(
+        id="mirrors",
+        words="the opposite input gives the opposite path",
+        levels=BOTH,
+        source="oddness of every rule",
+        cases=_one,
+        check=_mirrors,
+    ),
+    Law(
+        id="scales",
+        words="inputs (and eps, tau, v_0 with them) times 4: linear rules move 4 times as far, adaptive ones as far",
+        levels=BOTH,
+        source="homogeneity of every rule",
+        cases=_one,
+        check=_scales,
         applies=_scales_needs,
     ),
     Law(
-        "rate",
-        "the displacement is linear in the rate",
-        BOTH,
-        "every step is rate times direction",
-        _one,
-        _rated,
-        _has_rate,
+        id="rate",
+        words="the displacement is linear in the rate",
+        levels=BOTH,
+        source="every step is rate times direction",
+        cases=_one,
+        check=_rated,
+        applies=_has_rate,
     ),
     Law(
-        "coordinates",
-        "a coordinate's input moves no other coordinate",
-        BOTH,
-        "all operations are elementwise",
-        _disturbed,
-        _coordinates,
-        _elementwise,
+        id="coordinates",
+        words="a coordinate's input moves no other coordinate",
+        levels=BOTH,
+        source="all operations are elementwise",
+        cases=_disturbed,
+        check=_coordinates,
+        applies=_elementwise,
         zeroes=("eps_s",),
     ),
     Law(
-        "blocks",
-        "cutting the model into blocks elsewhere changes nothing",
-        BOTH,
-        "all operations are elementwise, or look at the whole model",
-        _regrouped,
-        _regroups,
-        _regroupable,
+        id="blocks",
+        words="cutting the model into blocks elsewhere changes nothing",
+        levels=BOTH,
+        source="all operations are elementwise, or look at the whole model",
+        cases=_regrouped,
+        check=_regroups,
+        applies=_regroupable,
     ),
 )

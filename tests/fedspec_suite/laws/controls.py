@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench, Shown
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import NotOffered
-from fedspec_suite.laws.cases import Setting, round_scenarios, vectors
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import NotOffered
 
 ROUND: tuple[Level, ...] = ("round",)
 
@@ -133,52 +134,54 @@ def _settles(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "corrections-cancel",
-        "the corrections cancel: sum_i p_i c_i = 0 in every round",
-        ROUND,
-        "FedNova, L204",
-        _several,
-        _cancels("c_i", shares),
-        about("fednova-vr", "fednova-alg2"),
+        id="corrections-cancel",
+        words="the corrections cancel: sum_i p_i c_i = 0 in every round",
+        levels=ROUND,
+        source="FedNova, L204",
+        cases=_several,
+        check=_cancels("c_i", shares),
+        applies=about("fednova-vr", "fednova-alg2"),
         shows="c_i",
     ),
     Law(
-        "drifts-cancel",
-        "what clients subtract cancels: sum_i p_i tau_i v_i = 0 while the tau_i stay; sum_i p_i v_i with one divisor",
-        ROUND,
-        "external: Liang et al. (2019), where all tau are one",
-        _largest_rate,
-        _cancels("v_i", _drift_weights),
-        about("vrl-sgd"),
+        id="drifts-cancel",
+        words="what clients subtract cancels: sum_i p_i tau_i v_i = 0 while the tau_i stay; sum_i p_i v_i with one "
+        "divisor",
+        levels=ROUND,
+        source="external: Liang et al. (2019), where all tau are one",
+        cases=_largest_rate,
+        check=_cancels("v_i", _drift_weights),
+        applies=about("vrl-sgd"),
         shows="v_i",
     ),
     Law(
-        "control-is-mean",
-        "the server's control variate is the mean of all clients', whoever takes part",
-        ROUND,
-        "external: Karimireddy et al. (2020), Algorithm 1",
-        _several,
-        _is_mean("c", "c_i"),
-        about("scaffold"),
+        id="control-is-mean",
+        words="the server's control variate is the mean of all clients', whoever takes part",
+        levels=ROUND,
+        source="external: Karimireddy et al. (2020), Algorithm 1",
+        cases=_several,
+        check=_is_mean("c", "c_i"),
+        applies=about("scaffold"),
         shows="c",
     ),
     Law(
-        "dual-is-mean",
-        "the server's dual variable is the mean of all clients', whoever takes part",
-        ROUND,
-        "external: Acar et al. (2021), Algorithm 1",
-        _several,
-        _is_mean("h", "lam_i"),
-        about("feddyn"),
+        id="dual-is-mean",
+        words="the server's dual variable is the mean of all clients', whoever takes part",
+        levels=ROUND,
+        source="external: Acar et al. (2021), Algorithm 1",
+        cases=_several,
+        check=_is_mean("h", "lam_i"),
+        applies=about("feddyn"),
         shows="h",
     ),
     Law(
-        "controlled-minimum",
-        "the minimum of sum p_i F_i is not left once every client has met its gradient there, whatever steps follow",
-        ROUND,
-        "FedNova, L204 on quadratics: c_i = -grad F_i(x*)",
-        _at_minimum,
-        _stays,
-        _settles,
+        id="controlled-minimum",
+        words="the minimum of sum p_i F_i is not left once every client has met its gradient there, whatever steps "
+        "follow",
+        levels=ROUND,
+        source="FedNova, L204 on quadratics: c_i = -grad F_i(x*)",
+        cases=_at_minimum,
+        check=_stays,
+        applies=_settles,
     ),
 )

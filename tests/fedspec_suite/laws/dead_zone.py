@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Begin
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, describe, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import POOLS, Setting, client_scenarios
-from fedspec_suite.laws.delayed import deviates, displacements, local_law, one_round, where
+from fedspec_suite.laws.delayed_preconditioner import deviates, displacements, local_law, one_round, where
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import POOLS, client_scenarios
+from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def _dead(setting: Setting) -> str:
@@ -55,30 +56,30 @@ def _whole(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     local_law(
-        "dead-zone-all",
-        "a dead zone wider than every step: nothing moves",
-        "Alg. 2, line 11 (L679)",
-        lambda setting: client_scenarios(setting).map(lambda s: with_hyper(s, eps_s=2.0**20)),
-        _never_moves,
-        where(_dead),
+        id="dead-zone-all",
+        words="a dead zone wider than every step: nothing moves",
+        source="Alg. 2, line 11 (L679)",
+        cases=lambda setting: client_scenarios(setting).map(lambda s: with_hyper(s, eps_s=2.0**20)),
+        check=_never_moves,
+        applies=where(_dead),
         needs=("eps_s",),
     ),
     local_law(
-        "dead-zone-edge",
-        "a step is not taken, or its whole length is at least eta_l eps_s",
-        "Alg. 2, line 11 (L679)",
-        _edge,
-        _none_or_long,
-        where(_dead),
+        id="dead-zone-edge",
+        words="a step is not taken, or its whole length is at least eta_l eps_s",
+        source="Alg. 2, line 11 (L679)",
+        cases=_edge,
+        check=_none_or_long,
+        applies=where(_dead),
         needs=("eps_s",),
     ),
     local_law(
-        "dead-zone-whole",
-        "the dead zone leaves out whole steps and changes no other",
-        "Alg. 2, line 11 (L679)",
-        _edge,
-        _whole,
-        where(_dead),
+        id="dead-zone-whole",
+        words="the dead zone leaves out whole steps and changes no other",
+        source="Alg. 2, line 11 (L679)",
+        cases=_edge,
+        check=_whole,
+        applies=where(_dead),
         needs=("eps_s",),
         zeroes=("eps_s",),
     ),

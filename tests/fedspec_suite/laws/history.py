@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec_suite.judge.running import Running
+from fedspec_suite.measure.running import Running
 
 Sets = Sequence[Sequence[int]]
 

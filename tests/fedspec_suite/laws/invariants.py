@@ -14,8 +14,8 @@ from typing import Any
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import setting_of
 from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.setting import setting_of
 
 PAPERS = {
     "fedada2": "FedAda2",

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Level, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation, NotOffered
 from fedspec_suite.laws import joint_history
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.joint_history import ADAPTIVE, BOUNDED
 from fedspec_suite.laws.law import Check, Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 Applies = Callable[[Setting], str]
 
@@ -191,60 +192,63 @@ def _leaves_no_trace(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
 
 def law(id: str, words: str, source: str, cases: Any, check: Check, applies: Applies, **more: Any) -> Law:
     """A law of whole rounds from FedAda2."""
-    return Law(id, words, ROUND, f"FedAda2, {source}", cases, check, applies, **more)
+    return Law(
+        id=id, words=words, levels=ROUND, source=f"FedAda2, {source}", cases=cases, check=check, applies=applies, **more
+    )
 
 
 LAWS = (
     law(
-        "joint-history",
-        "clients and server from all gradients and changes so far, in sums: no state of a client outlives its round",
-        "Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
-        round_scenarios,
-        _follows_history,
-        among((*ADAPTIVE, *BOUNDED)),
+        id="joint-history",
+        words="clients and server from all gradients and changes so far, in sums: no state of a client outlives its "
+        "round",
+        source="Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
+        cases=round_scenarios,
+        check=_follows_history,
+        applies=among((*ADAPTIVE, *BOUNDED)),
     ),
     law(
-        "joint-moments",
-        "the server's moments are sums over the changes that it shows",
-        "eq. (SU) (L51) and L1136",
-        round_scenarios,
-        _sums,
-        among(ADAPTIVE),
+        id="joint-moments",
+        words="the server's moments are sums over the changes that it shows",
+        source="eq. (SU) (L51) and L1136",
+        cases=round_scenarios,
+        check=_sums,
+        applies=among(ADAPTIVE),
         shows="m",
     ),
     law(
-        "joint-step-bound",
-        "no coordinate of the server's step is longer than Cauchy and Schwarz allow, nor than m over 2 tau",
-        "Lemma 16 (L778), with the factors that its proof gives away",
-        round_scenarios,
-        _reach,
-        among(ADAPTIVE, _adagrad_server),
+        id="joint-step-bound",
+        words="no coordinate of the server's step is longer than Cauchy and Schwarz allow, nor than m over 2 tau",
+        source="Lemma 16 (L778), with the factors that its proof gives away",
+        cases=round_scenarios,
+        check=_reach,
+        applies=among(ADAPTIVE, _adagrad_server),
         shows="delta",
     ),
     law(
-        "joint-v-grows",
-        "the server's second moment never falls, or falls by its decay alone",
-        "eq. (SU) (L51) and App. C.2 (L1136)",
-        round_scenarios,
-        _grows,
-        among(ADAPTIVE),
+        id="joint-v-grows",
+        words="the server's second moment never falls, or falls by its decay alone",
+        source="eq. (SU) (L51) and App. C.2 (L1136)",
+        cases=round_scenarios,
+        check=_grows,
+        applies=among(ADAPTIVE),
         shows="v",
     ),
     law(
-        "joint-alone",
-        "the aggregate is the mean over the draws of what each client would change alone",
-        "eq. (SU) (L51); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
-        _one_round,
-        _one_at_a_time,
-        among((*ADAPTIVE, *BOUNDED)),
+        id="joint-alone",
+        words="the aggregate is the mean over the draws of what each client would change alone",
+        source="eq. (SU) (L51); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
+        cases=_one_round,
+        check=_one_at_a_time,
+        applies=among((*ADAPTIVE, *BOUNDED)),
         shows="delta",
     ),
     law(
-        "joint-afresh",
-        "a round whose changes cancel leaves no trace: local state is made afresh",
-        "Alg. 1 (L108): local statistics from zero in each round",
-        _undone,
-        _leaves_no_trace,
-        among((*ADAPTIVE, *BOUNDED)),
+        id="joint-afresh",
+        words="a round whose changes cancel leaves no trace: local state is made afresh",
+        source="Alg. 1 (L108): local statistics from zero in each round",
+        cases=_undone,
+        check=_leaves_no_trace,
+        applies=among((*ADAPTIVE, *BOUNDED)),
     ),
 )

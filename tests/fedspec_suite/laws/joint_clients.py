@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.joint import FAR, Applies, among, law, refuse, rounds_of, shown, slack_of
 from fedspec_suite.laws.joint_history import ADAPTIVE
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def _has(name: str) -> Applies:
@@ -136,58 +137,58 @@ def _three(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 LAWS = (
     law(
-        "joint-dead-zone",
-        "where every step is shorter than eps_s the server never moves, whatever the gradients",
-        "Alg. 2, line 11 (L679)",
-        lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, eps_s=FAR)),
-        _asleep,
-        among(ADAPTIVE, _has("eps_s"), _awake),
+        id="joint-dead-zone",
+        words="where every step is shorter than eps_s the server never moves, whatever the gradients",
+        source="Alg. 2, line 11 (L679)",
+        cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, eps_s=FAR)),
+        check=_asleep,
+        applies=among(ADAPTIVE, _has("eps_s"), _awake),
         needs=("eps_s",),
     ),
     law(
-        "joint-dead-zone-edge",
-        "a client that takes one step is not changed by it, or by eta_l eps_s at least",
-        "Alg. 2, line 11 (L679)",
-        _single_steps,
-        _none_or_long,
-        among(ADAPTIVE, _has("eps_s"), _awake),
+        id="joint-dead-zone-edge",
+        words="a client that takes one step is not changed by it, or by eta_l eps_s at least",
+        source="Alg. 2, line 11 (L679)",
+        cases=_single_steps,
+        check=_none_or_long,
+        applies=among(ADAPTIVE, _has("eps_s"), _awake),
         shows="delta",
         needs=("eps_s",),
     ),
     law(
-        "joint-one-rate",
-        "without delay a client of AdaGrad's kind moves no coordinate further than tau_i eta_l, times its weight",
-        "App. F (L1510): only a delay breaks this bound",
-        lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, z=1) if "z" in s.case.hyper else s),
-        _one_rate,
-        among(ADAPTIVE, _summed),
+        id="joint-one-rate",
+        words="without delay a client of AdaGrad's kind moves no coordinate further than tau_i eta_l, times its weight",
+        source="App. F (L1510): only a delay breaks this bound",
+        cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, z=1) if "z" in s.case.hyper else s),
+        check=_one_rate,
+        applies=among(ADAPTIVE, _summed),
         shows="delta",
         needs=("z",),
     ),
     law(
-        "joint-louder",
-        "the clients' objectives and eps times 4: adaptive clients change as before",
-        "Algs. 2, 8 and 10: u is a quotient",
-        _no_sgd,
-        _same_when_louder,
-        among([name for name in ADAPTIVE if name != "joint-direct"]),
+        id="joint-louder",
+        words="the clients' objectives and eps times 4: adaptive clients change as before",
+        source="Algs. 2, 8 and 10: u is a quotient",
+        cases=_no_sgd,
+        check=_same_when_louder,
+        applies=among([name for name in ADAPTIVE if name != "joint-direct"]),
         needs=("eps",),
     ),
     law(
-        "joint-weights",
-        "all weights times 2, tau with them and v_0 times 4: the same path, since the mean divides by |S|",
-        "Algs. 5 and 8 (L1177, L1425)",
-        round_scenarios,
-        _heavier,
-        among(ADAPTIVE, _weighted),
+        id="joint-weights",
+        words="all weights times 2, tau with them and v_0 times 4: the same path, since the mean divides by |S|",
+        source="Algs. 5 and 8 (L1177, L1425)",
+        cases=round_scenarios,
+        check=_heavier,
+        applies=among(ADAPTIVE, _weighted),
         needs=("tau", "v0"),
     ),
     law(
-        "joint-drawn-twice",
-        "to be drawn twice is to weigh twice as much",
-        "Alg. 5 (L1172): S is a multiset",
-        _three,
-        _twice,
-        among(ADAPTIVE, _weighted),
+        id="joint-drawn-twice",
+        words="to be drawn twice is to weigh twice as much",
+        source="Alg. 5 (L1172): S is a multiset",
+        cases=_three,
+        check=_twice,
+        applies=among(ADAPTIVE, _weighted),
     ),
 )

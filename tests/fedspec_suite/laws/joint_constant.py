@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.joint import among, bounds_of, law
 from fedspec_suite.laws.joint_history import ADAPTIVE, aggregate, clients_own, length, root, server, strategy, total
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Sets = Sequence[Sequence[int]]
 
@@ -105,11 +106,11 @@ def _check(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     law(
-        "joint-constant",
-        "clients with constant gradients: every step in closed form, and the server's sums of them",
-        "Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
-        _flat,
-        _check,
-        among(ADAPTIVE),
+        id="joint-constant",
+        words="clients with constant gradients: every step in closed form, and the server's sums of them",
+        source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
+        cases=_flat,
+        check=_check,
+        applies=among(ADAPTIVE),
     ),
 )

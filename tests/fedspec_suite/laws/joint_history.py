@@ -20,9 +20,9 @@ from fedspec.contract import Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario
 from fedspec_suite.laws import history
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario
 
 ADAPTIVE = ("joint-local", "joint-direct", "fedada2", "fedadaadagrad", "fedadaadam", "fedblended")
 """Rows whose clients may adapt under a server that does."""

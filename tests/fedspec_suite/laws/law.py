@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Level
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.laws.cases import Setting
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import Setting
 
 Check = Callable[[Bench, Any], None]
 
@@ -20,7 +20,7 @@ def always(setting: Setting) -> str:
     return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Law:
     """A property and how to look for a violation.
 

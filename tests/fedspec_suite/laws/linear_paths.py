@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.controls import ROUND, about, shares
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 
 def _linear(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -104,22 +105,22 @@ def _swinging(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "linear-history",
-        "on linear objectives the model is a sum over who has taken part, and how often",
-        ROUND,
-        "the recursions of SCAFFOLD, FedDyn and VRL-SGD, solved for constant gradients",
-        _linear,
-        _follows_sum,
-        _has_sum,
+        id="linear-history",
+        words="on linear objectives the model is a sum over who has taken part, and how often",
+        levels=ROUND,
+        source="the recursions of SCAFFOLD, FedDyn and VRL-SGD, solved for constant gradients",
+        cases=_linear,
+        check=_follows_sum,
+        applies=_has_sum,
     ),
     Law(
-        "correction-swings",
-        "on linear objectives the printed correction is 0 in one round and sum_j p_j g_j - g_i in the next",
-        ROUND,
-        "FedNova, Alg. 2, line 13 (L985): c^(t+1) + c^(t) = sum_j p_j h_j - h_i",
-        _linear,
-        _swings,
-        _swinging,
+        id="correction-swings",
+        words="on linear objectives the printed correction is 0 in one round and sum_j p_j g_j - g_i in the next",
+        levels=ROUND,
+        source="FedNova, Alg. 2, line 13 (L985): c^(t+1) + c^(t) = sum_j p_j h_j - h_i",
+        cases=_linear,
+        check=_swings,
+        applies=_swinging,
         shows="c_i",
     ),
 )

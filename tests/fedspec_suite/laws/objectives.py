@@ -16,12 +16,13 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, change_events, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios, server_scenarios
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.rounds_affine import MAPS
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios, server_scenarios
+from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 
@@ -159,50 +160,51 @@ def _normalises(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "objective-unit",
-        "4 F_i with a quarter of the client rate (and 4 mu) is the same",
-        ("round",),
-        "FedNova, App. B: gradients enter as eta_l g and eta_l mu only",
-        _in_other_units,
-        _same,
-        _linear_clients,
+        id="objective-unit",
+        words="4 F_i with a quarter of the client rate (and 4 mu) is the same",
+        levels=("round",),
+        source="FedNova, App. B: gradients enter as eta_l g and eta_l mu only",
+        cases=_in_other_units,
+        check=_same,
+        applies=_linear_clients,
         needs=("eta_l",),
     ),
     Law(
-        "client-halved",
-        "a client is the same as two halves of it that take part together",
-        ("round",),
-        "FedNova, eq. (4): sums over clients with p_i = n_i / n",
-        _halved,
-        _same,
-        _weighs_examples,
+        id="client-halved",
+        words="a client is the same as two halves of it that take part together",
+        levels=("round",),
+        source="FedNova, eq. (4): sums over clients with p_i = n_i / n",
+        cases=_halved,
+        check=_same,
+        applies=_weighs_examples,
     ),
     Law(
-        "local-scale",
-        "for a constant tau_eff it does not matter if a client scales its accumulation vector",
-        ("server",),
-        "FedNova, eq. (4): d_i = G_i a_i / ||a_i||_1",
-        _rescaled,
-        _same,
-        _fixed,
+        id="local-scale",
+        words="for a constant tau_eff it does not matter if a client scales its accumulation vector",
+        levels=("server",),
+        source="FedNova, eq. (4): d_i = G_i a_i / ||a_i||_1",
+        cases=_rescaled,
+        check=_same,
+        applies=_fixed,
     ),
     Law(
-        "tau-eff-linear",
-        "the displacement is linear in a constant tau_eff",
-        ("server", "round"),
-        "FedNova, eq. (4)",
-        _longer,
-        _four_times,
-        _has_constant,
+        id="tau-eff-linear",
+        words="the displacement is linear in a constant tau_eff",
+        levels=("server", "round"),
+        source="FedNova, eq. (4)",
+        cases=_longer,
+        check=_four_times,
+        applies=_has_constant,
         needs=("tau_eff",),
     ),
     Law(
-        "extrapolates",
-        "where all clients change alike, FedNova moves 1 + chi^2(p||w) times as far, w the weights averaging implies",
-        ("server",),
-        "FedNova, eqs. (6) and (12), and chi^2 of Theorem 2 (L116, L198, L175)",
-        _alike,
-        _extrapolates,
-        _normalises,
+        id="extrapolates",
+        words="where all clients change alike, FedNova moves 1 + chi^2(p||w) times as far, w the weights averaging "
+        "implies",
+        levels=("server",),
+        source="FedNova, eqs. (6) and (12), and chi^2 of Theorem 2 (L116, L198, L175)",
+        cases=_alike,
+        check=_extrapolates,
+        applies=_normalises,
     ),
 )

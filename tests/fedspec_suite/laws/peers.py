@@ -15,16 +15,17 @@ from fedspec.contract import Exchange
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.judge.verdict import Deviates, Deviation
 from fedspec_suite.laws.affine import exchanged, unit
-from fedspec_suite.laws.cases import Setting, exchange_scenarios
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossiping import TRACE, bounds_of, drawn, exactly, of, with_problem
+from fedspec_suite.laws.gossip import TRACE, bounds_of, drawn, exactly, of, with_problem
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossiping import exchanges, size, unmixed
+from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import exchange_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 LINEAR = {"dsgd", "gossip-pga"}
 
@@ -179,69 +180,69 @@ def _louder(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        "peers-matrices",
-        "on quadratics all exchanges are one affine map of the initial models",
-        TRACE,
-        "AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
-        drawn,
-        _by_matrices,
-        of(LINEAR),
+        id="peers-matrices",
+        words="on quadratics all exchanges are one affine map of the initial models",
+        levels=TRACE,
+        source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
+        cases=drawn,
+        check=_by_matrices,
+        applies=of(LINEAR),
     ),
     Law(
-        "peers-mean",
-        "the mean of all models moves by eta_l times the mean gradient, whatever W",
-        TRACE,
-        "1' W = 1' (AFGA, eq. (10))",
-        _single,
-        _mean_moves,
-        of(LINEAR),
+        id="peers-mean",
+        words="the mean of all models moves by eta_l times the mean gradient, whatever W",
+        levels=TRACE,
+        source="1' W = 1' (AFGA, eq. (10))",
+        cases=_single,
+        check=_mean_moves,
+        applies=of(LINEAR),
     ),
     Law(
-        "peers-alone",
-        "who does not mix (W = I) descends alone",
-        TRACE,
-        "FedNova, eqs. (17)-(21), for each client",
-        _on_their_own,
-        _descend_alone,
-        of({"dsgd"}),
+        id="peers-alone",
+        words="who does not mix (W = I) descends alone",
+        levels=TRACE,
+        source="FedNova, eqs. (17)-(21), for each client",
+        cases=_on_their_own,
+        check=_descend_alone,
+        applies=of({"dsgd"}),
     ),
     Law(
-        "peers-history",
-        "decentralised Adam from its whole history: moments as sums, mixing as products of matrices",
-        TRACE,
-        "Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
-        drawn,
-        _follows_history,
-        of({"dadam"}),
+        id="peers-history",
+        words="decentralised Adam from its whole history: moments as sums, mixing as products of matrices",
+        levels=TRACE,
+        source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
+        cases=drawn,
+        check=_follows_history,
+        applies=of({"dadam"}),
     ),
     Law(
-        "peers-track",
-        "the tracked second moments have the same mean as the clients' own",
-        TRACE,
-        "Chen et al. (2021), Algorithm 2: 1' W = 1'",
-        drawn,
-        _sums_agree,
-        of({"dadam"}, _tracked),
+        id="peers-track",
+        words="the tracked second moments have the same mean as the clients' own",
+        levels=TRACE,
+        source="Chen et al. (2021), Algorithm 2: 1' W = 1'",
+        cases=drawn,
+        check=_sums_agree,
+        applies=of({"dadam"}, _tracked),
         shows="u_tilde",
     ),
     Law(
-        "peers-v-hat-rises",
-        "v_hat never falls",
-        TRACE,
-        "Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
-        drawn,
-        _rises,
-        of({"dadam"}),
+        id="peers-v-hat-rises",
+        words="v_hat never falls",
+        levels=TRACE,
+        source="Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
+        cases=drawn,
+        check=_rises,
+        applies=of({"dadam"}),
         shows="v_hat",
     ),
     Law(
-        "peers-louder",
-        "objectives times 4, eps with what it stands beside: the same path",
-        TRACE,
-        "homogeneity of m / sqrt(v_hat)",
-        drawn,
-        _louder,
-        of({"dadam"}),
+        id="peers-louder",
+        words="objectives times 4, eps with what it stands beside: the same path",
+        levels=TRACE,
+        source="homogeneity of m / sqrt(v_hat)",
+        cases=drawn,
+        check=_louder,
+        applies=of({"dadam"}),
         needs=("eps",),
     ),
 )

@@ -16,11 +16,12 @@ from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import Quadratics as Problem
 from fedspec.problems.quadratic import limit, local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, norm_of, quadratics, round_scenarios, scenarios, vectors
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 LINEAR = {"fedavg", "fedprox", "fednova"}
@@ -289,64 +290,64 @@ ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
 LAWS = (
     Law(
-        "path",
-        "on quadratics the model follows x~ + M^T (x_0 - x~) exactly, x~ the closed-form limit",
-        ROUND,
-        "FedNova, eqs. (17)-(28)",
-        _everyone,
-        _follows_path,
-        _linear,
+        id="path",
+        words="on quadratics the model follows x~ + M^T (x_0 - x~) exactly, x~ the closed-form limit",
+        levels=ROUND,
+        source="FedNova, eqs. (17)-(28)",
+        cases=_everyone,
+        check=_follows_path,
+        applies=_linear,
     ),
     Law(
-        "common-minimum",
-        "a minimum that all clients share is not left",
-        BOTH,
-        "FedNova, eq. (28) where all minimisers agree",
-        _agreeing,
-        _stays,
-        asked("common-minimum"),
+        id="common-minimum",
+        words="a minimum that all clients share is not left",
+        levels=BOTH,
+        source="FedNova, eq. (28) where all minimisers agree",
+        cases=_agreeing,
+        check=_stays,
+        applies=asked("common-minimum"),
     ),
     Law(
-        "participants-order",
-        "the order of the participants does not matter",
-        BOTH,
-        "FedNova, eq. (4): a sum over clients",
-        _reordered,
-        _same,
+        id="participants-order",
+        words="the order of the participants does not matter",
+        levels=BOTH,
+        source="FedNova, eq. (4): a sum over clients",
+        cases=_reordered,
+        check=_same,
     ),
     Law(
-        "relabelled",
-        "renaming the clients changes nothing",
-        BOTH,
-        "AFGA, Alg. 1, with P W P' for W: sums over clients",
-        _relabelled,
-        _same_under_names,
+        id="relabelled",
+        words="renaming the clients changes nothing",
+        levels=BOTH,
+        source="AFGA, Alg. 1, with P W P' for W: sums over clients",
+        cases=_relabelled,
+        check=_same_under_names,
     ),
     Law(
-        "bystander",
-        "who does not take part does not matter",
-        BOTH,
-        "FedNova, Alg. 1",
-        _with_bystander,
-        _bystands,
-        _stays_out,
+        id="bystander",
+        words="who does not take part does not matter",
+        levels=BOTH,
+        source="FedNova, Alg. 1",
+        cases=_with_bystander,
+        check=_bystands,
+        applies=_stays_out,
     ),
     Law(
-        "problem-translates",
-        "moving problem and start moves the path",
-        BOTH,
-        "equivariance of gradient steps",
-        _moved,
-        _translates,
-        asked("problem-translates"),
+        id="problem-translates",
+        words="moving problem and start moves the path",
+        levels=BOTH,
+        source="equivariance of gradient steps",
+        cases=_moved,
+        check=_translates,
+        applies=asked("problem-translates"),
     ),
     Law(
-        "clones",
-        "clients with one objective and equal steps are as good as one",
-        ROUND,
-        "FedNova, eqs. (5)-(6) with equal ||a_i||_1",
-        _clones,
-        _same,
-        asked("clones"),
+        id="clones",
+        words="clients with one objective and equal steps are as good as one",
+        levels=ROUND,
+        source="FedNova, eqs. (5)-(6) with equal ||a_i||_1",
+        cases=_clones,
+        check=_same,
+        applies=asked("clones"),
     ),
 )

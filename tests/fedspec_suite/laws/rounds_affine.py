@@ -22,10 +22,11 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 Forms = list[Array]
 """The new model and the new memories, each [d, size of z]: affine functions of z."""
@@ -227,12 +228,12 @@ def _known(setting: Setting) -> str:
 
 LAWS = (
     Law(
-        "affine-round",
-        "on quadratics a round is one affine map of model and memory, made of powers of I - eta_l H_i",
-        ("round",),
-        "FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
-        _varying,
-        _follows,
-        _known,
+        id="affine-round",
+        words="on quadratics a round is one affine map of model and memory, made of powers of I - eta_l H_i",
+        levels=("round",),
+        source="FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
+        cases=_varying,
+        check=_follows,
+        applies=_known,
     ),
 )

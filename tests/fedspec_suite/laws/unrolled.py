@@ -20,12 +20,13 @@ from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, describe, lift
 from fedspec_suite.laws import history
-from fedspec_suite.laws.cases import Setting, round_scenarios, scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios, scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, describe, lift
+from fedspec_suite.measure.setting import Setting
 
 Options = Mapping[str, str]
 

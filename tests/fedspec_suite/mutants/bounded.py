@@ -13,7 +13,9 @@ _NOISY = "noisy_mean(np.stack(deltas), noise, clip_norm=h.clip_norm, sigma=h.sig
 
 MUTANTS = (
     *(
-        Mutant(f"normalised-{slug}", words, _NORMALISED, _STEP, "g / (norm(g) + eps)", new)
+        Mutant(
+            id=f"normalised-{slug}", words=words, algorithms=_NORMALISED, rule=_STEP, old="g / (norm(g) + eps)", new=new
+        )
         for slug, words, new in (
             ("coordinates", "each coordinate is divided by its own size", "g / (maximum(g, -g) + eps)"),
             ("epsilon-inside-root", "eps inside the root of the length", "g / sqrt((g * g).sum() + eps)"),
@@ -23,7 +25,14 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"normalised-{slug}", words, ("fedavg-normalised",), _ROUND + function, old, new)
+        Mutant(
+            id=f"normalised-{slug}",
+            words=words,
+            algorithms=("fedavg-normalised",),
+            rule=_ROUND + function,
+            old=old,
+            new=new,
+        )
         for slug, words, function, old, new in (
             ("by-examples", "the mean weighs by examples", "step", "[1] * len(deltas)", "plan.examples"),
             ("one-step", "every client takes one step", "local", "range(tau)", "range(1)"),
@@ -38,12 +47,12 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            f"clip-{slug}",
-            words,
-            ("dp-fedavg",),
-            "fedspec.mixing.private.clip",
-            "delta * minimum(1, ratio(clip_norm, length))",
-            new,
+            id=f"clip-{slug}",
+            words=words,
+            algorithms=("dp-fedavg",),
+            rule="fedspec.mixing.private.clip",
+            old="delta * minimum(1, ratio(clip_norm, length))",
+            new=new,
         )
         for slug, words, new in (
             (
@@ -59,12 +68,12 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            f"noise-{slug}",
-            words,
-            ("dp-fedavg",),
-            "fedspec.mixing.private.noisy_mean",
-            "(sum(deltas) + sigma * clip_norm * noise) / len(deltas)",
-            new,
+            id=f"noise-{slug}",
+            words=words,
+            algorithms=("dp-fedavg",),
+            rule="fedspec.mixing.private.noisy_mean",
+            old="(sum(deltas) + sigma * clip_norm * noise) / len(deltas)",
+            new=new,
         )
         for slug, words, new in (
             ("unscaled", "the noise is not scaled by c", "(sum(deltas) + sigma * noise) / len(deltas)"),
@@ -79,7 +88,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"private-{slug}", words, ("dp-fedavg",), _PRIVATE, old, new)
+        Mutant(id=f"private-{slug}", words=words, algorithms=("dp-fedavg",), rule=_PRIVATE, old=old, new=new)
         for slug, words, old, new in (
             (
                 "clips-the-mean",

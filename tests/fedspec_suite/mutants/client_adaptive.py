@@ -13,7 +13,9 @@ _SLICES = "mu = mu + array([greatest(g_squared[j] for j in S_r) for S_r in cover
 
 MUTANTS = (
     *(
-        Mutant(f"adagrad-{slug}", words, ("adagrad",), f"{_C}adagrad.adagrad", old, new)
+        Mutant(
+            id=f"adagrad-{slug}", words=words, algorithms=("adagrad",), rule=f"{_C}adagrad.adagrad", old=old, new=new
+        )
         for slug, words, old, new in (
             ("forgets", "the accumulator is cleared at every step", "state.v + g**2", "0 * state.v + g**2"),
             ("no-square", "the gradient is not squared", "g**2", "abs(g)"),
@@ -33,15 +35,15 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "adagrad-v0-ignored",
-        "v starts at zero whatever v_0 is",
-        ("adagrad",),
-        f"{_C}adagrad.begin",
-        "constant(v0, x)",
-        "constant(0 * v0, x)",
+        id="adagrad-v0-ignored",
+        words="v starts at zero whatever v_0 is",
+        algorithms=("adagrad",),
+        rule=f"{_C}adagrad.begin",
+        old="constant(v0, x)",
+        new="constant(0 * v0, x)",
     ),
     *(
-        Mutant(f"{a}-{slug}", words, (a,), f"{_C}{a}.{a}", old, new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.{a}", old=old, new=new)
         for a in ("adam", "yogi", "amsgrad")
         for slug, words, old, new in (
             ("m-exchanged", "beta1 and 1 - beta1 are exchanged", _FIRST, "(1 - beta1) * state.m + beta1 * g"),
@@ -49,7 +51,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"{a}-{slug}", words, (a,), f"{_C}{a}.{a}", old, new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.{a}", old=old, new=new)
         for a in ("adam", "amsgrad")
         for slug, words, old, new in (
             ("v-exchanged", "beta2 and 1 - beta2 are exchanged", _SECOND, "(1 - beta2) * state.v + beta2 * g**2"),
@@ -64,33 +66,33 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "adam-second-moment-only",
-        "only the second moment is corrected",
-        ("adam",),
-        f"{_C}adam.adam",
-        "m_hat = corrected(m, beta1, t, bias_correction)",
-        "m_hat = m",
-        _MOMENTS,
+        id="adam-second-moment-only",
+        words="only the second moment is corrected",
+        algorithms=("adam",),
+        rule=f"{_C}adam.adam",
+        old="m_hat = corrected(m, beta1, t, bias_correction)",
+        new="m_hat = m",
+        options=_MOMENTS,
     ),
     Mutant(
-        "adam-counter-stays",
-        "the steps are not counted: the correction stays that of the first",
-        ("adam",),
-        f"{_C}adam.adam",
-        "t = state.t + 1",
-        "t = 1",
-        _MOMENTS,
+        id="adam-counter-stays",
+        words="the steps are not counted: the correction stays that of the first",
+        algorithms=("adam",),
+        rule=f"{_C}adam.adam",
+        old="t = state.t + 1",
+        new="t = 1",
+        options=_MOMENTS,
     ),
     Mutant(
-        "adam-stale-v",
-        "the step uses the second moment of the step before",
-        ("adam",),
-        f"{_C}adam.adam",
-        "v_hat = corrected(v,",
-        "v_hat = corrected(state.v,",
+        id="adam-stale-v",
+        words="the step uses the second moment of the step before",
+        algorithms=("adam",),
+        rule=f"{_C}adam.adam",
+        old="v_hat = corrected(v,",
+        new="v_hat = corrected(state.v,",
     ),
     *(
-        Mutant(f"yogi-{slug}", words, ("yogi",), f"{_C}yogi.yogi", old, new)
+        Mutant(id=f"yogi-{slug}", words=words, algorithms=("yogi",), rule=f"{_C}yogi.yogi", old=old, new=new)
         for slug, words, old, new in (
             (
                 "sign",
@@ -114,7 +116,9 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"amsgrad-{slug}", words, ("amsgrad",), f"{_C}amsgrad.amsgrad", old, new)
+        Mutant(
+            id=f"amsgrad-{slug}", words=words, algorithms=("amsgrad",), rule=f"{_C}amsgrad.amsgrad", old=old, new=new
+        )
         for slug, words, old, new in (
             (
                 "average",
@@ -138,39 +142,39 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "sm3-i-sums",
-        "a set adds up the squares of its coordinates instead of taking the largest",
-        ("sm3-i",),
-        f"{_SM3}accumulate_i",
-        "greatest(g_squared[j] for j in S_r)",
-        "sum(g_squared[j] for j in S_r)",
+        id="sm3-i-sums",
+        words="a set adds up the squares of its coordinates instead of taking the largest",
+        algorithms=("sm3-i",),
+        rule=f"{_SM3}accumulate_i",
+        old="greatest(g_squared[j] for j in S_r)",
+        new="sum(g_squared[j] for j in S_r)",
     ),
     Mutant(
-        "sm3-i-least",
-        "a set takes the smallest square of its coordinates instead of the largest",
-        ("sm3-i",),
-        f"{_SM3}accumulate_i",
-        "greatest(g_squared[j] for j in S_r)",
-        "least(g_squared[j] for j in S_r)",
+        id="sm3-i-least",
+        words="a set takes the smallest square of its coordinates instead of the largest",
+        algorithms=("sm3-i",),
+        rule=f"{_SM3}accumulate_i",
+        old="greatest(g_squared[j] for j in S_r)",
+        new="least(g_squared[j] for j in S_r)",
     ),
     Mutant(
-        "sm3-i-stale",
-        "the bounds come from the accumulators of the step before",
-        ("sm3-i",),
-        f"{_SM3}accumulate_i",
-        f"{_SLICES}\n    nu = array([least(mu[r]",
-        f"old, {_SLICES.replace('mu = mu', 'mu = mu, mu')}\n    nu = array([least(old[r]",
+        id="sm3-i-stale",
+        words="the bounds come from the accumulators of the step before",
+        algorithms=("sm3-i",),
+        rule=f"{_SM3}accumulate_i",
+        old=f"{_SLICES}\n    nu = array([least(mu[r]",
+        new=f"old, {_SLICES.replace('mu = mu', 'mu = mu, mu')}\n    nu = array([least(old[r]",
     ),
     Mutant(
-        "sm3-ii-adds-up",
-        "the accumulators are not cleared before the maximum is taken: they add up",
-        ("sm3-ii",),
-        f"{_SM3}accumulate_ii",
-        "mu = array(",
-        "mu = mu + array(",
+        id="sm3-ii-adds-up",
+        words="the accumulators are not cleared before the maximum is taken: they add up",
+        algorithms=("sm3-ii",),
+        rule=f"{_SM3}accumulate_ii",
+        old="mu = array(",
+        new="mu = mu + array(",
     ),
     *(
-        Mutant(f"{a}-{slug}", words, (a,), f"{_SM3}{a.replace('-', '_')}", old, new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_SM3}{a.replace('-', '_')}", old=old, new=new)
         for a in ("sm3-i", "sm3-ii")
         for slug, words, old, new in (
             ("no-square", "the accumulators take |g|", "g**2", "abs(g)"),
@@ -179,30 +183,30 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "sm3-no-root",
-        "the root is missing",
-        ("sm3-i", "sm3-ii"),
-        f"{_SM3}_ratio",
-        "sqrt(nu) + eps",
-        "nu + eps",
-        {"zero": "epsilon"},
+        id="sm3-no-root",
+        words="the root is missing",
+        algorithms=("sm3-i", "sm3-ii"),
+        rule=f"{_SM3}_ratio",
+        old="sqrt(nu) + eps",
+        new="nu + eps",
+        options={"zero": "epsilon"},
     ),
     Mutant(
-        "sm3-first-axis",
-        "only the slices along the first axis are covered",
-        ("sm3-i", "sm3-ii"),
-        "fedspec.covers.named_cover",
-        "in enumerate(shape)",
-        "in enumerate(shape[:1])",
-        {"cover": "axes"},
+        id="sm3-first-axis",
+        words="only the slices along the first axis are covered",
+        algorithms=("sm3-i", "sm3-ii"),
+        rule="fedspec.covers.named_cover",
+        old="in enumerate(shape)",
+        new="in enumerate(shape[:1])",
+        options={"cover": "axes"},
     ),
     Mutant(
-        "sm3-column-major",
-        "coordinates are counted in column-major order",
-        ("sm3-i", "sm3-ii"),
-        "fedspec.covers.named_cover",
-        "list(product(*map(range, shape)))",
-        "[place[::-1] for place in product(*map(range, shape[::-1]))]",
-        {"cover": "axes"},
+        id="sm3-column-major",
+        words="coordinates are counted in column-major order",
+        algorithms=("sm3-i", "sm3-ii"),
+        rule="fedspec.covers.named_cover",
+        old="list(product(*map(range, shape)))",
+        new="[place[::-1] for place in product(*map(range, shape[::-1]))]",
+        options={"cover": "axes"},
     ),
 )

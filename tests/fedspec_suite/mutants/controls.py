@@ -21,7 +21,16 @@ Edit = tuple[str, str, str, str, str] | tuple[str, str, str, str, str, Mapping[s
 def edits_of(algorithm: str, edits: tuple[Edit, ...], seen: Mapping[str, str] | None = None) -> Iterator[Mutant]:
     for slug, words, rule, old, new, *options in edits:
         under = options[0] if options else {}
-        yield Mutant(f"{algorithm}-{slug}", words, (algorithm,), rule, old, new, under, (seen or {}).get(slug, ""))
+        yield Mutant(
+            id=f"{algorithm}-{slug}",
+            words=words,
+            algorithms=(algorithm,),
+            rule=rule,
+            old=old,
+            new=new,
+            options=under,
+            seen=(seen or {}).get(slug, ""),
+        )
 
 
 _SCAFFOLD: tuple[Edit, ...] = (

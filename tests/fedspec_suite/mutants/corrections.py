@@ -85,12 +85,12 @@ MUTANTS = (
     *edits_of("fednova-vr", _VR),
     *edits_of("fednova-alg2", _ALG2),
     Mutant(
-        "fednova-alg2-buffer-kept",
-        "the momentum buffer is not reset: the next client goes on with it",
-        ("fednova-alg2",),
-        f"{_ALGORITHMS}fednova_alg2.local",
-        "state = momentum(state,",
-        "state = local.last = momentum(replace(state, u=getattr(local, 'last', state).u) if k == 0 else state,",
+        id="fednova-alg2-buffer-kept",
+        words="the momentum buffer is not reset: the next client goes on with it",
+        algorithms=("fednova-alg2",),
+        rule=f"{_ALGORITHMS}fednova_alg2.local",
+        old="state = momentum(state,",
+        new="state = local.last = momentum(replace(state, u=getattr(local, 'last', state).u) if k == 0 else state,",
         leaks="session",
     ),
 )

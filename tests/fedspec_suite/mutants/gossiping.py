@@ -29,7 +29,10 @@ def _of(
     options: Mapping[str, str] | None = None,
 ) -> tuple[Mutant, ...]:
     """Mutants of one function: id, words, and what stands there before and after."""
-    return tuple(Mutant(name, words, algorithms, rule, old, new, options or {}) for name, words, old, new in edits)
+    return tuple(
+        Mutant(id=name, words=words, algorithms=algorithms, rule=rule, old=old, new=new, options=options or {})
+        for name, words, old, new in edits
+    )
 
 
 _ADAPTED = "gossip(adapt(h, X, clients, S, t), W)"
@@ -90,12 +93,12 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "afga-own-models",
-        "the clients begin a round from their own models instead of the server's",
-        ("afga", "gossip-fedamsgrad"),
-        _AFGA + "change",
-        "X = adapt_then_combine(h, np.stack([x] * len(clients)),",
-        "X = getattr(change, 'kept', np.stack([x] * len(clients)))\n    X = change.kept = adapt_then_combine(h, X,",
+        id="afga-own-models",
+        words="the clients begin a round from their own models instead of the server's",
+        algorithms=("afga", "gossip-fedamsgrad"),
+        rule=_AFGA + "change",
+        old="X = adapt_then_combine(h, np.stack([x] * len(clients)),",
+        new="X = getattr(change, 'kept', np.stack([x] * len(clients)))\n    X = change.kept = adapt_then_combine(h, X,",
         leaks="session",
     ),
     *_of(

@@ -27,7 +27,14 @@ _SM3 = """sm3 = begin_sm3(x, cover)
 
 MUTANTS = (
     *(
-        Mutant(f"scaled-{slug}", words, _WEIGHTED, "fedspec.mixing.scaled.scaled", "scale * delta", new)
+        Mutant(
+            id=f"scaled-{slug}",
+            words=words,
+            algorithms=_WEIGHTED,
+            rule="fedspec.mixing.scaled.scaled",
+            old="scale * delta",
+            new=new,
+        )
         for slug, words, new in (
             ("ignored", "the weights Xi_i are ignored", "delta"),
             ("divides", "the weights Xi_i divide", "delta / scale"),
@@ -35,15 +42,15 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "joint-weights-normalised",
-        "the weighted changes are divided by the sum of their weights instead of their number",
-        _WEIGHTED,
-        _J + "finish",
-        _MEAN,
-        _MEAN + " * (len(deltas) / sum(plan.scales) if plan.scales else 1)",
+        id="joint-weights-normalised",
+        words="the weighted changes are divided by the sum of their weights instead of their number",
+        algorithms=_WEIGHTED,
+        rule=_J + "finish",
+        old=_MEAN,
+        new=_MEAN + " * (len(deltas) / sum(plan.scales) if plan.scales else 1)",
     ),
     *(
-        Mutant(f"joint-{slug}", words, names, _J + "finish", _MEAN, new)
+        Mutant(id=f"joint-{slug}", words=words, algorithms=names, rule=_J + "finish", old=_MEAN, new=new)
         for slug, words, names, new in (
             (
                 "by-examples",
@@ -63,15 +70,15 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "joint-servers-exchanged",
-        "the server's AdaGrad and Adam are exchanged",
-        _PAIRS,
-        _J + "finish",
-        "is Adaptivity.ADAM",
-        "is Adaptivity.ADAGRAD",
+        id="joint-servers-exchanged",
+        words="the server's AdaGrad and Adam are exchanged",
+        algorithms=_PAIRS,
+        rule=_J + "finish",
+        old="is Adaptivity.ADAM",
+        new="is Adaptivity.ADAGRAD",
     ),
     *(
-        Mutant(f"joint-{slug}", words, _ALIKE, _J + "alike", _TRAINED, new)
+        Mutant(id=f"joint-{slug}", words=words, algorithms=_ALIKE, rule=_J + "alike", old=_TRAINED, new=new)
         for slug, words, new in (
             (
                 "first-client",
@@ -88,12 +95,12 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            f"joint-direct-{slug}",
-            words,
-            ("joint-direct",),
-            _J + "joint_direct",
-            "state.x, state.server.v\n",
-            f"state.x, {new}\n",
+            id=f"joint-direct-{slug}",
+            words=words,
+            algorithms=("joint-direct",),
+            rule=_J + "joint_direct",
+            old="state.x, state.server.v\n",
+            new=f"state.x, {new}\n",
         )
         for slug, words, new in (
             ("nothing-sent", "the server's second moment is not sent", "0 * state.server.v"),
@@ -102,71 +109,71 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "joint-direct-both-moments",
-        "the clients' momentum starts at what the server sent, too",
-        ("joint-direct",),
-        _O + "optimise_from",
-        "Admu(x=x, m=zeros(x), v=v,",
-        "Admu(x=x, m=v, v=v,",
-        {"client": "adam", "received": "corrected"},
+        id="joint-direct-both-moments",
+        words="the clients' momentum starts at what the server sent, too",
+        algorithms=("joint-direct",),
+        rule=_O + "optimise_from",
+        old="Admu(x=x, m=zeros(x), v=v,",
+        new="Admu(x=x, m=v, v=v,",
+        options={"client": "adam", "received": "corrected"},
     ),
     Mutant(
-        "joint-decays-of-the-server",
-        "the clients use the server's decays",
-        _PAIRS,
-        _J + "local",
-        'getattr(h, f"{n}_l") for',
-        "getattr(h, n) for",
-        {"client": "adam"},
+        id="joint-decays-of-the-server",
+        words="the clients use the server's decays",
+        algorithms=_PAIRS,
+        rule=_J + "local",
+        old='getattr(h, f"{n}_l") for',
+        new="getattr(h, n) for",
+        options={"client": "adam"},
     ),
     Mutant(
-        "joint-stabiliser-of-the-server",
-        "the clients use the server's tau for eps",
-        (*_PAIRS, *_WEIGHTED),
-        _J + "local",
-        "eps=h.eps",
-        "eps=h.tau",
+        id="joint-stabiliser-of-the-server",
+        words="the clients use the server's tau for eps",
+        algorithms=(*_PAIRS, *_WEIGHTED),
+        rule=_J + "local",
+        old="eps=h.eps",
+        new="eps=h.tau",
     ),
     Mutant(
-        "joint-delay-lost",
-        "delay and dead zone do not reach the clients",
-        _DELAYED,
-        _J + "local",
-        '("z", "eps_s", "dead_zone", "idle")',
-        '("dead_zone", "idle")',
+        id="joint-delay-lost",
+        words="delay and dead zone do not reach the clients",
+        algorithms=_DELAYED,
+        rule=_J + "local",
+        old='("z", "eps_s", "dead_zone", "idle")',
+        new='("dead_zone", "idle")',
     ),
     Mutant(
-        "joint-dead-zone-cap",
-        "the dead zone is a cap: steps longer than eps_s are shortened to it",
-        _DELAYED,
-        "fedspec.client.delay.unless_short",
-        "where_less((u * u).sum(), eps_s**2, y * 0, y)",
-        "where_less(0, eps_s, minimum(1, ratio(eps_s, norm(u))), 1) * y",
+        id="joint-dead-zone-cap",
+        words="the dead zone is a cap: steps longer than eps_s are shortened to it",
+        algorithms=_DELAYED,
+        rule="fedspec.client.delay.unless_short",
+        old="where_less((u * u).sum(), eps_s**2, y * 0, y)",
+        new="where_less(0, eps_s, minimum(1, ratio(eps_s, norm(u))), 1) * y",
     ),
     Mutant(
-        "fedada2-uncompressed",
-        "the clients keep the whole preconditioner",
-        ("fedada2",),
-        _J + "fedada2",
-        'f"sm3-{h.client}"',
-        "h.client",
+        id="fedada2-uncompressed",
+        words="the clients keep the whole preconditioner",
+        algorithms=("fedada2",),
+        rule=_J + "fedada2",
+        old='f"sm3-{h.client}"',
+        new="h.client",
     ),
     Mutant(
-        "fedada2-blocks-reversed",
-        "the cover takes the blocks of the model in the wrong order",
-        ("fedada2",),
-        _J + "init",
-        "setup.shapes)",
-        "dict(reversed(setup.shapes.items())))",
+        id="fedada2-blocks-reversed",
+        words="the cover takes the blocks of the model in the wrong order",
+        algorithms=("fedada2",),
+        rule=_J + "init",
+        old="setup.shapes)",
+        new="dict(reversed(setup.shapes.items())))",
     ),
     *(
         Mutant(
-            f"joint-carried-{slug}",
-            f"the clients' {what} outlives the round",
-            names,
-            _O + function,
-            old,
-            old.replace(before, after) + ("    " * deep + f"{function}.kept = {kept}\n"),
+            id=f"joint-carried-{slug}",
+            words=f"the clients' {what} outlives the round",
+            algorithms=names,
+            rule=_O + function,
+            old=old,
+            new=old.replace(before, after) + ("    " * deep + f"{function}.kept = {kept}\n"),
             leaks="session",
         )
         for slug, what, names, function, old, before, after, deep, kept in (
@@ -206,7 +213,9 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"fedblended-{slug}", words, ("fedblended",), _J + "fedblended", old, new)
+        Mutant(
+            id=f"fedblended-{slug}", words=words, algorithms=("fedblended",), rule=_J + "fedblended", old=old, new=new
+        )
         for slug, words, old, new in (
             (
                 "strategies-reversed",
@@ -223,7 +232,14 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"fedblended-sgd-{slug}", words, ("fedblended",), _O + "_sgd", "unless_short(g, g, h.eps_s)", new)
+        Mutant(
+            id=f"fedblended-sgd-{slug}",
+            words=words,
+            algorithms=("fedblended",),
+            rule=_O + "_sgd",
+            old="unless_short(g, g, h.eps_s)",
+            new=new,
+        )
         for slug, words, new in (
             ("no-dead-zone", "clients with SGD have no dead zone", "g"),
             (

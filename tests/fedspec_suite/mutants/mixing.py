@@ -14,7 +14,16 @@ _IMPLIED = {"nova_weights": "implied"}
 
 MUTANTS = (
     *(
-        Mutant(f"mean-{slug}", words, _AVERAGING, _MEAN, "p @ deltas", new, options, seen)
+        Mutant(
+            id=f"mean-{slug}",
+            words=words,
+            algorithms=_AVERAGING,
+            rule=_MEAN,
+            old="p @ deltas",
+            new=new,
+            options=options,
+            seen=seen,
+        )
         for slug, words, new, options, seen in (
             ("last-client", "only the last client counts", "deltas[-1]", {}, ""),
             (
@@ -36,35 +45,43 @@ MUTANTS = (
         )
     ),
     Mutant(
-        "mean-not-reset",
-        "the accumulator is not reset between rounds",
-        _AVERAGING,
-        _MEAN,
-        "return p @ deltas",
-        "weighted_mean.sum = getattr(weighted_mean, 'sum', 0) + p @ deltas\n    return weighted_mean.sum",
+        id="mean-not-reset",
+        words="the accumulator is not reset between rounds",
+        algorithms=_AVERAGING,
+        rule=_MEAN,
+        old="return p @ deltas",
+        new="weighted_mean.sum = getattr(weighted_mean, 'sum', 0) + p @ deltas\n    return weighted_mean.sum",
         seen="discussed for flame (thread 95)",
         leaks="session",
     ),
     Mutant(
-        "shares-one-more",
-        "every client counts one example more than it has",
-        _AVERAGING,
-        _SHARES,
-        "counts / total",
-        "(counts + 1) / (total + len(counts))",
-        _BY_EXAMPLES,
+        id="shares-one-more",
+        words="every client counts one example more than it has",
+        algorithms=_AVERAGING,
+        rule=_SHARES,
+        old="counts / total",
+        new="(counts + 1) / (total + len(counts))",
+        options=_BY_EXAMPLES,
     ),
     Mutant(
-        "shares-reversed",
-        "the weights go to the wrong clients",
-        _AVERAGING,
-        _SHARES,
-        "counts / total",
-        "counts[::-1] / total",
-        _BY_EXAMPLES,
+        id="shares-reversed",
+        words="the weights go to the wrong clients",
+        algorithms=_AVERAGING,
+        rule=_SHARES,
+        old="counts / total",
+        new="counts[::-1] / total",
+        options=_BY_EXAMPLES,
     ),
     *(
-        Mutant(f"nova-{slug}", words, ("fednova",), f"{_NOVA}{rule}", old, new, options)
+        Mutant(
+            id=f"nova-{slug}",
+            words=words,
+            algorithms=("fednova",),
+            rule=f"{_NOVA}{rule}",
+            old=old,
+            new=new,
+            options=options,
+        )
         for rule, slug, words, old, new, options in (
             ("normalised_gradient", "sign", "the sign of d_i is reversed", "-delta /", "delta /", {}),
             (
@@ -145,7 +162,15 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"accumulation-{slug}", words, ("fednova",), f"{_ACCUMULATION}{rule}", old, new, {"solver": solver})
+        Mutant(
+            id=f"accumulation-{slug}",
+            words=words,
+            algorithms=("fednova",),
+            rule=f"{_ACCUMULATION}{rule}",
+            old=old,
+            new=new,
+            options={"solver": solver},
+        )
         for rule, slug, words, old, new, solver in (
             (
                 "accumulation",

@@ -28,7 +28,7 @@ from fedspec.rules import equations
 Leak: TypeAlias = Literal["", "session", "process"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Mutant:
     """An edit of one rule.
 

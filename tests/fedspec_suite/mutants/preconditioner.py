@@ -15,7 +15,7 @@ _OUTSIDE = {"epsilon": "outside"}
 _INSIDE = {"epsilon": "inside"}
 
 MUTANTS = tuple(
-    Mutant(name, words, algorithms, f"{_P}{rule}", old, new, options)
+    Mutant(id=name, words=words, algorithms=algorithms, rule=f"{_P}{rule}", old=old, new=new, options=options)
     for rule, name, words, algorithms, old, new, options in (
         (
             "root",

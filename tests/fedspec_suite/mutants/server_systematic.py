@@ -20,7 +20,14 @@ _NESTEROV = {"momentum": "nesterov"}
 
 MUTANTS = (
     *(
-        Mutant(f"fedavg-{slug}", words, _AVERAGING, f"{_S}average.average", "x + eta * delta", new)
+        Mutant(
+            id=f"fedavg-{slug}",
+            words=words,
+            algorithms=_AVERAGING,
+            rule=f"{_S}average.average",
+            old="x + eta * delta",
+            new=new,
+        )
         for slug, words, new in (
             ("subtracts", "the change is subtracted", "x - eta * delta"),
             ("rate-twice", "the server rate is applied twice", "x + eta * eta * delta"),
@@ -34,7 +41,15 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"fedavgm-{slug}", words, ("fedavgm",), f"{_S}momentum.server_momentum", old, new, options)
+        Mutant(
+            id=f"fedavgm-{slug}",
+            words=words,
+            algorithms=("fedavgm",),
+            rule=f"{_S}momentum.server_momentum",
+            old=old,
+            new=new,
+            options=options,
+        )
         for slug, words, old, new, options in (
             ("no-decay", "the buffer is a plain sum", "beta * state.v + delta", "state.v + delta", {}),
             ("sign", "the old buffer is subtracted", "beta * state.v + delta", "delta - beta * state.v", {}),
@@ -51,7 +66,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"{a}-{slug}", words, (a,), rule, old, new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=rule, old=old, new=new)
         for a, rule in _RULES.items()
         for slug, words, old, new in (
             ("m-sum", "the first moment is a sum: m = beta1 m + Delta", _FIRST, "beta1 * state.m + delta"),
@@ -65,41 +80,41 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            f"{a}-plain-first-round",
-            "the first round is plain FedAvg",
-            (a,),
-            _RULES[a],
-            "x = state.x + ",
-            "x = state.x + eta * delta if t == 1 else state.x + ",
+            id=f"{a}-plain-first-round",
+            words="the first round is plain FedAvg",
+            algorithms=(a,),
+            rule=_RULES[a],
+            old="x = state.x + ",
+            new="x = state.x + eta * delta if t == 1 else state.x + ",
         )
         for a in _FEDOPT
     ),
     Mutant(
-        "fedopt-v0-ignored",
-        "v starts at zero whatever v_0 is",
-        _FEDOPT,
-        f"{_S}adagrad.init",
-        "constant(v0, x)",
-        "constant(0 * v0, x)",
+        id="fedopt-v0-ignored",
+        words="v starts at zero whatever v_0 is",
+        algorithms=_FEDOPT,
+        rule=f"{_S}adagrad.init",
+        old="constant(v0, x)",
+        new="constant(0 * v0, x)",
     ),
     Mutant(
-        "fedadagrad-forgets",
-        "the accumulator is cleared in every round",
-        ("fedadagrad",),
-        _RULES["fedadagrad"],
-        "v = state.v + ",
-        "v = 0 * state.v + ",
+        id="fedadagrad-forgets",
+        words="the accumulator is cleared in every round",
+        algorithms=("fedadagrad",),
+        rule=_RULES["fedadagrad"],
+        old="v = state.v + ",
+        new="v = 0 * state.v + ",
     ),
     Mutant(
-        "fedadagrad-no-square",
-        "the change is not squared",
-        ("fedadagrad",),
-        _RULES["fedadagrad"],
-        "(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2",
-        "abs(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m)",
+        id="fedadagrad-no-square",
+        words="the change is not squared",
+        algorithms=("fedadagrad",),
+        rule=_RULES["fedadagrad"],
+        old="(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2",
+        new="abs(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m)",
     ),
     *(
-        Mutant(f"fedadam-{slug}", words, ("fedadam",), _RULES["fedadam"], old, new)
+        Mutant(id=f"fedadam-{slug}", words=words, algorithms=("fedadam",), rule=_RULES["fedadam"], old=old, new=new)
         for slug, words, old, new in (
             (
                 "v-exchanged",
@@ -117,7 +132,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"fedyogi-{slug}", words, ("fedyogi",), _RULES["fedyogi"], old, new)
+        Mutant(id=f"fedyogi-{slug}", words=words, algorithms=("fedyogi",), rule=_RULES["fedyogi"], old=old, new=new)
         for slug, words, old, new in (
             ("v-exchanged", "beta2 stands where 1 - beta2 should", "(1 - beta2) * square", "beta2 * square"),
             (
@@ -130,7 +145,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(f"{a}-{slug}", words, (a,), _RULES[a], old, new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=_RULES[a], old=old, new=new)
         for a in ("fedamsgrad", "fedams")
         for slug, words, old, new in (
             ("no-square", "the second moment averages |Delta|", "delta**2", "abs(delta)"),
@@ -139,39 +154,39 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            f"{a}-average",
-            "v_hat averages instead of taking the larger one",
-            (a,),
-            _RULES[a],
-            f"maximum(state.v_hat, {v})",
-            f"(state.v_hat + {v}) / 2",
+            id=f"{a}-average",
+            words="v_hat averages instead of taking the larger one",
+            algorithms=(a,),
+            rule=_RULES[a],
+            old=f"maximum(state.v_hat, {v})",
+            new=f"(state.v_hat + {v}) / 2",
         )
         for a, v in (("fedamsgrad", "corrected(v, beta2, t, before)"), ("fedams", "v"))
     ),
     Mutant(
-        "fedamsgrad-stale",
-        "the step uses the maximum of the round before",
-        ("fedamsgrad",),
-        _RULES["fedamsgrad"],
-        "corrected(v_hat, beta2,",
-        "corrected(state.v_hat, beta2,",
+        id="fedamsgrad-stale",
+        words="the step uses the maximum of the round before",
+        algorithms=("fedamsgrad",),
+        rule=_RULES["fedamsgrad"],
+        old="corrected(v_hat, beta2,",
+        new="corrected(state.v_hat, beta2,",
     ),
     Mutant(
-        "fedams-epsilon-added",
-        "eps is added to the maximum and kept",
-        ("fedams",),
-        _RULES["fedams"],
-        "v_hat = maximum(v_hat, eps)",
-        "v_hat = v_hat + eps",
-        {"option": "1"},
+        id="fedams-epsilon-added",
+        words="eps is added to the maximum and kept",
+        algorithms=("fedams",),
+        rule=_RULES["fedams"],
+        old="v_hat = maximum(v_hat, eps)",
+        new="v_hat = v_hat + eps",
+        options={"option": "1"},
     ),
     Mutant(
-        "fedams-no-root",
-        "the root is missing",
-        ("fedams",),
-        _RULES["fedams"],
-        "m / sqrt(v_hat)\n",
-        "m / v_hat\n",
-        {"option": "1"},
+        id="fedams-no-root",
+        words="the root is missing",
+        algorithms=("fedams",),
+        rule=_RULES["fedams"],
+        old="m / sqrt(v_hat)\n",
+        new="m / v_hat\n",
+        options={"option": "1"},
     ),
 )

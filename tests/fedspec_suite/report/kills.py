@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from fedspec_suite.kills.matrix import Matrix, Row
+from fedspec_suite.kills.stored import KEPT, SURVIVORS, Stored
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants.matrix import Matrix, Row
-from fedspec_suite.mutants.stored import KEPT, SURVIVORS, Stored
 
 KILLED, SURVIVED, NOT_ASKED = "#", ".", " "
 

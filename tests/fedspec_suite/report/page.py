@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import Algorithm
-from fedspec.catalogue.costs import SYMBOLS
 from fedspec.contract import Level, Offer
+from fedspec.costs import SYMBOLS
 from fedspec.domains import DOMAINS
-from fedspec_suite.judge.runner import setting_of
 from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import graph, table
 from fedspec_suite.report.source import text_of
 
@@ -58,7 +58,7 @@ def record(a: Algorithm) -> dict[str, Any]:
     return {
         **line(a),
         "equations": [{"id": e.id, "text": e.text, "rule": e.rule} for e in a.equations],
-        "domains": {n: {"domain": DOMAINS[n][0].words, "meaning": DOMAINS[n][1]} for n in a.numbers},
+        "domains": {n: {"domain": DOMAINS[n].domain.words, "meaning": DOMAINS[n].meaning} for n in a.numbers},
         "defaults": a.defaults(),
         "definitions": {
             r.name: {"words": r.words, "fixes": dict(r.fixes), "requires": [q.words for q in r.requires]}
@@ -120,7 +120,7 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("hyper-parameter", "domain", "meaning", "levels")
     for n in a.numbers:
-        domain, meaning = DOMAINS[n]
+        domain, meaning, _ = DOMAINS[n]
         t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
     yield from (_head("hyper-parameters"), t)
     if a.options:

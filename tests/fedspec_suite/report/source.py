@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.catalogue import Algorithm, Method, Solver
+from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec.rules import equations
 
 
@@ -33,7 +33,7 @@ def text_of(a: Algorithm) -> Text:
 
     The code of a step ends with that of the rule that moves the model.
     """
-    if isinstance(a.run, Solver):
+    if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(a.run.rule) or "", [a.run.rule]
     elif isinstance(a.run, Method):
         docstring = inspect.getdoc(inspect.getmodule(a.run.server)) or ""
@@ -84,7 +84,7 @@ def _with_helpers(functions: list[Callable[..., Any]]) -> list[Callable[..., Any
     return out
 
 
-COMMON = {"fedspec.algorithms.synchronous", "fedspec.algorithms.local", "fedspec.algorithms.hyper"}
+COMMON = {"fedspec.algorithms.synchronous", "fedspec.algorithms.local", "fedspec.hyper"}
 """What all algorithms share: the mean of the messages, local SGD."""
 
 

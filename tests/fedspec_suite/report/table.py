@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedspec_suite.judge.verdict import Conformity, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Result, Status
 
 COLOURS = {
     Conformity.CONFORMS: "green",

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.judge.scenario import Scenario
-from fedspec_suite.judge.verdict import Deviates, Deviation, Undecided
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about
+from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
 
 def _moves(s: Scenario, run: Sequence[Shown]) -> list[tuple[Array, Array]]:
@@ -95,31 +96,31 @@ def _never_falls(bench: Bench, s: Scenario) -> None:
 LAYERED = about("fed-lamb", normalisation="layer", averaged="participants")
 LAWS = (
     Law(
-        "layer-step-length",
-        "one client, one step: every layer moves by eta_l phi of its length, or not at all",
-        ROUND,
-        BOX + "line 12 (L147): q over ||q|| is a unit vector",
-        _single_steps,
-        _has_length,
-        LAYERED,
+        id="layer-step-length",
+        words="one client, one step: every layer moves by eta_l phi of its length, or not at all",
+        levels=ROUND,
+        source=BOX + "line 12 (L147): q over ||q|| is a unit vector",
+        cases=_single_steps,
+        check=_has_length,
+        applies=LAYERED,
     ),
     Law(
-        "layer-displacement",
-        "in a round no layer moves further than its clients' steps are long together, in the mean",
-        ROUND,
-        BOX + "line 12 (L147), summed over T steps",
-        round_scenarios,
-        _displaced,
-        LAYERED,
+        id="layer-displacement",
+        words="in a round no layer moves further than its clients' steps are long together, in the mean",
+        levels=ROUND,
+        source=BOX + "line 12 (L147), summed over T steps",
+        cases=round_scenarios,
+        check=_displaced,
+        applies=LAYERED,
     ),
     Law(
-        "denominator-never-falls",
-        "v_hat starts at v_0 and no coordinate of it ever falls",
-        ROUND,
-        BOX + "line 15 (L152-154)",
-        round_scenarios,
-        _never_falls,
-        about(*AMS),
+        id="denominator-never-falls",
+        words="v_hat starts at v_0 and no coordinate of it ever falls",
+        levels=ROUND,
+        source=BOX + "line 15 (L152-154)",
+        cases=round_scenarios,
+        check=_never_falls,
+        applies=about(*AMS),
         shows="v_hat",
     ),
 )

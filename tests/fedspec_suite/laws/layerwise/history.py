@@ -19,8 +19,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario
 
 Log = list[tuple[int, Array]]
 """A client's gradients, each with the t of its bias correction."""

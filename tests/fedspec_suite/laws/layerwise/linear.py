@@ -12,15 +12,16 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise import history
-from fedspec_suite.laws.layerwise.alone import single_coordinates
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of, taken
+from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.laws.reductions.layerwise import RATE, ROOT
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.setting import Setting
 
 
 @st.composite
@@ -118,34 +119,34 @@ def _sgd_path(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        "layerwise-constant",
-        "the path under constant gradients, from what an average of a constant is",
-        ROUND,
-        BOX + "lines 8-15 (L140-154) without line 12",
-        _linear_objectives,
-        _constant_gradients,
-        _not_in_place,
+        id="layerwise-constant",
+        words="the path under constant gradients, from what an average of a constant is",
+        levels=ROUND,
+        source=BOX + "lines 8-15 (L140-154) without line 12",
+        cases=_linear_objectives,
+        check=_constant_gradients,
+        applies=_not_in_place,
         needs=("lam",),
         zeroes=("lam",),
     ),
     Law(
-        "linear-rounds",
-        "v_0 above the square of every gradient: a client's round is a product of matrices",
-        ROUND,
-        BOX + "lines 8-15 (L140-154) where the maximum never moves, without line 12",
-        _under_v0,
-        _linear_rounds,
-        _plain_average,
+        id="linear-rounds",
+        words="v_0 above the square of every gradient: a client's round is a product of matrices",
+        levels=ROUND,
+        source=BOX + "lines 8-15 (L140-154) where the maximum never moves, without line 12",
+        cases=_under_v0,
+        check=_linear_rounds,
+        applies=_plain_average,
         needs=("v0", "eps", "eta_l", "lam"),
         zeroes=("lam",),
     ),
     Law(
-        "local-sgd-path",
-        "the path from the closed-form matrices K_i of local SGD, whoever takes part",
-        ROUND,
-        "FedNova, eqs. (17)-(28), in every round with the clients that take part in it",
-        round_scenarios,
-        _sgd_path,
-        about("fed-sgd"),
+        id="local-sgd-path",
+        words="the path from the closed-form matrices K_i of local SGD, whoever takes part",
+        levels=ROUND,
+        source="FedNova, eqs. (17)-(28), in every round with the clients that take part in it",
+        cases=round_scenarios,
+        check=_sgd_path,
+        applies=about("fed-sgd"),
     ),
 )

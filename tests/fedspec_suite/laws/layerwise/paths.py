@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, lift, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise import history
-from fedspec_suite.laws.layerwise.alone import single_coordinates
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, about, compare, posed, problem_of, rounds_of
+from fedspec_suite.laws.layerwise.single import single_coordinates
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 
 def _unrolled(bench: Bench, s: Scenario, name: str) -> None:
@@ -112,52 +113,52 @@ def _phi(length: Any, h: Any, o: Any) -> Any:
 
 LAWS = (
     Law(
-        "layerwise-history",
-        "the path from sums over all gradients so far, told apart by client, and maxima over all rounds",
-        ROUND,
-        BOX + "lines 8-15 (L140-154), unrolled",
-        round_scenarios,
-        partial(_unrolled, name="x"),
-        about(*AMS),
+        id="layerwise-history",
+        words="the path from sums over all gradients so far, told apart by client, and maxima over all rounds",
+        levels=ROUND,
+        source=BOX + "lines 8-15 (L140-154), unrolled",
+        cases=round_scenarios,
+        check=partial(_unrolled, name="x"),
+        applies=about(*AMS),
     ),
     Law(
-        "denominator-history",
-        "v_hat is the largest of v_0 and all rounds' means of sums over all squares so far",
-        ROUND,
-        BOX + "lines 9 and 15 (L141, L152-154), unrolled",
-        round_scenarios,
-        partial(_unrolled, name="v_hat"),
-        about(*AMS),
+        id="denominator-history",
+        words="v_hat is the largest of v_0 and all rounds' means of sums over all squares so far",
+        levels=ROUND,
+        source=BOX + "lines 9 and 15 (L141, L152-154), unrolled",
+        cases=round_scenarios,
+        check=partial(_unrolled, name="v_hat"),
+        applies=about(*AMS),
         shows="v_hat",
     ),
     Law(
-        "decay-alone",
-        "phi the identity, no gradient: every step is a factor 1 - eta_l, whatever lam > 0",
-        ROUND,
-        BOX + "line 12 (L147) where p = 0",
-        _decaying,
-        _decays,
-        _has_decay,
+        id="decay-alone",
+        words="phi the identity, no gradient: every step is a factor 1 - eta_l, whatever lam > 0",
+        levels=ROUND,
+        source=BOX + "line 12 (L147) where p = 0",
+        cases=_decaying,
+        check=_decays,
+        applies=_has_decay,
     ),
     Law(
-        "layers-stretch",
-        "phi the identity, constant gradients along the layers: every step is a factor 1 + eta_l or 1 - eta_l",
-        ROUND,
-        BOX + "line 12 (L147) where p is along x",
-        _radial,
-        _stretches,
-        about("fed-lamb", phi="identity", normalisation="layer"),
+        id="layers-stretch",
+        words="phi the identity, constant gradients along the layers: every step is a factor 1 + eta_l or 1 - eta_l",
+        levels=ROUND,
+        source=BOX + "line 12 (L147) where p is along x",
+        cases=_radial,
+        check=_stretches,
+        applies=about("fed-lamb", phi="identity", normalisation="layer"),
         needs=("lam",),
         zeroes=("lam",),
     ),
     Law(
-        "layers-of-one",
-        "layers of one coordinate, beta1 = 0, lam = 0: steps by signs, whatever beta2, v_0 and eps",
-        ROUND,
-        BOX + "line 12 (L147) in one dimension",
-        _signed,
-        _steps_by_signs,
-        about("fed-lamb", normalisation="layer"),
+        id="layers-of-one",
+        words="layers of one coordinate, beta1 = 0, lam = 0: steps by signs, whatever beta2, v_0 and eps",
+        levels=ROUND,
+        source=BOX + "line 12 (L147) in one dimension",
+        cases=_signed,
+        check=_steps_by_signs,
+        applies=about("fed-lamb", normalisation="layer"),
         needs=("beta1", "lam"),
         zeroes=("beta1", "lam"),
     ),

@@ -10,11 +10,11 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Level, Quadratics, Round
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.common import related
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 AMS = ("fed-lamb", "fed-ams")
 ALL = (*AMS, "fed-sgd")

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
-from fedspec_suite.judge.bench import Bench
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting, round_scenarios, vectors
 from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.history import each_layer
 from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, ROUND, about, posed, problem_of, same, taken
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
 
@@ -111,79 +112,81 @@ def _translates(bench: Bench, drawn: tuple[Scenario, Scenario, Array]) -> None:
 
 LAWS = (
     Law(
-        "gradient-scale",
-        "objectives times 4, v_0 times 16 and eps times 4: the same path",
-        ROUND,
-        BOX + "line 10 (L143): p does not change",
-        _louder,
-        same,
-        about(*AMS),
+        id="gradient-scale",
+        words="objectives times 4, v_0 times 16 and eps times 4: the same path",
+        levels=ROUND,
+        source=BOX + "line 10 (L143): p does not change",
+        cases=_louder,
+        check=same,
+        applies=about(*AMS),
         needs=("v0", "eps"),
     ),
     Law(
-        "parameter-units",
-        "every coordinate in another unit, and all that is measured in it: the same path in that unit",
-        ROUND,
-        BOX + "lines 8-15 (L140-154): every equation has one dimension",
-        _other_units,
-        _four_times,
-        about(*ALL),
+        id="parameter-units",
+        words="every coordinate in another unit, and all that is measured in it: the same path in that unit",
+        levels=ROUND,
+        source=BOX + "lines 8-15 (L140-154): every equation has one dimension",
+        cases=_other_units,
+        check=_four_times,
+        applies=about(*ALL),
         needs=("v0", "eps", "lam", "phi_m", "phi_M", "eta_l"),
     ),
     Law(
-        "coordinates-reflect",
-        "turning the signs of some coordinates turns the path",
-        ROUND,
-        BOX + "lines 8-15 (L140-154): all is odd in a coordinate, or even",
-        _reflected,
-        _reflects,
-        about(*ALL),
+        id="coordinates-reflect",
+        words="turning the signs of some coordinates turns the path",
+        levels=ROUND,
+        source=BOX + "lines 8-15 (L140-154): all is odd in a coordinate, or even",
+        cases=_reflected,
+        check=_reflects,
+        applies=about(*ALL),
     ),
     Law(
-        "layers-permute",
-        "layers, and coordinates in a layer, in another order",
-        ROUND,
-        BOX + "line 12 (L147): a length has no order",
-        _permuted,
-        _permutes,
-        about(*ALL),
+        id="layers-permute",
+        words="layers, and coordinates in a layer, in another order",
+        levels=ROUND,
+        source=BOX + "line 12 (L147): a length has no order",
+        cases=_permuted,
+        check=_permutes,
+        applies=about(*ALL),
     ),
     Law(
-        "layers-ignored",
-        "cutting the model into layers elsewhere changes nothing",
-        ROUND,
-        BOX + "without line 12 (L147): all is coordinatewise",
-        _other_layers,
-        same,
-        lambda setting: about("fed-lamb", normalisation="none")(setting) and about("fed-ams", "fed-sgd")(setting),
+        id="layers-ignored",
+        words="cutting the model into layers elsewhere changes nothing",
+        levels=ROUND,
+        source=BOX + "without line 12 (L147): all is coordinatewise",
+        cases=_other_layers,
+        check=same,
+        applies=lambda setting: (
+            about("fed-lamb", normalisation="none")(setting) and about("fed-ams", "fed-sgd")(setting)
+        ),
     ),
     Law(
-        "denominator-lags",
-        "the model after the first round does not depend on beta2: its denominator is v_0",
-        ROUND,
-        BOX + "lines 10 and 15 (L143, L152): v_hat_(r+1) is made after round r",
-        _one_round,
-        same,
-        about(*AMS),
+        id="denominator-lags",
+        words="the model after the first round does not depend on beta2: its denominator is v_0",
+        levels=ROUND,
+        source=BOX + "lines 10 and 15 (L143, L152): v_hat_(r+1) is made after round r",
+        cases=_one_round,
+        check=same,
+        applies=about(*AMS),
         needs=("beta2",),
     ),
     Law(
-        "examples-ignored",
-        "sample sizes do not matter",
-        ROUND,
-        BOX + "line 15 (L152): a plain mean",
-        _other_examples,
-        same,
-        about(*ALL),
+        id="examples-ignored",
+        words="sample sizes do not matter",
+        levels=ROUND,
+        source=BOX + "line 15 (L152): a plain mean",
+        cases=_other_examples,
+        check=same,
+        applies=about(*ALL),
     ),
     Law(
-        "layers-translate",
-        "phi constant and lam = 0: moving problem and start moves the path",
-        ROUND,
-        BOX + "line 12 (L147), where no length of a layer enters",
-        _moved,
-        _translates,
-        about("fed-lamb", phi="constant", normalisation="layer", averaged="participants"),
+        id="layers-translate",
+        words="phi constant and lam = 0: moving problem and start moves the path",
+        levels=ROUND,
+        source=BOX + "line 12 (L147), where no length of a layer enters",
+        cases=_moved,
+        check=_translates,
+        applies=about("fed-lamb", phi="constant", normalisation="layer", averaged="participants"),
         needs=("lam",),
         zeroes=("lam",),
     ),

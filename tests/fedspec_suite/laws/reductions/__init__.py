@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fedspec_suite.laws.reductions.alone import ALONE
 from fedspec_suite.laws.reductions.asynchronous import ASYNCHRONOUS
 from fedspec_suite.laws.reductions.control import CONTROLLED, NOVA
 from fedspec_suite.laws.reductions.edge import Edge, law_of
-from fedspec_suite.laws.reductions.gossiping import GOSSIPING
+from fedspec_suite.laws.reductions.gossip import GOSSIP
 from fedspec_suite.laws.reductions.joint import BOUNDED, JOINT
 from fedspec_suite.laws.reductions.layerwise import LAYERWISE
+from fedspec_suite.laws.reductions.one_client import ONE_CLIENT
 from fedspec_suite.laws.reductions.solvers import SOLVERS
 from fedspec_suite.laws.reductions.synchronous import SYNCHRONOUS
 
@@ -19,9 +19,9 @@ EDGES: tuple[Edge, ...] = (
     *SYNCHRONOUS,
     *CONTROLLED,
     *NOVA,
-    *ALONE,
+    *ONE_CLIENT,
     *LAYERWISE,
-    *GOSSIPING,
+    *GOSSIP,
     *ASYNCHRONOUS,
     *JOINT,
     *BOUNDED,

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.reductions.edge import Edge, told
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 FIRST = {"rounds": (1, 1)}
 ALONE = {"clients": (1, 1)}

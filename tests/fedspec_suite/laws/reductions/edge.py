@@ -17,11 +17,12 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Event, Level
 from fedspec.params import flatten
-from fedspec_suite.judge.bench import Bench, reference
-from fedspec_suite.judge.running import Running
-from fedspec_suite.judge.scenario import Scenario, describe, with_hyper
-from fedspec_suite.laws.cases import Setting, scenarios
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench, reference
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 SYMBOLS = {"v0": "v_0"}
 """Hyper-parameters whose symbol is not their name."""
@@ -171,13 +172,13 @@ def law_of(edge: Edge) -> Law:
         return f"it is about {turned[0]} = {edge.options[turned[0]]}" if turned else ""
 
     return Law(
-        edge.id,
-        edge.words,
-        edge.levels,
-        edge.cited,
-        cases,
-        check,
-        applies,
+        id=edge.id,
+        words=edge.words,
+        levels=edge.levels,
+        source=edge.cited,
+        cases=cases,
+        check=check,
+        applies=applies,
         needs=edge.needs,
         zeroes=edge.zeroes,
     )

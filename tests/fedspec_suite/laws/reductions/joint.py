@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Round
-from fedspec_suite.judge.scenario import Scenario, change_events, with_hyper
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.reductions.edge import Edge, fixing, told
+from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 FAR = 2.0**20
 UNDELAYED = {"z": 1, "eps_s": 0.0}

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.reductions.edge import Edge, fixing, told
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 ROOT = 2.0**13
 """The root of a v_0 that no square of a gradient of a drawn case reaches, so that v_hat stays there."""

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient
-from fedspec_suite.judge.scenario import Scenario, change_events
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.reductions.edge import Edge, fixing, pinned, told
+from fedspec_suite.measure.scenario import Scenario, change_events
+from fedspec_suite.measure.setting import Setting
 
 ONE_STEP = {"steps": (1, 1)}
 FEDNOVA_B = "FedNova, App. B"

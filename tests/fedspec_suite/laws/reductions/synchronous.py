@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, sqrt
 from fedspec.contract import Event, Messages, Round
-from fedspec_suite.judge.scenario import Scenario, with_hyper
-from fedspec_suite.laws.cases import Setting
 from fedspec_suite.laws.reductions.edge import Edge, pinned, told
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 NOVA = {"tau_eff_choice": "weighted-norm"}
 IMPLIED = {**NOVA, "nova_weights": "implied"}

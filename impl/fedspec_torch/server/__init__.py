@@ -1,1 +1,0 @@
-"""Server rules: one aggregate in, one step of the global model out."""

@@ -1,0 +1,288 @@
+"""What a row of the catalogue is: an algorithm with its rules, hyper-parameters, readings and what it can show.
+
+An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
+server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
+remember, adapt, talk to each other or arrive late, so that no half stands alone).
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal
+
+from fedspec.arith import Scalar, Vector
+from fedspec.contract import Level
+from fedspec.costs import UNRECORDED, Costs
+from fedspec.domains import DOMAINS
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.plan import Message, Oracle, Setup
+from fedspec.readings import CoverName, choice
+from fedspec.rules import Equation, equations
+
+LAST = 1000
+"""The place of a row that does not say one."""
+
+
+class Family(StrEnum):
+    """What sets an algorithm apart from federated averaging, in the order of the catalogue."""
+
+    LOCAL_SOLVERS = "local solvers"
+    SERVERS = "servers"
+    JOINT = "adaptive on both sides"
+    LAYERWISE = "layerwise"
+    CONTROL = "control variates"
+    GOSSIP = "gossip"
+    ASYNCHRONOUS = "asynchronous"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """A relation between hyper-parameters that a reading asks for."""
+
+    id: str
+    words: str
+    about: tuple[str, ...]
+    holds: Callable[[Mapping[str, Any]], bool]
+
+
+def v0_at_least_tau_squared(algorithm: str) -> Requirement:
+    """The relation that Reddi et al. (2021) ask of an adaptive server."""
+    return Requirement(
+        id=f"{algorithm}.v0",
+        words="v_0 >= tau^2",
+        about=("v0", "tau"),
+        holds=lambda h: h["v0"] >= h["tau"] * h["tau"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A published definition of an algorithm's name.
+
+    Attributes:
+        name: what a subject claims.
+        words: the definition in words, with its source.
+        fixes: the options it decides; the others are left to the subject to declare.
+        requires: relations between hyper-parameters that it asks for.
+    """
+
+    name: str
+    words: str
+    fixes: Mapping[str, str] = field(default_factory=dict)
+    requires: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The functions of an algorithm with a server."""
+
+    hyper: type[Hyper]
+    init: Callable[[Any, Vector], Any]
+    server: Callable[[Any, Any, Sequence[Message]], tuple[Any, dict[str, Any]]]
+    local: Callable[[Any, Vector, Oracle, int], Vector]
+    norm: Callable[[Any, int], Scalar]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSolver:
+    """The functions of a local solver: the rule and the state that a round begins with."""
+
+    rule: Callable[..., Any]
+    begin: Callable[..., Any] | None = None
+    """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """The functions of an algorithm whose clients and server cannot be taken apart; one event is one step.
+
+    Attributes:
+        hyper: its hyper-parameters and options.
+        init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
+        step: the state after one event and the intermediates by the paper's names, from the clients' gradients and a
+            ``Plan``, ``Exchange`` or ``Arrival``.
+        event: which of the three.
+        takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
+            each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
+            a round), ``clusters``, ``peers`` (no server: row i of ``x0`` is the model of client i), ``senders`` (only
+            those who compute mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
+            ``everyone`` (all clients take part in every round).
+    """
+
+    hyper: type[Hyper]
+    init: Callable[[Any, Vector, Setup], Any]
+    step: Callable[[Any, Any, Sequence[Oracle], Any], tuple[Any, dict[str, Any]]]
+    event: Literal["round", "exchange", "arrival"] = "round"
+    takes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """One row of the catalogue.
+
+    Attributes:
+        id: stable slug.
+        family: what sets it apart; the catalogue goes by families.
+        place: where it stands in its family; those that do not say come last, by id.
+        title: one line in words.
+        source: where it is defined; starts with "external" when none of the five papers defines it.
+        levels: where it can be judged.
+        rules: the rules it is made of, in the order they run.
+        readings: its published definitions; the first is canonical.
+        shows: intermediates that the specification shows beside ``x``.
+        run: its functions.
+        when: rules that run under one value of an option only, by ``option=value``.
+        costs: what is sent in a round and what is kept, under the canonical reading.
+        traps: what implementers get wrong, in our words.
+        facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
+    """
+
+    id: str
+    family: Family
+    place: int = LAST
+    title: str
+    source: str
+    levels: tuple[Level, ...]
+    rules: tuple[Callable[..., Any], ...]
+    readings: tuple[Reading, ...]
+    shows: tuple[str, ...]
+    run: Method | LocalSolver | Program
+    when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    costs: Costs = UNRECORDED
+    traps: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    def has(self, *facts: Fact) -> bool:
+        """Whether it has all of these facts."""
+        return self.known.issuperset(facts)
+
+    @cached_property
+    def known(self) -> frozenset[Fact]:
+        """Its facts: those that it says, and those that can be read off the row."""
+        return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))})
+
+    def runs(self, rule: str) -> bool:
+        """Whether a rule of that name is among its rules."""
+        return any(r.__name__ == rule for r in self.rules)
+
+    @property
+    def event(self) -> str:
+        """What one step of a program is: a round, an exchange or an arrival."""
+        return self.run.event if isinstance(self.run, Program) else ""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What else the cases of a program carry."""
+        return self.run.takes if isinstance(self.run, Program) else ()
+
+    @cached_property
+    def equations(self) -> tuple[Equation, ...]:
+        """The equations of its rules, in order."""
+        return tuple(e for r in self.rules for e in equations(r))
+
+    def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
+        """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
+        chosen = {f"{n}={v}" for n, v in (options or self.defaults()).items()}
+        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
+        running = [e for r in self.rules if r not in idle for e in equations(r)]
+        return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
+
+    @cached_property
+    def parameters(self) -> dict[str, type]:
+        """Every hyper-parameter and option with its type, in the order of its record or rule."""
+        if not isinstance(self.run, LocalSolver):
+            hints = typing.get_type_hints(self.run.hyper)
+            return {f.name: hints[f.name] for f in fields(self.run.hyper)}
+        rule = self.run.rule
+        hints = typing.get_type_hints(rule)
+        keywords = {
+            n: hints[n] for n, p in inspect.signature(rule).parameters.items() if p.kind is p.KEYWORD_ONLY and n != "k"
+        }
+        begin = inspect.signature(self.run.begin).parameters if self.run.begin else {}
+        if "v0" in begin:
+            keywords["v0"] = typing.Any
+        if "cover" in begin:
+            keywords["cover"] = CoverName
+        return keywords
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Its hyper-parameters."""
+        return tuple(n for n in self.parameters if n in DOMAINS)
+
+    @property
+    def options(self) -> dict[str, type[StrEnum]]:
+        """Its options (readings of single ambiguities), by name."""
+        return {n: t for n, t in self.parameters.items() if n not in DOMAINS}
+
+    def numbers_at(self, level: Level) -> tuple[str, ...]:
+        """The hyper-parameters that play a part at a level: a server does not see the client rate."""
+        return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
+
+    def reading(self, name: str) -> Reading:
+        """The reading of that name.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        for reading in self.readings:
+            if reading.name == name:
+                return reading
+        known = ", ".join(r.name for r in self.readings)
+        raise UnknownNameError(f"reading: {self.id} has no reading {name!r}; known: {known}")
+
+    def defaults(self) -> dict[str, str]:
+        """Every option at its canonical value."""
+        if not isinstance(self.run, LocalSolver):
+            values = {f.name: f.default for f in fields(self.run.hyper)}
+        else:
+            values = {n: p.default for n, p in inspect.signature(self.run.rule).parameters.items()}
+        values["cover"] = CoverName.AXES
+        return {n: str(values[n]) for n in self.options}
+
+    def resolve(self, reading: str, options: Mapping[str, str]) -> dict[str, str]:
+        """Every option, from the reading, then the declared choices, then the canonical values.
+
+        Raises:
+            UnknownNameError: an option or its value is unknown.
+            ParameterError: a declared choice contradicts the reading.
+        """
+        fixes = self.reading(reading).fixes
+        for name, value in options.items():
+            if name not in self.options:
+                raise UnknownNameError(
+                    f"option: {self.id} has no option {name!r}; known: {', '.join(self.options) or 'none'}"
+                )
+            choice(self.options[name], name, value)
+            if fixes.get(name, value) != value:
+                raise ParameterError(
+                    f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
+                    f"claim another reading or drop the option"
+                )
+        return {**self.defaults(), **options, **fixes}
+
+
+READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
+    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
+    Fact.PEERS: lambda a: "peers" in a.takes,
+    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
+    Fact.LATE: lambda a: a.event == "arrival",
+    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
+    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
+    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
+    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
+    Fact.PERIODIC: lambda a: a.runs("model_mean"),
+    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
+    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
+    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
+    Fact.DECAYING: lambda a: "lam" in a.numbers,
+    Fact.LAYERED: lambda a: "phi" in a.options,
+}
+"""The facts that a row shows without saying them, each with how."""

@@ -1,0 +1,62 @@
+"""What AFGA and CAFGA leave open, and the peers that AFGA compares itself with."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ClusterWeights(StrEnum):
+    """What CAFGA's server weighs the clusters' mean changes by."""
+
+    EQUAL = "equal"
+    """w_k = 1/K: AFGA, Alg. 2, line 20 (L396-401)."""
+    SIZES = "sizes"
+    """w_k = n_k / N, external: the paper has clusters of one size (L408); if they differ, this keeps objective (1)."""
+
+
+class Broadcast(StrEnum):
+    """Who begins a round of CAFGA from the server's model."""
+
+    ALL = "all"
+    """Every client of the cluster, as in AFGA, Alg. 1, line 4 (L163); the proofs need it (x_bar_(r,0) = x_r)."""
+    NEIGHBOURS = "neighbours"
+    """The senders and those who listen to one (W_ij > 0): "all local neighbors", Alg. 2, line 5 as printed (L363). The
+    others go on from where their last round ended, of which the box says nothing."""
+
+
+class Sampling(StrEnum):
+    """Who computes and mixes in communication-adapted AFGA, of which there is prose only (L434-442, footnote 4)."""
+
+    ROUND = "round"
+    """S_r at every local step: "selected clients in each round"; the others may be offline."""
+    STEP = "step"
+    """S_(r,t), drawn anew at every local step as in Alg. 1; who is not in it keeps the model that it has."""
+
+
+class RingOfTwo(StrEnum):
+    """The ring of two clients, whose two neighbours are one."""
+
+    HALVES = "halves"
+    """W_ij = 1/2: the neighbour counts once."""
+    THIRDS = "thirds"
+    """W_ii = 1/3, W_ij = 2/3: the neighbour counts twice."""
+
+
+class Order(StrEnum):
+    """The order of mixing and gradient step in decentralised SGD, and where the gradient is taken."""
+
+    COMBINE_THEN_ADAPT = "combine-then-adapt"
+    """X = W X - eta_l G(X): Lian et al. (2017), Algorithm 1."""
+    ADAPT_THEN_COMBINE = "adapt-then-combine"
+    """X = W (X - eta_l G(X)): the same with its two lines exchanged, as in AFGA and Gossip-PGA."""
+    GRADIENT_AT_COMBINED = "gradient-at-combined"
+    """X = W X - eta_l G(W X): what the literature on diffusion calls combine-then-adapt (Sayed, 2014)."""
+
+
+class Denominators(StrEnum):
+    """What decentralised Adam divides by."""
+
+    LOCAL = "local"
+    """sqrt(v_hat) + eps, each client's own, v_hat_0 = 0: Nazari et al. (2019), Algorithm 1, which prints no eps."""
+    TRACKED = "tracked"
+    """sqrt(max(u_tilde, eps)), which follows the mean of the v_hat by gossip from v_hat_0 = eps: Chen et al. (2021)."""

@@ -1,0 +1,52 @@
+"""What Client-Centric leaves open, and the asynchronous algorithms that it compares itself with."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Normalise(StrEnum):
+    """What an asynchronous client divides its change by."""
+
+    PER_STEP = "per-step"
+    """Delta_i = (x_K - x_mu) / K: Client-Centric, Alg. 3, line 9 (L175)."""
+    NONE = "none"
+    """Delta_i = x_K - x_mu, as in FedAvg and FedBuff."""
+
+
+class MomentumSum(StrEnum):
+    """What the server's momentum of CC-FedAvgM holds; the same models where the rate of the sum is eta (1 - beta)."""
+
+    AVERAGE = "average"
+    """v = beta v + (1 - beta) Delta: Client-Centric (L554), which calls it m."""
+    SUM = "sum"
+    """v = beta v + Delta: Hsu, Qi and Brown (2019), whom the paper cites for the name."""
+
+
+class MaximumStart(StrEnum):
+    """What the running maximum of CC-FedAMS starts from; the paper prints no initial value."""
+
+    V0 = "v0"
+    """v_hat_0 = v_0: the proof takes v_hat_0 >= eps^2 (L659)."""
+    ZERO = "zero"
+    """v_hat_0 = 0, whatever v_0: the first v_hat is v."""
+
+
+class Staleness(StrEnum):
+    """The weight s of an update that is u versions old (Xie, Koyejo and Gupta, 2019), external to the five papers."""
+
+    CONSTANT = "constant"
+    """s = 1"""
+    POLYNOMIAL = "polynomial"
+    """s = (1 + u)^(-a), a = twice_a / 2"""
+    HINGE = "hinge"
+    """s = 1 where u <= b, else 1 / (a (u - b) + 1), a = hinge_a and b = hinge_b"""
+
+
+class Age(StrEnum):
+    """How old FedAsync calls an update that begins from the present model."""
+
+    DELAY = "delay"
+    """u = 0, so that s = 1, as the paper demands of an update that is not late."""
+    LITERAL = "literal"
+    """u = 1: t - tau as printed, where step t makes x_t from x_(t-1) and the client's time stamp is tau = t - 1."""

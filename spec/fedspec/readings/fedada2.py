@@ -1,0 +1,66 @@
+"""What FedAda2 leaves open."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Sm3Zero(StrEnum):
+    """What SM3 does where its accumulator is zero."""
+
+    EPSILON = "epsilon"
+    """eps is added to the root (FedAda2)."""
+    ZERO_OVER_ZERO = "zero-over-zero"
+    """0/0 = 0 (Anil et al., 2019)."""
+
+
+class DeadZone(StrEnum):
+    """What the dead zone of FedAda2's delayed Adam clears where a whole step u is shorter than eps_s."""
+
+    STEP = "step"
+    """The step: x stays, m is kept. In Algs. 2 and 10, where m_k is the gradient, clearing m_k does just this."""
+    MOMENTUM = "momentum"
+    """m = 0 from the next step on; this step is taken. Alg. 8 as printed (L1418-1421), a defect: it clears m_k when
+    m_hat_k, which moves the model, is already formed."""
+
+
+class Idle(StrEnum):
+    """What SM3-II holds at a step that does not update its accumulators."""
+
+    CARRIED = "carried"
+    """mu_k = mu_(k-1) and nu_k = nu_(k-1): Alg. 4, line 12 (L731), and the bound of Lemma 15 on nu asks for this mu."""
+    RESET = "reset"
+    """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723), a defect: with z > 1 every update then
+    starts from nothing, and nu is no sum."""
+    RECOMPUTED = "recomputed"
+    """mu_k = mu_(k-1) and nu_k(j) = min over r with j in S_r of mu_k(r): all that is left where nu is not stored."""
+
+
+class PrivateServer(StrEnum):
+    """What a server does with the noisy mean of its clients' clipped changes."""
+
+    AVERAGE = "average"
+    ADAGRAD = "adagrad"
+    ADAM = "adam"
+
+
+class Strategy(StrEnum):
+    """A local solver that blended optimisation may give to a client; each has the dead zone, all but sgd the delay."""
+
+    SGD = "sgd"
+    ADAGRAD = "adagrad"
+    """AGDU"""
+    ADAM = "adam"
+    """ADMU"""
+    SM3_ADAGRAD = "sm3-adagrad"
+    """SM3-II with delayed updates"""
+    SM3_ADAM = "sm3-adam"
+
+
+class Received(StrEnum):
+    """What a client's Adam does with second moments that the server sent, where the paper is silent."""
+
+    CORRECTED = "corrected"
+    """v_0 is what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""
+    UNCORRECTED = "uncorrected"
+    """v_0 is what was sent, and neither moment is corrected, as on the server (App. C.2, L1136)."""

@@ -1,0 +1,82 @@
+"""What Fed-LAMB leaves open."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class LocalGradient(StrEnum):
+    """Where Fed-LAMB's clients take the gradients of their local steps."""
+
+    FRESH = "fresh"
+    """g_t at the local model of step t - 1."""
+    STALE = "stale"
+    """One gradient a round, at the model that it began with, used in all T steps: Alg. 1 as printed (L137)."""
+
+
+class ClientMemory(StrEnum):
+    """What Fed-LAMB's clients start a round's moments from; the box mixes the indices r - 1 and t - 1 (L140-141)."""
+
+    CARRIED = "carried"
+    """m_i and v_i as the client's last round left them, whenever that was."""
+    RESET = "reset"
+    """m_i = 0 and v_i = v_0 in every round."""
+
+
+class LocalCorrection(StrEnum):
+    """What becomes of 1 - beta^t in Fed-LAMB's local steps."""
+
+    MOMENTS = "moments"
+    """A copy of m is divided by 1 - beta1^t for the step; the averages go on from m and v themselves."""
+    NONE = "none"
+    """Nothing is divided: the proofs (L577)."""
+    IN_PLACE = "in-place"
+    """m = m / (1 - beta1^t) and v = v / (1 - beta2^t), and the averages go on from these: Alg. 1 as printed (L140-141),
+    a defect: at t = 1 the old m is multiplied by beta1 / (1 - beta1), which exceeds 1 where beta1 exceeds 1/2."""
+
+
+class Exponent(StrEnum):
+    """Which steps the t of Fed-LAMB's bias correction counts."""
+
+    LOCAL = "local"
+    """Those of the round: t = 1..T (L140)."""
+    GLOBAL = "global"
+    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round."""
+
+
+class Sent(StrEnum):
+    """Which second moment Fed-LAMB's clients send: line 9 gives two the one name that line 13 sends (L141, L149)."""
+
+    RAW = "raw"
+    """v_i."""
+    CORRECTED = "corrected"
+    """v_i / (1 - beta2^T)."""
+
+
+class Averaged(StrEnum):
+    """What Fed-LAMB's server divides its sums over the clients of a round by."""
+
+    PARTICIPANTS = "participants"
+    """The number of these clients."""
+    ALL = "all"
+    """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
+
+
+class Phi(StrEnum):
+    """Fed-LAMB's scaling function phi of the length of a layer."""
+
+    IDENTITY = "identity"
+    """phi(a) = a: the experiments (L329). It has no bounds as H4 (L188) wants them."""
+    CONSTANT = "constant"
+    """phi(a) = 1; any other constant is a factor of eta_l."""
+    CLIP = "clip"
+    """phi(a) = min(max(a, phi_m), phi_M), which H4 (L188) allows."""
+
+
+class Normalisation(StrEnum):
+    """Whether Fed-LAMB's local steps are normalised."""
+
+    LAYER = "layer"
+    """Every layer's step has length eta_l phi."""
+    NONE = "none"
+    """x = x - eta_l q: with lam = 0, Fed-AMS."""

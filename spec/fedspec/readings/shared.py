@@ -1,0 +1,92 @@
+"""Readings that rules of several papers share, and how a reading is found by its value."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from fedspec.errors import UnknownNameError
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class BiasCorrection(StrEnum):
+    """Whether the moments, which start at zero, are divided by 1 - beta^t."""
+
+    NONE = "none"
+    MOMENTS = "moments"
+    """m / (1 - beta1^t) and v / (1 - beta2^t) enter the step (Kingma and Ba, Algorithm 1)."""
+    STEP = "step"
+    """The rate is multiplied by sqrt(1 - beta2^t) / (1 - beta1^t); epsilon is not rescaled (Kingma and Ba, sec. 2)."""
+
+
+class Epsilon(StrEnum):
+    """Where epsilon (on the server: tau) stands in the denominator."""
+
+    OUTSIDE = "outside"
+    """sqrt(v) + eps"""
+    INSIDE = "inside"
+    """sqrt(v + eps)"""
+
+
+class SecondMoment(StrEnum):
+    """What the second moment averages the square of."""
+
+    PSEUDO_GRADIENT = "pseudo-gradient"
+    MOMENTUM = "momentum"
+
+
+class Maximum(StrEnum):
+    """Which second moment AMSGrad takes the running maximum of, when there is a bias correction."""
+
+    BEFORE = "before-correction"
+    """v_hat = max(v_hat, v), and v_hat is corrected in the step."""
+    AFTER = "after-correction"
+    """v_hat = max(v_hat, v / (1 - beta2^t))."""
+
+
+class Weighting(StrEnum):
+    """The weights p_i of the participants."""
+
+    EXAMPLES = "examples"
+    """p_i = n_i / sum of n_j over the participants."""
+    UNIFORM = "uniform"
+    """p_i = 1 / number of participants."""
+
+
+class MomentumForm(StrEnum):
+    """What the server's momentum buffer does to the model."""
+
+    HEAVY_BALL = "heavy-ball"
+    NESTEROV = "nesterov"
+
+
+class CoverName(StrEnum):
+    """A cover of the coordinates for SM3, built from the shapes of the blocks."""
+
+    AXES = "axes"
+    """One set for each slice along each axis of each block."""
+    SINGLETONS = "singletons"
+    """One set for each coordinate: AdaGrad."""
+    ONE = "one"
+    """One set for each block: a scalar accumulator."""
+
+
+class Adaptivity(StrEnum):
+    """The optimiser of a server, or of its clients, in the experiments of FedAda2."""
+
+    ADAGRAD = "adagrad"
+    ADAM = "adam"
+
+
+def choice(kind: type[E], name: str, value: object) -> E:
+    """The member of an enumeration of readings with that value.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = ", ".join(kind)
+        raise UnknownNameError(f"{name}: unknown reading {str(value)!r}; known: {known}") from None

@@ -1,0 +1,204 @@
+"""Asking laws about mutants on one offer of the specification.
+
+The cases of a law do not depend on the mutant, so they are drawn once for an offer, with the specification as the
+subject; then every mutant plays them until the first violation.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import HealthCheck, Phase, Verbosity
+
+from fedspec.contract import Offer
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.runner import PROFILES
+from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided
+from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh
+
+DTYPE = "float64"
+"""The floating-point type that mutants are asked in: in a narrower one, rounding can only hide an edit."""
+
+CRASHED = "the law crashes: "
+
+CASES = PROFILES["quick"]
+"""Cases drawn for each law on each offer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What became of a mutant on one offer.
+
+    Attributes:
+        killed: laws that found a violation.
+        survived: laws that found none.
+        not_asked: the other laws, by the reason.
+    """
+
+    killed: tuple[str, ...] = ()
+    survived: tuple[str, ...] = ()
+    not_asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@cache
+def _setting(number: int) -> Setting:
+    return setting_of(SUBJECT.info.offers[number], DTYPE)
+
+
+def offers_of(mutant: Mutant) -> list[int]:
+    """The offers of the specification that a mutant is asked on, by number.
+
+    They are the offers of its algorithms that claim what the edit is made under; where no reading of an algorithm has
+    it, the subject claims the canonical one and does something else.
+    """
+    found = []
+    for algorithm in mutant.algorithms:
+        mine = [i for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
+        apt = [i for i in mine if mutant.options.items() <= _setting(i).options.items()]
+        found += apt or [i for i in mine if _is_canonical(SUBJECT.info.offers[i])]
+    return found
+
+
+def _is_canonical(offer: Offer) -> bool:
+    return offer.reading == _canonical(offer.algorithm) and not offer.options
+
+
+@cache
+def _canonical(algorithm: str) -> str:
+    return next(o.reading for o in SUBJECT.info.offers if o.algorithm == algorithm)
+
+
+class _Bench(Bench):
+    """A bench that remembers what the specification gives: the same for every mutant."""
+
+    def __init__(self, subject: Any, setting: Setting, offer: Offer, known: dict[bytes, list[Shown]]) -> None:
+        super().__init__(subject, setting.algorithm, offer, setting.options, DTYPE)
+        self.known = known
+
+    def expect(self, s: Scenario) -> list[Shown]:
+        key = pickle.dumps(s)
+        if key not in self.known:
+            self.known[key] = super().expect(s)
+        return self.known[key]
+
+
+def _drawn(cases: Any, count: int, seed: int, allowed: Callable[[Any], None]) -> list[Any]:
+    """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
+    found: list[Any] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
+    @hypothesis.given(cases)
+    def collect(case: Any) -> None:
+        try:
+            allowed(copy.deepcopy(case))
+        except Undecided:
+            hypothesis.reject()
+        found.append(case)
+
+    try:
+        collect()
+    except hypothesis.errors.Unsatisfiable:
+        return []
+    return found
+
+
+def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) -> tuple[list[Any], str]:
+    """The cases of a law that the specification passes, or why it cannot be asked."""
+    if reason := law.why_not(setting, control.offer.intermediates, concurrent=True):
+        return [], reason
+    try:
+        cases = _drawn(law.cases(setting), count, seed, functools.partial(law.check, control))
+    except (Deviates, SubjectError, NotOffered) as broken:
+        return [], f"the specification itself breaks it: {broken}"
+    return cases, "" if cases else "no case can be decided"
+
+
+def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
+    """Whether a law kills what is on the bench, and why it could not be asked, if so."""
+    for case in cases:
+        try:
+            # A mutant may overflow, and how far it is off may, too.
+            with np.errstate(all="ignore"):
+                law.check(bench, copy.deepcopy(case))
+        except Deviates:
+            return True, ""
+        except Undecided:
+            continue
+        except (SubjectError, NotOffered) as reason:
+            return False, str(reason)
+        except Exception as crash:
+            # A bug of the law: it is told of at the end instead of losing the other mutants.
+            return False, f"{CRASHED}{type(crash).__name__}: {crash}"
+    return False, ""
+
+
+def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, Asked]:
+    """Ask some laws about some mutants on one offer of the specification, by its number."""
+    offer, setting = SUBJECT.info.offers[number], _setting(number)
+    plain = _drawn(scenarios(setting), count, seed, lambda s: None)
+    mutated = {name: Mutated(find(name)) for name in names if _runs(find(name), plain)}
+    found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
+    for law in (LAWS[law] for law in laws if mutated):
+        known: dict[bytes, list[Shown]] = {}
+        cases, reason = _cases(law, _Bench(Inside(SUBJECT), setting, offer, known), setting, count, seed)
+        for name, subject in mutated.items():
+            kills, why = False, reason
+            if not why:
+                one = Mutated(subject.mutant) if subject.mutant.leaks else subject
+                kills, why = _fate(law, _Bench(Inside(one), setting, offer, known), cases)
+            if why:
+                found[name]["not_asked"].setdefault(why, []).append(law.id)
+            else:
+                found[name]["killed" if kills else "survived"].append(law.id)
+    idle = Asked(not_asked={"the edited function does not run here": tuple(laws)})
+    return {name: _asked(**found[name]) if name in found else idle for name in names}
+
+
+def _asked(killed: list[str], survived: list[str], not_asked: dict[str, list[str]]) -> Asked:
+    return Asked(tuple(killed), tuple(survived), {why: tuple(laws) for why, laws in sorted(not_asked.items())})
+
+
+def _runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
+    """Whether the edited function is called at all in some scenarios."""
+
+    @functools.wraps(fresh(mutant))
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        raise _Called
+
+    try:
+        with applied(mutant, watched):
+            for s in plain:
+                session = SUBJECT.start(replace(s.case, options={**s.case.options, **mutant.options}))
+                for event in s.events:
+                    session.step(event)
+    except _Called:
+        return True
+    return False
+
+
+class _Called(Exception):
+    """The edited function was called."""

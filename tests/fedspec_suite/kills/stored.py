@@ -1,0 +1,122 @@
+"""The kill matrix on disk: one line for each mutant, and the reasons for what it leaves open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedspec.errors import FedspecError
+from fedspec_suite.kills.matrix import Matrix
+from fedspec_suite.laws import LAWS
+
+PATH = Path(__file__).with_name("matrix.json")
+
+COMMAND = "fedspec mutants run {} --store"
+"""What renews the lines of some mutants; without any, of all; with ``--law``, what a law says of all."""
+
+_TWO_OPTIONS = "the specification offers no reading with both of its options turned; a subject may declare them"
+
+KEPT: dict[str, str] = {
+    "fedada2-is-fedadaadam": _TWO_OPTIONS,
+    "fednova-implied-is-fedprox": _TWO_OPTIONS,
+    "inputs": "a rule gets copies of what is handed in; subjects that change it are in tests/test_judge/subjects",
+}
+"""Why a law stays that kills no mutant."""
+
+SURVIVORS: dict[str, str] = {}
+"""Why a mutant is kept that no law kills without reading the rule."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What became of one mutant.
+
+    Attributes:
+        edit: the fingerprint of the edit that was run.
+        offers: on how many offers it was asked.
+        killed: the laws that kill it on some offer.
+    """
+
+    edit: str
+    offers: int
+    killed: tuple[str, ...]
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The laws that kill it and do not read the rule."""
+        return tuple(law for law in self.killed if law in LAWS and not LAWS[law].reads_rule)
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The laws that kill it and read the rule."""
+        return tuple(law for law in self.killed if law in LAWS and LAWS[law].reads_rule)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The lines by mutant, the laws that were asked and how the cases were drawn."""
+
+    seed: int
+    cases: int
+    laws: tuple[str, ...]
+    lines: Mapping[str, Line]
+
+
+def lines(matrix: Matrix) -> dict[str, Line]:
+    """The lines of a fresh matrix."""
+    return {row.mutant: Line(row.edit, len(row.offers), row.killed) for row in matrix.rows}
+
+
+def load(path: Path | None = None) -> Stored:
+    """The stored matrix; an empty one where there is none yet.
+
+    Raises:
+        FedspecError: the file is no kill matrix.
+    """
+    path = path or PATH
+    if not path.exists():
+        return Stored(0, 0, (), {})
+    try:
+        body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = {n: Line(**{**line, "killed": tuple(line["killed"])}) for n, line in body["mutants"].items()}
+        return Stored(body["seed"], body["cases"], tuple(body["laws"]), found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FedspecError(f"mutants: {path} is no kill matrix ({error}); renew it: {COMMAND.format('')}") from error
+
+
+def merged(old: Stored, matrix: Matrix, mutants: Iterable[str], laws: Iterable[str]) -> Stored:
+    """The stored matrix with what a fresh one found in place of its own, cut to the mutants and laws that there are.
+
+    A law that was asked about some of the mutants only is not yet one of its laws.
+    """
+    new, mutants, laws = lines(matrix), set(mutants), set(laws)
+    out = {name: line for name, line in old.lines.items() if name in mutants and name not in new}
+    for name, line in new.items():
+        before = old.lines[name].killed if name in old.lines and set(matrix.laws) < laws else ()
+        killed = {law for law in before if law in laws and law not in matrix.laws} | set(line.killed)
+        out[name] = replace(line, killed=tuple(sorted(killed)))
+    asked = {*old.laws, *matrix.laws} if mutants <= set(new) else set(old.laws)
+    return Stored(matrix.seed, matrix.cases, tuple(sorted(asked & laws)), dict(sorted(out.items())))
+
+
+def text(stored: Stored) -> str:
+    """The file: JSON, one line for each mutant."""
+    head = {"seed": stored.seed, "cases": stored.cases, "laws": list(stored.laws)}
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(asdict(line))}" for name, line in stored.lines.items())
+    return f'{json.dumps(head)[:-1]}, "mutants": {{\n{rows}\n}}}}\n'
+
+
+def save(stored: Stored, path: Path | None = None) -> None:
+    """Write the file.
+
+    Raises:
+        FedspecError: it cannot be written.
+    """
+    path = path or PATH
+    try:
+        path.write_text(text(stored), encoding="utf-8")
+    except OSError as error:
+        raise FedspecError(f"mutants: cannot write {path} ({error}); run from a source tree") from error

@@ -1,0 +1,279 @@
+"""Laws of FedAda2's local solvers: a preconditioner that is updated every z steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array, digits
+from fedspec.contract import Gradient
+from fedspec.covers import named_cover
+from fedspec.params import flatten, shapes
+from fedspec.readings import CoverName
+from fedspec_suite.laws import history
+from fedspec_suite.laws.common import related
+from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.cases import client_scenarios
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, lift, with_hyper
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
+
+Applies = Callable[[Setting], str]
+
+
+def where(*reasons: Applies) -> Applies:
+    """A delayed solver against which none of the reasons speaks."""
+    return lambda setting: next(filter(None, (reason(setting) for reason in (_delayed, *reasons))), "")
+
+
+def _delayed(setting: Setting) -> str:
+    return "" if "z" in setting.numbers else "it has no delay"
+
+
+def zero(*names: str) -> Applies:
+    """The names are zero or can be set to it."""
+
+    def why_not(setting: Setting) -> str:
+        pinned = [n for n in names if setting.fixed.get(n, 0) != 0]
+        return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
+
+    return why_not
+
+
+def _at_once(setting: Setting) -> str:
+    return "" if setting.fixed.get("z", 1) == 1 else "not offered: z cannot be set"
+
+
+def one_round(setting: Setting, zeroed: tuple[str, ...] = (), **values: float) -> st.SearchStrategy[Scenario]:
+    """One round of at least two steps with some hyper-parameters at zero or as given."""
+    given = {**dict.fromkeys((n for n in zeroed if n in setting.numbers), 0.0), **values}
+    return client_scenarios(setting, steps=(2, 6), rounds=(1, 1)).map(lambda s: with_hyper(s, **given))
+
+
+def _cover(s: Scenario) -> tuple[tuple[int, ...], ...]:
+    return named_cover(CoverName(s.case.options.get("cover", "one")), shapes(s.case.x0)).sets
+
+
+def _gradients(s: Scenario) -> list[Array]:
+    return [flatten(e.g) for e in s.events if isinstance(e, Gradient)]
+
+
+def _covered(setting: Setting) -> str:
+    return "" if "cover" in setting.options else "it has no cover"
+
+
+def _carried(setting: Setting) -> str:
+    return "its accumulators are cleared between updates" if setting.options.get("idle") == "reset" else ""
+
+
+def _summed(setting: Setting) -> str:
+    return "its second moment is an average" if setting.algorithm.id in history.ADAPTIVE else ""
+
+
+def displacements(bench: Bench, s: Scenario) -> Iterator[tuple[int, Array, Array]]:
+    """Number, displacement and rounding of every step of a run of one round."""
+    expected = bench.expect(s)
+    x, before = flatten(s.case.x0).astype(float), np.abs(flatten(s.case.x0).astype(float))
+    for k, got in enumerate(bench.play(s)):
+        bench.finite("x", got["x"], f"step {k + 1}")
+        after = np.array([w.bound for w in expected[k]["x"]])
+        yield k, got["x"] - x, THRESHOLD * float(np.finfo(s.case.dtype).eps) * (before + after)
+        x, before = got["x"], after
+
+
+def deviates(bench: Bench, k: int, broken: Array, got: Array, want: Array, note: str) -> None:
+    if broken.any():
+        j = int(np.argmax(broken))
+        raise Deviates(
+            Deviation(
+                bench.step_equation, f"step {k + 1}", j, float(got[j]), float(want[j]), None, f"the step is {note}"
+            )
+        )
+
+
+def _compare_models(bench: Bench, s: Scenario, direction: Callable[[Scenario, int], Array]) -> None:
+    """Every step is eta_l times a known direction."""
+    expected = bench.expect(s)
+    with digits():
+        lifted = lift(s, Running)
+        x = flatten(lifted.case.x0)
+        want = []
+        for k in range(len(s.events)):
+            x = x - lifted.case.hyper["eta_l"] * direction(lifted, k)
+            want.append(x)
+    for k, got in enumerate(bench.play(s)):
+        bounds = np.array([w.bound for w in expected[k]["x"]])
+        bench.compare("x", got["x"], want[k], f"step {k + 1}", bounds)
+
+
+def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
+    def flat(s: Scenario) -> Scenario:
+        events = tuple(Gradient({"w": flatten(e.g)}) for e in s.events if isinstance(e, Gradient))
+        return Scenario(replace(s.case, x0={"w": flatten(s.case.x0)}), events)
+
+    return one_round(setting).map(flat)
+
+
+def _sliced(setting: Setting) -> str:
+    return "one set holds the whole block" if setting.options["cover"] == "one" else ""
+
+
+def _on_vectors(bench: Bench, s: Scenario) -> None:
+    name = "admu" if s.case.algorithm in history.ADAPTIVE else "agdu"
+
+    def direction(lifted: Scenario, k: int) -> Array:
+        return history.steps(name, _gradients(lifted)[: k + 1], (), lifted.case.hyper, {})[-1]
+
+    _compare_models(bench, s, direction)
+
+
+def _frozen(bench: Bench, s: Scenario) -> None:
+    louder = [Gradient({n: 2 * a for n, a in e.g.items()}) for e in s.events[1:] if isinstance(e, Gradient)]
+    first = bench.play(s)[0]["x"]
+    related(bench, s, replace(s, events=(s.events[0], *louder)), lambda k, x: first + 2 * (x - first))
+
+
+def _no_shorter(bench: Bench, s: Scenario) -> None:
+    seldom = with_hyper(s, z=2 * s.case.hyper["z"])
+    for (k, often, slack), (_, rarely, more) in zip(displacements(bench, s), displacements(bench, seldom), strict=True):
+        short = np.abs(rarely) < np.abs(often) - slack - more
+        deviates(bench, k, short, np.abs(rarely), np.abs(often), "shorter than with half the delay")
+
+
+def _between(bench: Bench, s: Scenario) -> None:
+    h, sets = s.case.hyper, _cover(s)
+    rows = [g.astype(float) for g in _gradients(s)]
+    beta = h.get("beta2")
+    for k, d, slack in displacements(bench, s):
+        squares = [g * g for g in rows[: k + 1 : h["z"]]]
+        n, v0 = len(squares), h.get("v0", 0.0)
+        weights = [1.0] * n if beta is None else [beta**e * (1 - beta) / (1 - beta**n) for e in reversed(range(n))]
+        low = v0 + sum(w * q for w, q in zip(weights, squares, strict=True))
+        most = [v0 + sum(w * max(q[list(S)]) for w, q in zip(weights, squares, strict=True)) for S in sets]
+        high = np.array([min(m for m, S in zip(most, sets, strict=True) if j in S) for j in range(len(low))])
+        longest, shortest = (h["eta_l"] * np.abs(rows[k]) / (np.sqrt(v) + h["eps"]) for v in (low, high))
+        deviates(
+            bench, k, np.abs(d) > longest + slack, np.abs(d), longest, "longer than with a set for each coordinate"
+        )
+        deviates(bench, k, np.abs(d) < shortest - slack, np.abs(d), shortest, "shorter than the maxima of sets allow")
+
+
+def _no_longer(bench: Bench, s: Scenario) -> None:
+    for k, d, slack in displacements(bench, s):
+        rate = np.full(d.shape, s.case.hyper["eta_l"])
+        deviates(bench, k, np.abs(d) > rate + slack, np.abs(d), rate, "longer than eta_l, with the gradient in v")
+
+
+def _repeated(setting: Setting) -> st.SearchStrategy[Scenario]:
+    zeroed = ("eps_s", "v0") if setting.algorithm.id in history.ADAPTIVE else ("eps_s",)
+    return one_round(setting, zeroed).map(lambda s: replace(s, events=(s.events[0],) * len(s.events)))
+
+
+def _known(setting: Setting) -> str:
+    if setting.options.get("cover") == "axes":
+        return "overlapping sets have no closed form"
+    return zero("v0")(setting) if setting.algorithm.id in history.ADAPTIVE else ""
+
+
+def _constant(bench: Bench, s: Scenario) -> None:
+    sets = _cover(s) if "cover" in s.case.options else [(j,) for j in range(flatten(s.case.x0).size)]
+    idle = s.case.options.get("idle")
+
+    def direction(lifted: Scenario, k: int) -> Array:
+        h, g = lifted.case.hyper, _gradients(lifted)[0]
+        n = -(-(k + 1) // h["z"])
+        peak = np.array([next(max(g[i] * g[i] for i in S) for S in sets if j in S) for j in range(len(g))])
+        own, v0 = g * g, h.get("v0", Running(0))
+        match s.case.algorithm:
+            case "admu":
+                v = own
+            case "sm3-adam":
+                decay = h["beta2"] ** n
+                v = ((h["beta2"] - decay) * peak + (1 - h["beta2"]) * own) / (1 - decay)
+            case "sm3-ii-delayed" if idle == "reset" and h["z"] > 1:
+                v = own + v0 if n == 1 else own
+            case "sm3-ii-delayed" if idle != "recomputed" or k % h["z"] == 0:
+                v = v0 + (n - 1) * peak + own
+            case _:
+                v = v0 + n * peak
+        return np.asarray(g / (np.array([a.sqrt() for a in v], dtype=object) + h["eps"]))
+
+    _compare_models(bench, s, direction)
+
+
+def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Applies, **more: Any) -> Law:
+    return Law(
+        id=id,
+        words=words,
+        levels=("client",),
+        source=f"FedAda2, {source}",
+        cases=cases,
+        check=check,
+        applies=applies,
+        **more,
+    )
+
+
+LAWS = (
+    local_law(
+        id="delay-frozen",
+        words="a delay beyond the round: the first preconditioner stays, and later steps are linear in their gradients",
+        source="Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
+        cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64),
+        check=_frozen,
+        applies=where(zero("eps_s", "beta1")),
+        needs=("z",),
+        zeroes=("eps_s", "beta1"),
+    ),
+    local_law(
+        id="delay-doubled",
+        words="with twice the delay fewer squares are summed, and no coordinate's step is shorter",
+        source="Algs. 2-4 and 9: the accumulators are monotone in what is added",
+        cases=lambda setting: one_round(setting, ("eps_s",)),
+        check=_no_shorter,
+        applies=where(_summed, _carried, zero("eps_s")),
+        needs=("z",),
+        zeroes=("eps_s",),
+    ),
+    local_law(
+        id="delay-vectors",
+        words="on one-dimensional blocks the slices are coordinates: SM3 is AdaGrad, or Adam, with the same delay",
+        source="Algs. 3-4 with singleton sets, Alg. 9",
+        cases=_flat,
+        check=_on_vectors,
+        applies=where(_covered, _sliced, _carried),
+    ),
+    local_law(
+        id="delay-bound",
+        words="the bound lies between what singleton sets would hold and the sum of the largest squares of a set",
+        source="Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
+        cases=lambda setting: one_round(setting, ("eps_s", "beta1")),
+        check=_between,
+        applies=where(_covered, _carried, zero("eps_s", "beta1")),
+        zeroes=("eps_s", "beta1"),
+    ),
+    local_law(
+        id="delay-one-rate",
+        words="with z = 1 the gradient is in its own preconditioner, and no coordinate moves further than eta_l",
+        source="App. F (L1510): only a delay breaks this bound",
+        cases=lambda setting: one_round(setting, z=1),
+        check=_no_longer,
+        applies=where(_summed, _at_once),
+    ),
+    local_law(
+        id="delay-constant",
+        words="the same gradient at every step: averages are its square, sums ceil(k/z) times it, and the steps are "
+        "known",
+        source="eq. (19) and the closed form of Alg. 9 with constant gradients",
+        cases=_repeated,
+        check=_constant,
+        applies=where(_known, zero("eps_s")),
+        zeroes=("eps_s",),
+    ),
+)

@@ -1,0 +1,52 @@
+"""The subject follows the rule: every vector it shows, in every round or step."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fedspec.contract import LEVELS, Begin
+from fedspec_suite.laws.law import Check, Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
+
+SHOWN = (
+    *("mix_t", "delta_i", "delta", "w", "c_i", "tau_eff", "u", "m", "v", "m_i", "s_i", "v_hat", "u_tilde", "nu"),
+    *("c", "lam_i", "h", "x", "v_i"),
+)
+"""Intermediates in the order in which a step computes them, so that the first deviation is the cause."""
+
+
+def _follows(name: str) -> Check:
+    def check(bench: Bench, s: Scenario) -> None:
+        want = bench.expect(s)
+        for k, got in enumerate(bench.play(s)):
+            if isinstance(s.events[k], Begin) or name not in want[k]:
+                continue
+            if name not in got:
+                note = f"{name} is offered, but the answer does not hold it"
+                raise Deviates(Deviation(bench.equation_of(name), f"{describe(s.events[k])} {k + 1}", note=note))
+            bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
+
+    return check
+
+
+def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting)
+
+
+LAWS = tuple(
+    Law(
+        id=f"follows-{name.replace('_', '-')}",
+        words=f"{name} is what the rule gives, in every round or step",
+        levels=LEVELS,
+        source="the rule itself",
+        cases=_cases,
+        check=_follows(name),
+        shows="" if name == "x" else name,
+        reads_rule=True,
+    )
+    for name in SHOWN
+)

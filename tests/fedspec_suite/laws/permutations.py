@@ -1,0 +1,106 @@
+"""The law that no coordinate is special: taken in another order and with other signs they give the same path so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.contract import LEVELS, Begin, Event, Gradient, Messages, Round
+from fedspec.params import flatten
+from fedspec_suite.laws.common import related
+from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Coordinate j becomes coordinate order[j] with a sign."""
+
+    order: Array
+    signs: Array
+
+    def vector(self, a: Array) -> Array:
+        """A vector, or a row for each client."""
+        return np.asarray(a[..., self.order] * self.signs.astype(a.dtype))
+
+    def blocks(self, blocks: Mapping[str, Array]) -> dict[str, Array]:
+        """A model, a gradient or a change."""
+        return {name: self.vector(a) for name, a in blocks.items()}
+
+    def event(self, e: Event) -> Event:
+        """Everything in it that has coordinates."""
+        match e:
+            case Gradient(g=g):
+                return Gradient(self.blocks(g))
+            case Begin(x=x):
+                return Begin(self.blocks(x))
+            case Messages(messages=messages):
+                return Messages(tuple(replace(m, delta=self.blocks(m.delta)) for m in messages))
+            case Round() if e.noise:
+                return replace(e, noise=tuple(self.vector(np.array(e.noise)).tolist()))
+        return e
+
+    def scenario(self, s: Scenario) -> Scenario:
+        """The same run under the other names."""
+        problem = s.case.problem
+        if problem is not None:
+            rows = self.vector(problem.H)
+            problem = replace(problem, H=self.vector(rows.transpose(0, 2, 1)), e=self.vector(problem.e))
+        case = replace(s.case, x0=self.blocks(s.case.x0), problem=problem)
+        return Scenario(case, tuple(map(self.event, s.events)))
+
+
+def _in_one_block(s: Scenario) -> Scenario:
+    """One vector for the model: no layers, and slices that are coordinates."""
+
+    def flat(blocks: Any) -> dict[str, Array]:
+        return {"w": flatten(blocks)}
+
+    def event(e: Event) -> Event:
+        match e:
+            case Gradient(g=g):
+                return Gradient(flat(g))
+            case Begin(x=x):
+                return Begin(flat(x))
+            case Messages(messages=messages):
+                return Messages(tuple(replace(m, delta=flat(m.delta)) for m in messages))
+        return e
+
+    return Scenario(replace(s.case, x0=flat(s.case.x0)), tuple(map(event, s.events)))
+
+
+@st.composite
+def _renamed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Renaming]:
+    s: Scenario = draw(scenarios(setting))
+    if "peers" not in setting.takes:
+        s = _in_one_block(s)
+    d = next(iter(s.case.x0.values())).shape[-1]
+    signs = draw(st.lists(st.sampled_from((-1, 1)), min_size=d, max_size=d))
+    renaming = Renaming(np.array(draw(st.permutations(range(d)))), np.array(signs))
+    return s, renaming.scenario(s), renaming
+
+
+def _same_path(bench: Bench, drawn: tuple[Scenario, Scenario, Renaming]) -> None:
+    s, there, renaming = drawn
+    d = len(renaming.order)
+    related(bench, s, there, lambda k, x: renaming.vector(x.reshape(-1, d)).reshape(-1))
+
+
+LAWS = (
+    Law(
+        id="coordinates-alike",
+        words="the coordinates in another order and with other signs: the path in that order with those signs",
+        levels=LEVELS,
+        source="all operations are elementwise and odd, or look at lengths and sets",
+        cases=_renamed,
+        check=_same_path,
+    ),
+)

@@ -1,0 +1,192 @@
+"""The bench: plays scenarios on a subject and on the specification, and measures one against the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, digits
+from fedspec.catalogue import Algorithm
+from fedspec.contract import Offer, Subject, blocks_like
+from fedspec.errors import ContractError
+from fedspec.params import flatten
+from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.running import Running
+from fedspec_suite.measure.scenario import Scenario, describe, lift
+from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
+
+THRESHOLD = 30.0
+"""A ratio above this is a deviation, in every precision and on every device."""
+
+HOPELESS = 2.0**-10
+"""A scale times epsilon times threshold above this share of the largest wanted number decides nothing."""
+
+WORDS = {"dtype", "touched"}
+"""What an answer says beside its vectors."""
+
+Shown = dict[str, Array]
+"""One answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
+
+
+@dataclass
+class Bench:
+    """One offer of one subject in one floating-point type."""
+
+    subject: Subject
+    algorithm: Algorithm
+    offer: Offer
+    options: Mapping[str, str]
+    dtype: str
+    worst: float = 0.0
+
+    def play(self, s: Scenario) -> list[Shown]:
+        """Run a scenario on the subject; one answer for each event.
+
+        Raises:
+            Deviates: an answer has the wrong shape.
+        """
+        session = self.subject.start(s.case)
+        out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
+        stop = getattr(session, "stop", None)
+        if stop is not None:
+            stop()
+        return out
+
+    def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
+        """One answer as flat vectors.
+
+        Raises:
+            SubjectError: ``x`` is missing.
+            Deviates: a vector has the wrong shape or is none.
+        """
+        where = f"{kind} {k + 1}"
+        if "x" not in answer:
+            raise SubjectError(f"subject: its answer to {where} has no 'x'; return at least the model")
+        shown: Shown = {}
+        for name in ("x", *(n for n in self.offer.intermediates if answer.get(n) is not None)):
+            try:
+                shown[name] = _vector(answer[name], s, name)
+            except (ContractError, KeyError, TypeError, ValueError) as error:
+                note = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
+                raise Deviates(Deviation(self.equation_of(name), where, note=note)) from error
+        for name in WORDS:
+            if answer.get(name) is not None:
+                shown[name] = np.array([str(answer[name])])
+        return shown
+
+    def finite(self, name: str, got: Array, where: str) -> None:
+        """Refuse a vector with NaN or infinities.
+
+        Raises:
+            Deviates: it has one.
+        """
+        if not np.isfinite(got).all():
+            j = int(np.argmin(np.isfinite(got)))
+            raise Deviates(Deviation(self.equation_of(name), where, j, note=f"{name}[{j}] is {float(got[j])}"))
+
+    def expect(self, s: Scenario) -> list[Shown]:
+        """Run a scenario on the specification, in running arithmetic."""
+        return reference(s)
+
+    def compare(self, name: str, got: Array, want: Array, where: str, scale: Array | None = None) -> None:
+        """Measure one vector against what is wanted.
+
+        Args:
+            name: ``x`` or the intermediate's name.
+            got: floats of the subject.
+            want: running numbers (or floats, with a scale).
+            where: round or step, for the report.
+            scale: error scale of each component; that of ``want`` by default.
+
+        Raises:
+            Deviates: a ratio exceeds the threshold.
+            Undecided: the scale is too large to decide.
+        """
+        if got.shape != want.shape:
+            raise Deviates(
+                Deviation(self.equation_of(name), where, note=f"{name} has shape {got.shape}, want {want.shape}")
+            )
+        wanted = np.array([float(w) for w in want])
+        if scale is None:
+            scale = np.array([w.bound for w in want])
+        info = np.finfo(self.dtype)
+        allowed = float(info.eps) * scale + float(info.tiny)
+        if not np.isfinite(scale).all() or (
+            THRESHOLD * allowed.max() > HOPELESS * max(float(np.abs(wanted).max()), float(info.eps))
+        ):
+            raise Undecided(f"{name} at {where}: rounding errors could hide a deviation")
+        self.finite(name, got, where)
+        ratios = np.abs(got.astype(float) - wanted) / allowed
+        j = int(np.argmax(ratios))
+        ratio = float(ratios[j])
+        if not ratio <= THRESHOLD:
+            raise Deviates(Deviation(self.equation_of(name), where, j, float(got[j]), float(wanted[j]), ratio))
+        self.worst = max(self.worst, ratio)
+
+    @property
+    def step_equation(self) -> str:
+        """The equation that ``x`` belongs to."""
+        return self.equation_of("x")
+
+    def equation_of(self, name: str) -> str:
+        """The equation id of ``x`` or of an intermediate."""
+        tail = "step" if name == "x" else name
+        return self.algorithm.equation(tail, self.options) or f"{self.algorithm.id}.{tail}"
+
+
+def reference(s: Scenario) -> list[Shown]:
+    """Run a scenario on the specification with running numbers.
+
+    At level server a client's change is a difference of two models, each rounded: it starts with that error.
+    """
+    Running.resolution = float(np.finfo(s.case.dtype).eps)
+    with digits():
+        lifted = lift(s, Running)
+        session = REFERENCE.start(lifted.case)
+        size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
+        out: list[Shown] = []
+        for event in lifted.events:
+            if hasattr(event, "messages"):
+                for m in event.messages:
+                    start = 0
+                    for a in m.delta.values():
+                        for x in a.reshape(-1):
+                            x.bound = float(size[start]) + abs(float(x.value))
+                            start += 1
+            answer = session.step(event)
+            shown = {n: _numbers(v) for n, v in answer.items()}
+            size = np.array([abs(float(x)) for x in shown["x"]])
+            out.append(shown)
+        return out
+
+
+def _numbers(value: Any) -> Array:
+    out = np.empty(value.size if isinstance(value, np.ndarray) else 1, dtype=object)
+    for j, x in enumerate(value.reshape(-1) if isinstance(value, np.ndarray) else [value]):
+        out[j] = x if isinstance(x, Running) else Running(x)
+    return out
+
+
+def _vector(value: Any, s: Scenario, name: str) -> Array:
+    value = _plain(value)
+    if name != "x" and not isinstance(value, Mapping | list | tuple) and np.ndim(value) == 0:
+        return np.array([float(value)])
+    if name not in {"x", "m", "v", "v_hat", "u", "nu", "delta"} and not isinstance(value, Mapping):
+        return np.asarray(value, dtype=float).reshape(-1)
+    return np.asarray(flatten(blocks_like(value, s.case.x0, name)), dtype=float)
+
+
+def _plain(value: Any) -> Any:
+    """Turn the wire's words for numbers that are not finite into floats."""
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, str):
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value]
+    return value

@@ -1,0 +1,40 @@
+"""A subject in the judge's own process, observed and guarded as one in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedspec.contract import Case, Event, Session, Subject
+from fedspec.serve import observed
+from fedspec_suite.measure.process import SubjectError
+
+
+class Inside:
+    """The specification, a mutant of it, or any subject that can be trusted not to hang."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.info = subject.info
+
+    def start(self, case: Case) -> InsideSession:
+        """Begin a session."""
+        try:
+            return InsideSession(self.subject.start(case), case)
+        except Exception as error:
+            raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
+
+
+class InsideSession:
+    """A session whose failures are the subject's."""
+
+    def __init__(self, session: Session, case: Case) -> None:
+        self.session = session
+        self.case = case
+
+    def step(self, event: Event) -> Mapping[str, Any]:
+        """Take the event."""
+        try:
+            return observed(self.session, event, self.case)
+        except Exception as error:
+            raise SubjectError(f"subject: {type(error).__name__}: {error}") from error

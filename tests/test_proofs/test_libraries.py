@@ -1,0 +1,104 @@
+"""One text, any library: the rules of clients and servers take a vector or a stack of clients, in any array library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import array_api_strict
+import jax
+import numpy as np
+import pytest
+import torch
+from test_proofs.test_arithmetics import CALLS, called
+
+from fedspec.covers import Cover
+from fedspec_proofs.engines.calls import parts
+
+jax.config.update("jax_enable_x64", True)
+
+ROWS = (1.0, 0.25, 2.0)
+"""A stack holds these multiples of an example's vectors, one for each client."""
+
+LIBRARIES: dict[str, Callable[[Any], Any]] = {
+    "numpy": np.asarray,
+    "torch": torch.tensor,
+    "array-api-strict": array_api_strict.asarray,
+    "jax": jax.numpy.asarray,
+}
+
+LABELS = [label for label in CALLS if label.startswith(("client.", "server."))]
+every_call = pytest.mark.parametrize("label", LABELS)
+
+
+def each_array(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with every array in it changed, also inside of a state."""
+    if isinstance(value, np.ndarray):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(each_array(v, change) for v in value)
+    if is_dataclass(value) and not isinstance(value, type | Cover):
+        return replace(value, **{f.name: each_array(getattr(value, f.name), change) for f in fields(value)})
+    return value
+
+
+def floats(label: str) -> dict[str, Any]:
+    """An example's arguments in float64."""
+    numbers = {n: float(v) if hasattr(v, "numerator") and not isinstance(v, int) else v for n, v in example(label)}
+    return {n: each_array(v, lambda a: a.astype(float)) for n, v in numbers.items()}
+
+
+def example(label: str) -> Any:
+    return called(label).arguments.items()
+
+
+def close(got: Mapping[str, Any], want: Mapping[str, Any]) -> None:
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        np.testing.assert_allclose(np.asarray(got[name]), np.asarray(value), rtol=1e-13, atol=1e-14, err_msg=name)
+
+
+@every_call
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_vector_of_any_library(label: str, library: str) -> None:
+    rule, given = called(label).rule, floats(label)
+    want = parts(rule(**given))
+    got = parts(rule(**{n: each_array(v, LIBRARIES[library]) for n, v in given.items()}))
+    arrays = [n for n, v in want.items() if isinstance(v, np.ndarray)]
+    assert arrays
+    assert {type(got[n]) for n in arrays} == {type(LIBRARIES[library](np.ones(1)))}
+    close(got, want)
+
+
+@every_call
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_stack_is_its_rows(label: str, library: str) -> None:
+    rule, given = called(label).rule, floats(label)
+    stacked = {n: each_array(v, lambda a: np.stack([c * a for c in ROWS])) for n, v in given.items()}
+    got = parts(rule(**{n: each_array(v, LIBRARIES[library]) for n, v in stacked.items()}))
+    for i, c in enumerate(ROWS):
+        alone = parts(rule(**{n: each_array(v, lambda a, c=c: c * a) for n, v in given.items()}))
+        for name, value in alone.items():
+            row = got[name][i, ...] if isinstance(value, np.ndarray) else got[name]
+            np.testing.assert_allclose(np.asarray(row), value, rtol=1e-13, atol=1e-14, err_msg=f"{name} of row {i}")
+
+
+@every_call
+def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
+    """The rule is traced once by jax.jit, its arrays unknown, and then run."""
+    rule, given = called(label).rule, floats(label)
+    held: list[Any] = []
+
+    def hold(a: Any) -> Any:
+        held.append(a)
+        return a
+
+    for value in given.values():
+        each_array(value, hold)
+
+    def compiled(arrays: list[Any]) -> Any:
+        left = iter(arrays)
+        return parts(rule(**{n: each_array(v, lambda _: next(left)) for n, v in given.items()}))
+
+    close(jax.jit(compiled)(held), parts(rule(**given)))
