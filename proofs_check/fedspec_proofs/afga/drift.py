@@ -78,14 +78,15 @@ def without_sampling_term() -> Finding:
 
 @claim(
     "afga.eq-41",
-    statement="Eq. (41) with the printed C_I = 1 + (3/2)/(4I - 1)",
+    statement="Eq. (41) with the printed C_I = 1 + (3/2)/(4I - 1); how it follows, though not as printed, is claim "
+    "lemma-f-1-assembly",
     source=Source(AFGA, "eq. (41) (L2798-2845)"),
     engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
     assumptions=some(ASSUMPTIONS, *ONE_STEP),
 )
 def eq_41() -> Finding:
-    """The proof's constants do not add up to this C_I, yet no instance was found that needs the larger one."""
+    """The proof's constants do not add up to this C_I (eq-41-step); another split does."""
     return bounds.one_round(lambda net: bounds.drift_of(net, bounds.printed_growth(net.I)), *ONE_STEP)
 
 
