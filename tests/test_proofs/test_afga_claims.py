@@ -22,6 +22,7 @@ from fedspec_proofs.afga import (
     convergence,
     difference,
     drift,
+    lyapunov,
     orders,
     parts,
     perpendicular,
@@ -91,7 +92,7 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
     (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (sequences.eq_13, sequences, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (lyapunov.eq_13, lyapunov, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.lemma_f_2, rounds, "gossip", unmixed),
     (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
     (consensus.lemma_f_4, rounds, "gossip", unmixed),

@@ -21,6 +21,7 @@ MODULES = (
     "exchanges",
     "clusters",
     "sequences",
+    "lyapunov",
     "ascent",
     "descent",
     "constraints",
