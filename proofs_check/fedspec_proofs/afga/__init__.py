@@ -10,6 +10,7 @@ lemmas' inequalities), :mod:`.explicit` (the theorems with every constant writte
 MODULES = (
     "orders",
     "reduction",
+    "fixed_points",
     "assumptions",
     "spectral",
     "convergence",
