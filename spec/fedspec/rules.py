@@ -86,7 +86,7 @@ _AXES = {
     "Weights": ("n",),
     "Mixing": ("n", "n"),
 }
-"""The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or in none, "*" for the
+"""The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or none, "*" for the
 same where a vector may also be common to them."""
 
 

@@ -13,9 +13,10 @@ from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round, run
 from fedspec_proofs.fed_lamb.shared import H2, at, constant, every, within
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

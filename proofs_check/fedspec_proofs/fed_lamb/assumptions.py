@@ -10,9 +10,10 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import ONE, F
 from fedspec_proofs.fed_lamb.shared import at, every, within
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 COLUMN = {"column": "the column of the Hessian that belongs to the layer is no longer than L_l"}

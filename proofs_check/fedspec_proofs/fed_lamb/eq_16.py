@@ -10,10 +10,11 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import ONE, F, lamb, noisy
 from fedspec_proofs.fed_lamb.shared import FOUR, all_fall, at, constant, every, some
 from fedspec_proofs.fed_lamb.term_a1 import coin, drawn, inner
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

@@ -19,12 +19,13 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, hunt, searched
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber
-from fedspec_proofs.fed_lamb.bent import vector as of
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem
+from fedspec_proofs.fed_lamb.problems import vector as of
 from fedspec_proofs.fed_lamb.rounds import ONE, F, begin, lamb, local_models, noiseless, noisy, one_round, squared
 from fedspec_proofs.fed_lamb.shared import H2, H4, SETTING, all_fall, at, constant
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, walk
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import said
 

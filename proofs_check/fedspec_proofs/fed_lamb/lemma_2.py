@@ -19,8 +19,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, hunt, searched
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Bent, Problem, along, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, along, vector
 from fedspec_proofs.fed_lamb.rounds import (
     HALF,
     ONE,
@@ -35,6 +35,7 @@ from fedspec_proofs.fed_lamb.rounds import (
 )
 from fedspec_proofs.fed_lamb.shared import H1, H2, H4, SETTING, all_fall, at
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
+from fedspec_proofs.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import said
 
@@ -123,7 +124,7 @@ def _noisy(problem: Problem, xi: F) -> Oracle:
 def forked() -> Forked:
     """The local models are -9/10 and 9/10, where f' is -1 and 1; their mean is 0, where it is 1/2."""
     alpha = F(9, 10)
-    problem = Problem(((Bent((-alpha, F(0), alpha), (F(-1), HALF, F(1))),),) * 2, (1,))
+    problem = Problem(((Piecewise((-alpha, F(0), alpha), (F(-1), HALF, F(1))),),) * 2, (1,))
     h = lamb(eta_l=alpha, beta2=F(999, 1000))
     clients = [_noisy(problem, xi) for xi in NOISE]
     start = begin(h, vector([F(0)]), 2)
@@ -215,7 +216,7 @@ HOLDS = {
 }
 
 
-SLOPED = Problem(((huber(F(1), reach=F(20)),), (Bent((F(0), F(2)), (F(-1, 100), F(-1, 100))),)), (1,))
+SLOPED = Problem(((huber(F(1), reach=F(20)),), (Piecewise((F(0), F(2)), (F(-1, 100), F(-1, 100))),)), (1,))
 WITHOUT = {
     "H1": plain(problem=SLOPED, x=vector([F(1)]), lipschitz=F(1, 8), options=(("eta_l", F(9, 10)),)),
     "H4": plain(problem=SLOPED, x=vector([F(9)]), options=(("eta_l", F(1, 2)), ("phi", Phi.IDENTITY))),

@@ -17,11 +17,12 @@ from fedspec.readings import Phi
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.search import Inequality, hunt, searched
 from fedspec_proofs.fed_lamb import climb_sides, climbs
-from fedspec_proofs.fed_lamb.bent import Problem, huber
 from fedspec_proofs.fed_lamb.climbs import HOLDS, WITHOUT, Climb, climb, single
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F
 from fedspec_proofs.fed_lamb.shared import H5, at
 from fedspec_proofs.fed_lamb.walks import checked, inexact
+from fedspec_proofs.piecewise import huber
 
 TRIES = 400
 

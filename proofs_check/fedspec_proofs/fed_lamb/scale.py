@@ -21,11 +21,12 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, equal, searched
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Bent, Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, run
 from fedspec_proofs.fed_lamb.shared import at
 from fedspec_proofs.fed_lamb.walks import Walk, floating, walk
+from fedspec_proofs.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
 
 STARTS = {"v0": "the second moments start at c^2 v0", "eps": "the stabiliser is c eps"}
@@ -108,7 +109,7 @@ def _pair(choose: Choose) -> Pair:
 
 def _apart(pair: Pair) -> Iterator[Sides]:
     w, c = pair.walk, pair.c
-    parts = tuple(tuple(Bent(f.at, tuple(c * g for g in f.slopes)) for f in row) for row in w.problem.parts)
+    parts = tuple(tuple(Piecewise(f.at, tuple(c * g for g in f.slopes)) for f in row) for row in w.problem.parts)
     other = replace(w, problem=Problem(parts, w.problem.sizes), w=pair.root * w.w)
     for mine, its in zip((w.mean, w.start.v_hat), (other.mean, other.start.v_hat / c**2), strict=True):
         for one, another in zip(mine, its, strict=True):

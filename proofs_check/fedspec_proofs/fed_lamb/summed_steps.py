@@ -17,10 +17,11 @@ from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, audit, bump, conditions, mean_gradients
-from fedspec_proofs.fed_lamb.bent import Problem, huber
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, lamb, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H1, at
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 SIGMA = F(1, 1000)

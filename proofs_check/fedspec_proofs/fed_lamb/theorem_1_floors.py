@@ -12,11 +12,12 @@ from fractions import Fraction
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, noiseless, one_round, run
 from fedspec_proofs.fed_lamb.shared import at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 FIFTHS = ((1, F(4)), (4, F(-1)))

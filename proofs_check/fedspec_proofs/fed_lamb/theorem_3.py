@@ -12,11 +12,12 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, noiseless, run
 from fedspec_proofs.fed_lamb.shared import FOUR, at, every
 from fedspec_proofs.fed_lamb.theorem_1 import hill
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

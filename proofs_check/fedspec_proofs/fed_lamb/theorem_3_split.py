@@ -13,9 +13,10 @@ from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, equal, searched
 from fedspec_proofs.fed_lamb.audits import Audit, audit
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, ONE, TWO, F, lamb, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, at
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 
