@@ -64,8 +64,11 @@ def latest(v_hat: Any, mean: Any) -> Any:
     return mean
 
 
-def halved(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*args) / 2
+TERMS = bounds.per_layer_terms
+
+
+def halves(*args: Any) -> dict[str, Any]:
+    return {name: value / 2 for name, value in TERMS(*args).items()}
 
 
 def thousandfold(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,8 +95,8 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
     "no root in the denominator: the scale law": (scale.scale_law, [(scale, "precondition", ROOTLESS)]),
     "no root in the denominator: rounds of it": (scale.rounds_law, [(local_ams, "precondition", ROOTLESS)]),
-    "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer", halved(bounds.per_layer))]),
-    "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer", halved(bounds.per_layer))]),
+    "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
+    "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),
     "1000 times the bound: (4) stands": (theorem_1.theorem_1, [(bounds, "theorem_1", thousandfold(bounds.theorem_1))]),
     "1000 times the bound: Lemma 2 stands": (lemma_2.lemma_2, [(bounds, "lemma_2", thousandfold(bounds.lemma_2))]),
     "1000 times the bound: Lemma 1 stands": (lemma_1.lemma_1, [(bounds, "lemma_1", lambda k: 10**9 + k.M)]),

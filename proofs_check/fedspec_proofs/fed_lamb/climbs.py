@@ -137,11 +137,12 @@ class Climb:
         return sqrt(sum(f.largest**2 for f in self.problem.whole))
 
     @property
-    def per_layer(self) -> float:
-        """The repaired right side."""
+    def per_layer(self) -> dict[str, float]:
+        """The terms of the repaired right side."""
         k, lipschitz = self.constants, [self.slack * L for L in self.problem.lipschitz]
         roots = sum(sqrt(size) for size in self.problem.sizes)
-        return float(bounds.per_layer(k, bounds.error(k, self.zeta, roots, lipschitz)))
+        terms = bounds.per_layer_terms(k, bounds.errors(k, self.zeta, roots, lipschitz))
+        return {name: float(value) for name, value in terms.items() if name != "drift" or self.T > 1}
 
     def lengths(self, run: Run) -> float:
         """The mean over rounds of sum_l ||D f'(x)^l||."""

@@ -129,10 +129,11 @@ def _largest(draw: Draw) -> Statement:
 
 @claim(
     "fed-lamb.eq-16-layers-repaired",
-    statement="sum_l s_l/sqrt(p_l) >= sqrt(1/max p_l) sum_l s_l for s_l >= 0 (two layers)",
+    statement="sum_l s_l/sqrt(p_l) >= sqrt(1/max p_l) sum_l s_l for s_l >= 0",
     source=at("eq. (16) (L612)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two layers",
     assumptions=LARGEST,
     repairs="fed-lamb.eq-16-layers",
 )

@@ -91,7 +91,7 @@ def _summed(c: Claimed) -> Iterator[Sides]:
     # Shifted by the same amount, so that the right side is positive.
     away = abs(left) + 1
     change = a.problem.value(a.shifted[0]) - a.problem.value(a.shifted[-1])
-    yield left + away, change + c.slack * bend + away
+    yield left + away, {"change of f": change + away, "steps": c.slack * bend}
 
 
 @claim(
