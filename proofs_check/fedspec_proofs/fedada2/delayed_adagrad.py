@@ -244,7 +244,7 @@ def _agdu_constants(case: Case, s: Setting) -> Constants:
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS},
-    sizes="d = 1, any T, K, z, clients and participants",
+    sizes="d = 1, any T, K, z, clients and participants; that its inequalities add up to it is written out in words",
     repairs="fedada2.corollary-29",
 )
 def corollary_repaired() -> Finding:

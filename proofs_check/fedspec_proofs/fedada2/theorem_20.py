@@ -264,7 +264,7 @@ def broken_by_search() -> Finding:
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
     assumptions={**WORDS, **DRIFT_WORDS},
-    sizes="d = 1, any T, K, z, clients and participants",
+    sizes="d = 1, any T, K, z, clients and participants; that its inequalities add up to it is written out in words",
     repairs="fedada2.theorem-20",
 )
 def repaired() -> Finding:
