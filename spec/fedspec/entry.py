@@ -20,7 +20,7 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.facts import Fact
+from fedspec.facts import READ_OFF, Fact
 from fedspec.hyper import Hyper
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
@@ -279,22 +279,3 @@ class Algorithm:
                     f"claim another reading or drop the option"
                 )
         return {**self.defaults(), **options, **fixes}
-
-
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
-    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
-    Fact.PEERS: lambda a: "peers" in a.takes,
-    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
-    Fact.LATE: lambda a: a.event == "arrival",
-    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
-    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
-    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
-    Fact.PERIODIC: lambda a: a.runs("model_mean"),
-    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
-    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
-    Fact.LAYERED: lambda a: "phi" in a.options,
-}
-"""The facts that a row shows without saying them, each with how."""

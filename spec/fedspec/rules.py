@@ -81,11 +81,13 @@ def equations(function: Callable[..., Any], options: Mapping[str, str] | None = 
 _AXES = {
     "Vector": ("...", "d"),
     "Sets": ("...", "q"),
+    "Shared": ("*", "d"),
     "Stack": ("n", "d"),
     "Weights": ("n",),
     "Mixing": ("n", "n"),
 }
-"""The axes of what an annotation names; "..." stands for the clients of a stack, or for nothing."""
+"""The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or none, "*" for the
+same where a vector may also be common to them."""
 
 
 @functools.cache
@@ -96,6 +98,7 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
+    annotation = annotation.removesuffix(" | Blocks") if hasattr(value, "dtype") else annotation
     if annotation in _AXES:
         check_array(name, value)
         yield name, tuple(value.shape), _AXES[annotation], value.dtype
@@ -110,9 +113,9 @@ def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any
     """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
     sizes: dict[str, Any] = {}
     for _, shape, axes, _ in arrays:
-        if axes[0] == "...":
-            clients, shape, axes = shape[:-1], shape[-1:], axes[1:]
-            if clients and sizes.setdefault("...", clients) != clients:
+        if axes[0] in ("...", "*"):
+            clients, shape, axes, shared = shape[:-1], shape[-1:], axes[1:], axes[0] == "*"
+            if (clients or not shared) and sizes.setdefault("...", clients) != clients:
                 return "shapes do not fit together"
         if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
             return "shapes do not fit together"
