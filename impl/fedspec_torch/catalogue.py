@@ -14,9 +14,6 @@ from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
     afga,
     cafga,
-    client_centric,
-    fedasync,
-    fedbuff,
     feddyn,
     fedlamb,
     fednova_alg2,
@@ -59,14 +56,6 @@ TWINS: dict[str, Program] = {
     "dsgd": Program(peers.Dsgd, peers.init, peers.dsgd),
     "dadam": Program(peers.Dadam, peers.init_adaptive, peers.dadam),
     "gossip-pga": Program(peers.GossipPga, peers.init, peers.gossip_pga),
-    "cc-fedavg": Program(client_centric.CCFedAvg, client_centric.init, client_centric.cc_fedavg),
-    "cc-fedsgd": Program(client_centric.CCFedSGD, client_centric.init, client_centric.cc_fedsgd),
-    "cc-fedavgm": Program(client_centric.CCFedAvgM, client_centric.init_m, client_centric.cc_fedavgm),
-    "cc-fedadagrad": Program(client_centric.CCFedAdagrad, client_centric.init_v, client_centric.cc_fedadagrad),
-    "cc-fedadam": Program(client_centric.CCFedAdam, client_centric.init_v, client_centric.cc_fedadam),
-    "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
-    "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
-    "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
     **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
 
@@ -78,7 +67,7 @@ def find(algorithm: Algorithm) -> Program:
     if algorithm.id in TWINS:
         return TWINS[algorithm.id]
 
-    def step(h: Any, state: Any, clients: Clients, plan: Any) -> tuple[Any, dict[str, Any]]:
-        return run.step(h, state, Batched(clients), plan)
+    def step(h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
+        return run.step(h, state, Batched(clients), *events)
 
     return Program(run.hyper, run.init, step)

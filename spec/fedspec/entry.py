@@ -107,7 +107,7 @@ class Program:
         hyper: its hyper-parameters and options.
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
-            ``Plan``, ``Exchange`` or ``Arrival``.
+            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -118,7 +118,7 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ import pytest
 
 from fedspec.arith import Scalar, Vector
 from fedspec.readings import Normalise
-from fedspec.server.adagrad import Adaptive
+from fedspec.server.client_centric import Moments
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.client_centric import (
     algorithms,
@@ -87,15 +87,15 @@ def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = steps.adagrad
+    rule = steps.cc_adagrad
 
-    def forgetful(state: Adaptive, delta: Vector, **hyper: Any) -> Adaptive:
+    def forgetful(state: Moments, delta: Vector, **hyper: Any) -> Moments:
         return rule(replace(state, v=state.v / 2), delta, **hyper)
 
     _falls_with(
         monkeypatch,
         steps,
-        "adagrad",
+        "cc_adagrad",
         forgetful,
         telescoping.telescoping,
         roots.a_5_roots,
@@ -105,22 +105,22 @@ def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = steps.amsgrad
+    rule = steps.cc_ams
 
     def adam(state: Any, delta: Vector, **hyper: Any) -> Any:
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
     _falls_with(
-        monkeypatch, steps, "amsgrad", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
+        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
     )
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(state: Adaptive, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Adaptive:
-        return steps.adagrad(state, delta, **hyper)
+    def never(state: Moments, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Moments:
+        return steps.cc_adagrad(state, delta, **hyper)
 
-    _falls_with(monkeypatch, steps, "adam", never, footnote_3.footnote_3, telescoping.telescoping_adam)
+    _falls_with(monkeypatch, steps, "cc_adam", never, footnote_3.footnote_3, telescoping.telescoping_adam)
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_equation_ids_are_unique() -> None:
 
 def test_every_rule_prints_an_equation_and_a_source() -> None:
     for name, function in RULES.items():
-        assert equations(function), name
+        assert printed(function), name
         text = function.__doc__ or ""
         assert "Source:" in text or "External:" in text or "external:" in text, name
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.buffered import downloaded
 from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
+from fedspec.population import downloaded
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.problems import Clients, huber

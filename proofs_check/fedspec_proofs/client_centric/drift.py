@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec.algorithms.buffered import Waiting
-from fedspec.algorithms.client_centric import CCFedSGD, cc_local
+from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd
 from fedspec.plan import Arrival
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.combine import all_refuted, only, with_instances
@@ -163,7 +163,7 @@ def drift_points() -> Finding:
     state = Waiting(server=points[0], versions=points[::-1])
     h = CCFedSGD(buffer=n, eta_l=r.eta_l, eta=exact.number(1))
     oracles = [clients.oracle(i) for i in range(n)]
-    sent = [cc_local(h, state, oracles, Arrival(i, K - 1, i)) * (K - 1) for i in range(n)]
+    sent = [cc_fedsgd(h, state, oracles, Arrival(i, K - 1, i))[1]["delta_i"] * (K - 1) for i in range(n)]
     last = sum(s @ s for s in sent) / n
     left = sum(r.drift(i, k) for i in range(n) for k in range(K)) / (n * K)
     return refutation(

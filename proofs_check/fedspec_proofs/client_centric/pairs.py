@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_local, init
+from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
@@ -66,7 +66,8 @@ def _opposed() -> Vectors:
     clients = Clients(((huber(1, 2),), (huber(-1, 2),)))
     h = CCFedSGD(buffer=1, eta_l=exact.number(1), eta=exact.number(1))
     state = init(h, exact.vector(0), Setup((1, 1), {"w": (1,)}))
-    sent = [cc_local(h, state, [clients.oracle(0), clients.oracle(1)], Arrival(i, 1, 0)) for i in range(2)]
+    oracles = [clients.oracle(0), clients.oracle(1)]
+    sent = [cc_fedsgd(h, state, oracles, Arrival(i, 1, 0))[1]["delta_i"] for i in range(2)]
     return Vectors(np.stack(sent), 1)
 
 

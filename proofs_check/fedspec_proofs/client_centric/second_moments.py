@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_local, init
+from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
@@ -57,7 +57,8 @@ class Buffer:
 
         def both(noises: tuple[tuple[int, ...], ...]) -> Any:
             oracles = [self.clients.oracle(i, noises[i]) for i in range(m)]
-            sent: Any = sum(cc_local(h, state, oracles, Arrival(i, self.steps[i], 0)) for i in range(m)) / m
+            arrivals = [Arrival(i, self.steps[i], 0) for i in range(m)]
+            sent: Any = cc_fedsgd(h, state, oracles, *arrivals)[1]["delta"]
             v: Any = sum(mean_gradient(h, self.clients, i, self.x, self.steps[i], noises[i]) for i in range(m)) / m
             return exact.vector(sent @ sent, v @ v)
 
