@@ -5,6 +5,9 @@ A rule's docstring prints each equation on a line that ends in the equation's id
     m = beta1 m + (1 - beta1) Delta           fedamsgrad.m
 
 The ids are unique in the catalogue; laws, verdicts and reports carry them.
+
+An adaptive rule stands twice: as it is printed, and below in a general form with an option for each reading. The
+equations are printed once, by the first; the second is what the catalogue runs.
 """
 
 from __future__ import annotations
@@ -42,8 +45,18 @@ RULES: dict[str, Callable[..., Any]] = {}
 """Every rule by its dotted name."""
 
 
+PRINTED: dict[str, Callable[..., Any]] = {}
+"""The rule as it is printed, by the dotted name of its general form."""
+
+
+def printed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule as it is printed: of a general form its plain one, of any other function itself."""
+    return PRINTED.get(f"{function.__module__}.{function.__qualname__}", function)
+
+
 def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """The equations that a rule's docstring prints."""
+    """The equations that a rule's docstring prints; those of a general form are its plain form's."""
+    function = printed(function)
     name = f"{function.__module__}.{function.__qualname__}"
     lines = (function.__doc__ or "").splitlines()
     return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
@@ -124,3 +137,13 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
 
     RULES[f"{function.__module__}.{function.__qualname__}"] = checked
     return checked
+
+
+def general(plain: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a rule that is the general form of another, with an option for each of its readings."""
+
+    def registered(function: Callable[P, R]) -> Callable[P, R]:
+        PRINTED[f"{function.__module__}.{function.__qualname__}"] = plain
+        return rule(function)
+
+    return registered

@@ -12,7 +12,7 @@ import pytest
 from fedspec.algorithms import cafga
 from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
-from fedspec.server.amsgrad import amsgrad
+from fedspec.server.amsgrad import amsgrad, general_amsgrad
 from fedspec_proofs.afga import (
     bounds,
     changes,
@@ -86,7 +86,7 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
     (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (sequences.eq_13, sequences, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (sequences.eq_13, sequences, "general_amsgrad", mutate(general_amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.lemma_f_2, rounds, "gossip", unmixed),
     (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
     (consensus.lemma_f_4, rounds, "gossip", unmixed),

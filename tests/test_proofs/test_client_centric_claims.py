@@ -97,13 +97,15 @@ def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = steps.amsgrad
+    rule = steps.general_amsgrad
 
     def adam(state: Any, delta: Vector, **hyper: Any) -> Any:
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
-    _falls_with(monkeypatch, steps, "amsgrad", adam, growth.telescoping, roots.a_5_roots, carried.footnote_3_repaired)
+    _falls_with(
+        monkeypatch, steps, "general_amsgrad", adam, growth.telescoping, roots.a_5_roots, carried.footnote_3_repaired
+    )
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:

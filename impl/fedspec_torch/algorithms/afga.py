@@ -26,7 +26,7 @@ from fedspec.client.sgd import sgd
 from fedspec.errors import PlanError
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.mixing.gossip import gossip
@@ -96,7 +96,7 @@ def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) 
 
 def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
     """One step of the server."""
-    state = amsgrad(state, delta, **h.of(amsgrad))
+    state = general_amsgrad(state, delta, **h.of(general_amsgrad))
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
 

@@ -26,10 +26,10 @@ from fedspec.algorithms.client_centric import CCFedAdagrad, CCFedAdam, CCFedAMS,
 from fedspec.arith import constant, zeros
 from fedspec.plan import Arrival, Setup
 from fedspec.readings import MaximumStart, MomentumSum
-from fedspec.server.adagrad import adagrad
+from fedspec.server.adagrad import general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.adam import general_adam
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.average import average
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import init as init_momentum
@@ -111,14 +111,14 @@ def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Clients, *arrivals: Arriva
 
 def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedAdagrad."""
-    return collect(h, state, cc_local(h, state, clients, *arrivals), adagrad)
+    return collect(h, state, cc_local(h, state, clients, *arrivals), general_adagrad)
 
 
 def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedAdam."""
-    return collect(h, state, cc_local(h, state, clients, *arrivals), adam)
+    return collect(h, state, cc_local(h, state, clients, *arrivals), general_adam)
 
 
 def cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedAMS."""
-    return collect(h, state, cc_local(h, state, clients, *arrivals), amsgrad)
+    return collect(h, state, cc_local(h, state, clients, *arrivals), general_amsgrad)

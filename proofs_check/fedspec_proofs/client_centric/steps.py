@@ -16,7 +16,7 @@ from fedspec.arith import Vector
 from fedspec.readings import Epsilon
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec_proofs.engines.choose import Choose
 
 HALF: Any = Fraction(1, 2)
@@ -30,7 +30,7 @@ def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any
     if server == "adam":
         return adam(Adaptive(x=x, m=m, v=v, t=0), delta, eta=eta, beta1=beta, beta2=HALF, tau=eps)
     state = AmsGrad(x=x, m=m, v=v, v_hat=q**2, t=0)
-    return amsgrad(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps, epsilon=Epsilon.OUTSIDE)
+    return general_amsgrad(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps, epsilon=Epsilon.OUTSIDE)
 
 
 def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> tuple[Vector, Vector]:
@@ -38,7 +38,7 @@ def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HA
     zero = p * 0
     if server == "ams":
         state = AmsGrad(x=zero, m=zero, v=v, v_hat=p**2, t=0)
-        after = amsgrad(state, delta, eta=1, beta1=0, beta2=gamma, eps=1, epsilon=Epsilon.OUTSIDE)
+        after = general_amsgrad(state, delta, eta=1, beta1=0, beta2=gamma, eps=1, epsilon=Epsilon.OUTSIDE)
         return after.v, after.v_hat
     one = Adaptive(x=zero, m=zero, v=p**2, t=0)
     if server == "adagrad":

@@ -36,7 +36,7 @@ from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Oracle, Setup
 from fedspec.readings import Epsilon, Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -134,7 +134,7 @@ def change_adapted(h: AdaptedAfga, x: Vector, clients: Sequence[Oracle], plan: E
 
 def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
     """One step of the server."""
-    state = amsgrad(state, delta, **h.of(amsgrad))
+    state = general_amsgrad(state, delta, **h.of(general_amsgrad))
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
 
@@ -165,7 +165,7 @@ ROWS = (
         title="FedAMSGrad with client re-sampling and gossip at every local step",
         source="AFGA, Alg. 1 (L157-200)",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(name="afga", words="eps inside the root", fixes={"epsilon": "inside"}),
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
@@ -192,7 +192,7 @@ ROWS = (
         title="FedAMSGrad with gossip at every local step, without re-sampling",
         source='AFGA, Table 4, "+Gossip" (L561-567)',
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -215,7 +215,7 @@ ROWS = (
         title="communication-adapted AFGA: only selected clients mix",
         source="AFGA, L434-442 and footnote 4 (L476-479), in words",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="one-set",

@@ -31,7 +31,7 @@ from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Oracle, Setup
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 Clusters = Sequence[Sequence[int]]
@@ -173,7 +173,7 @@ ROWS = (
         title="AFGA in clusters of clients",
         source="AFGA, Alg. 2 (L355-402)",
         levels=("trace",),
-        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, amsgrad),
+        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -220,7 +220,7 @@ ROWS = (
         title="communication-adapted CAFGA: only selected clients mix",
         source="AFGA, L440-442, in words",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, cluster_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(
             Reading(
                 name="one-set",

@@ -39,10 +39,10 @@ from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.readings import Epsilon, MaximumStart, MomentumSum, Normalise
-from fedspec.server.adagrad import adagrad
+from fedspec.server.adagrad import general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.adam import general_adam
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.average import average
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import init as init_momentum
@@ -174,17 +174,17 @@ def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Sequence[Oracle], arrival:
 
 def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
     """One arrival at CC-FedAdagrad."""
-    return collect(h, state, cc_local(h, state, clients, arrival), adagrad)
+    return collect(h, state, cc_local(h, state, clients, arrival), general_adagrad)
 
 
 def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
     """One arrival at CC-FedAdam."""
-    return collect(h, state, cc_local(h, state, clients, arrival), adam)
+    return collect(h, state, cc_local(h, state, clients, arrival), general_adam)
 
 
 def cc_fedams(h: CCFedAMS, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
     """One arrival at CC-FedAMS."""
-    return collect(h, state, cc_local(h, state, clients, arrival), amsgrad)
+    return collect(h, state, cc_local(h, state, clients, arrival), general_amsgrad)
 
 
 _K = "an update is divided by its own K, in steps, not by a sum of them; the buffer is divided by m"
@@ -269,7 +269,7 @@ ROWS = (
         title="client-centric FedAdagrad",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189; L554, L707)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, adagrad),
+        rules=(sgd, local_change, weighted_mean, general_adagrad),
         readings=(
             Reading(
                 name="client-centric",
@@ -288,7 +288,7 @@ ROWS = (
         title="client-centric FedAdam",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L111, L145-189)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, adam),
+        rules=(sgd, local_change, weighted_mean, general_adam),
         readings=(
             Reading(
                 name="client-centric",
@@ -313,7 +313,7 @@ ROWS = (
         title="client-centric FedAMS",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, amsgrad),
+        rules=(sgd, local_change, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="client-centric",

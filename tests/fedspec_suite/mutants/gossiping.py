@@ -15,7 +15,7 @@ _CAFGA = "fedspec.algorithms.cafga."
 _PEERS = "fedspec.algorithms.peers."
 _GOSSIP = "fedspec.mixing.gossip."
 _DADAM = "fedspec.mixing.dadam."
-_SERVER = "fedspec.server.amsgrad.amsgrad"
+_SERVER = "fedspec.server.amsgrad.general_amsgrad"
 
 _TRACKED = {"denominators": "tracked"}
 _HEARD = {"broadcast": "neighbours"}
