@@ -59,6 +59,10 @@ class Batched:
             return Stream(len(plan.participants), first, blocks)
         return _joined(len(plan.participants), [first, *blocks])
 
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X, all at once."""
+        return self.clients.oracle(S)(t, X) if S else X
+
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         size = self.block or default_block(x)
         strategies = plan.strategies or ("",) * len(plan.steps)

@@ -1,7 +1,8 @@
 """The clients of a round, one after another.
 
-An algorithm says what one client does; :func:`each` does it for every participant. At scale a population does it for
-stacks of clients instead: it brings an ``each`` of its own, and nothing else in the algorithm differs.
+An algorithm says what one client does; :func:`each` does it for every participant. Where clients exchange models
+between their steps, it asks for the :func:`gradients` of some of them instead. At scale a population does both for
+stacks of clients: it brings an ``each`` and a ``gradients`` of its own, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from fedspec.arith import Stack, Vector, Weights, namespace
+from fedspec.arith import Stack, Vector, Weights, namespace, stack
 from fedspec.plan import Oracle, Plan
 
 Client: TypeAlias = Callable[..., Any]
@@ -32,6 +33,10 @@ class Population(Protocol):
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
         """What the function gives for every participant, in their order."""
+        ...
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X."""
         ...
 
 
@@ -70,6 +75,13 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
         named = (("strategy", plan.strategies), ("Xi", plan.scales))
         rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named if values}))
     return _stacked(rows)
+
+
+def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
+    """The gradients of the clients of S at local step t, each at its row of X, in their order."""
+    if isinstance(clients, Population):
+        return clients.gradients(S, t, X)
+    return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
 
 def _stacked(rows: Sequence[Any]) -> Any:
