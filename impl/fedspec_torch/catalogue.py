@@ -12,8 +12,6 @@ from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
-    afga,
-    cafga,
     feddyn,
     fedlamb,
     fednova_alg2,
@@ -23,7 +21,6 @@ from fedspec_torch.algorithms import (
     joint,
     local_ams,
     normalised,
-    peers,
     private,
     vrl_sgd,
 )
@@ -48,14 +45,6 @@ TWINS: dict[str, Program] = {
     "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),
     "fednova-alg2": Program(fednova_alg2.FedNovaAlg2, fednova_alg2.init, fednova_alg2.step),
     "fednova-sampled": Program(fednova_sampled.FedNovaSampled, fednova_sampled.init, fednova_sampled.step),
-    "afga": Program(afga.Afga, afga.init, afga.step),
-    "gossip-fedamsgrad": Program(afga.Afga, afga.init, afga.gossip_fedamsgrad),
-    "afga-a": Program(afga.AdaptedAfga, afga.init, afga.step_adapted),
-    "cafga": Program(cafga.Cafga, cafga.init, cafga.step),
-    "cafga-a": Program(cafga.AdaptedCafga, afga.init, cafga.step_adapted),
-    "dsgd": Program(peers.Dsgd, peers.init, peers.dsgd),
-    "dadam": Program(peers.Dadam, peers.init_adaptive, peers.dadam),
-    "gossip-pga": Program(peers.GossipPga, peers.init, peers.gossip_pga),
     **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
 

@@ -69,6 +69,10 @@ class Batched:
             blocks.append((places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)))
         return _joined(len(arrivals), blocks)
 
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X, all at once."""
+        return self.clients.oracle(S)(t, X) if S else X
+
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         strategies = plan.strategies or ("",) * len(plan.steps)
         for some in self._alike(x, list(zip(plan.steps, strategies, strict=True))):

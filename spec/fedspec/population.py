@@ -1,8 +1,8 @@
 """The clients of a round, one after another.
 
 An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
-update. At scale a population does it for stacks of clients instead: it brings these two of its own, and nothing else in
-the algorithm differs.
+update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them. At scale a
+population does it for stacks of clients: it brings these three of its own, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from fedspec.arith import Stack, Vector, Weights, namespace
+from fedspec.arith import Stack, Vector, Weights, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan
 
@@ -38,6 +38,10 @@ class Population(Protocol):
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order, each from a model of its own."""
+        ...
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X."""
         ...
 
 
@@ -112,6 +116,13 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
     if isinstance(clients, Population):
         return clients.each_arrival(client, arrivals, x_mu)
     return _stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
+
+
+def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
+    """The gradients of the clients of S at local step t, each at its row of X, in their order."""
+    if isinstance(clients, Population):
+        return clients.gradients(S, t, X)
+    return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
 
 def _stacked(rows: Sequence[Any]) -> Any:

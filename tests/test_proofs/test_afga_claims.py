@@ -13,7 +13,7 @@ import pytest
 from fedspec.algorithms import cafga
 from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
-from fedspec.server.amsgrad import amsgrad
+from fedspec.server.amsgrad import amsgrad, general_amsgrad
 from fedspec_proofs.afga import (
     assembly,
     bounds,
@@ -92,12 +92,12 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
     (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (lyapunov.eq_13, lyapunov, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (lyapunov.eq_13, lyapunov, "general_amsgrad", mutate(general_amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.lemma_f_2, rounds, "gossip", unmixed),
     (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
     (consensus.lemma_f_4, rounds, "gossip", unmixed),
-    (consensus.lemma_f_3, rounds, "adapt", lambda h, X, clients, S, t: X * 2),
-    (sequences.eq_9, sequences, "adapt_then_combine", lambda h, X, clients, sets, W: X),
+    (consensus.lemma_f_3, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
+    (sequences.eq_9, sequences, "models", lambda eta_l, x, oracles, sets, W: np.stack([x] * len(oracles))),
     (sequences.eq_12, sequences, "mean_change", first_change),
     (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
     (sampling.lemma_f_6_exact, sampling, "mean_change", first_change),
@@ -124,7 +124,7 @@ def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
-    monkeypatch.setattr(cafga, "adapt_then_combine", lambda h, X, clients, sets, W: X)
+    monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
     assert parts.eq_76().verdict is Verdict.UNKNOWN
 

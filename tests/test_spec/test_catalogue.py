@@ -102,7 +102,7 @@ def test_readings_differ() -> None:
 
 
 def test_equation_ids_are_unique() -> None:
-    printed = [(e.id, name) for name, function in RULES.items() for e in equations(function)]
+    printed = [(e.id, e.rule) for function in RULES.values() for e in equations(function)]
     owners: dict[str, set[str]] = {}
     for equation, rule in printed:
         owners.setdefault(equation, set()).add(rule)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction as F
 from typing import Any
 
-from fedspec.server.amsgrad import AmsGrad, amsgrad, init
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad, init
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -29,7 +29,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     x, m, v, v_hat, delta = (draw(name, 1) for name in ("x", "m", "v", "v_hat", "Delta"))
     before = AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=1)
     new_root, old_root = draw("root", positive=True), draw("root_before", positive=True)
-    after = dividing(amsgrad, new_root)(before, delta, **h)
+    after = dividing(general_amsgrad, new_root)(before, delta, **h)
     old, new, factor = h["eta"] / old_root, h["eta"] / new_root, kappa(h["beta1"])
     # x_(r-1), from the round before.
     x_before = before.x[0] - old * before.m[0]
@@ -65,7 +65,7 @@ def eq_13_display() -> Finding:
     numbers: dict[str, Any] = {"eta": F(1), "beta1": beta1, "beta2": F(0), "eps": F(1, 4)}
     states = [init(exact.vector(0))]
     for _ in range(2):
-        states.append(amsgrad(states[-1], delta, **numbers))
+        states.append(general_amsgrad(states[-1], delta, **numbers))
     before, now, after = (s.x[0] for s in states)
     kappa = beta1 / (1 - beta1)
     return refutation(

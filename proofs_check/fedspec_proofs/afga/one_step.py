@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.afga import adapt_then_combine
-from fedspec_proofs.afga.formulas import both, hyper
+from fedspec.arith import put
+from fedspec.client.sgd import sgd
+from fedspec.mixing.gossip import gossip
+from fedspec.population import gradients
+from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.sequences import doubly, given
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -118,7 +121,10 @@ def _drawn(n: int, m: int) -> Body:
         eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), doubly(draw, n)
         x, oracles = draw("x"), given(g.reshape(1, n, 1))
         sets = list(combinations(range(n), m))
-        moved = [adapt_then_combine(hyper(eta_l), X, oracles, (S,), W)[:, 0] for S in sets]
+        moved = []
+        for S in map(list, sets):
+            stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
+            moved.append(gossip(put(X, S, stepped), W)[:, 0])
         mean = sum((sum(models) / F(n) - x) ** 2 for models in moved) / F(len(sets))
         h, u = sum(g) / F(n), sum(X[:, 0]) / F(n) - x
         variance = sum((g_i - h) ** 2 for g_i in g) / F(n)

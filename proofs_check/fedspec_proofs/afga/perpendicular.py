@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.afga import adapt_then_combine
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
-from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, Network
 from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, blended_permutation, conditions, network, some
-from fedspec_proofs.afga.rounds import consensus, enumerated, path, whole
+from fedspec_proofs.afga.rounds import consensus, enumerated, models, path, whole
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -43,7 +41,7 @@ def eq_43() -> Finding:
     net = two_tilts((1, -1), 0)
     oracles = [lambda t, x, g_i=g_i: g_i for g_i in g]
     everyone = (0, 1, 2)
-    X = adapt_then_combine(hyper(net.eta_l), np.stack([exact.vector(0, 0)] * 3), oracles, [everyone], W)
+    X = models(net.eta_l, exact.vector(0, 0), oracles, [everyone], W)
     rest = X - gossip(X, topology.complete(3, EXACT))
     gram = rest.T @ rest
     return refutation(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import afga
-from fedspec.algorithms.afga import adapt_then_combine, mean_change
+from fedspec.algorithms.afga import mean_change
 from fedspec.arith import Array, Mixing
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange, Oracle
@@ -22,6 +22,7 @@ from fedspec.problems.quadratic import given as problem_given
 from fedspec_proofs.afga.constants import doubly_stochastic
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.networks import blended_permutation
+from fedspec_proofs.afga.rounds import models
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -59,7 +60,7 @@ def _mean_moves(n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Dra
         x, eta_l, g = draw("x", 2), draw("eta_l", positive=True), draw("g", len(sets), n, 2)
         W, found = matrix(draw, n), []
         for t in range(1, len(sets) + 1):
-            X = adapt_then_combine(hyper(eta_l), np.stack([x] * n), given(g), sets[:t], W)
+            X = models(eta_l, x, given(g), sets[:t], W)
             taken = sum(g[s, i] for s, S in enumerate(sets[:t]) for i in S)
             found.append(X.sum(axis=0) / n - x + eta_l * taken / n)
         return list(np.ravel(found))
@@ -149,7 +150,7 @@ def eq_15_delta() -> Finding:
     oracles = given(np.array([[exact.vector(1), exact.vector(1)]]))
     draws = [(s, i) for s in (0, 1) for i in (0, 1)]
     changes = [afga.change(hyper(eta_l), x, oracles, Exchange((s,), ((i,),), W))[0] for s, i in draws]
-    models = [adapt_then_combine(hyper(eta_l), np.stack([x] * 2), oracles, ((i,),), W) for _, i in draws]
+    models = [models(eta_l, x, oracles, ((i,),), W) for _, i in draws]
     every = [mean_change(X, x, (0, 1))[0] for X in models]
     return refutation(
         instance="two equal clients f_i = x, m = 1, W = J, eta_l = 1/8, one step: Delta_r = Deltabar_r always; the "

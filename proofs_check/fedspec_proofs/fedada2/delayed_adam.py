@@ -139,7 +139,7 @@ def _uncorrected(c: Local) -> float:
         "eps": float(c.eps),
     }
     for row in c.g.astype(float):
-        state = plain.adam(state, row, bias_correction=BiasCorrection.NONE, **rates_)
+        state = plain.general_adam(state, row, bias_correction=BiasCorrection.NONE, **rates_)
     return float(abs(float(c.scale) * state.x).max())
 
 
