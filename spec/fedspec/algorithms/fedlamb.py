@@ -27,15 +27,12 @@ Source: Fed-LAMB, Alg. 1 (L127-156).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.algorithms.local_ams import FedAms, State, init, run
-from fedspec.arith import Scalar, Vector
+from fedspec.algorithms.local_ams import FedAms, State, after, init, run
+from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
 from fedspec.client.lamb import layer_step, precondition, sent_moment
 from fedspec.costs import Costs
 from fedspec.domains import is_number
@@ -43,6 +40,7 @@ from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import ParameterError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
+from fedspec.population import Clients, each
 from fedspec.readings import Normalisation, Phi
 
 __all__ = ["FedLamb", "init", "step"]
@@ -72,11 +70,37 @@ class FedLamb(FedAms):
             )
 
 
-def step(h: FedLamb, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+def fed_lamb(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading with phi the identity."""
+    v_hat = state.v_hat
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
+        m, v = state.m_i[i], state.v_i[i]
+        for t in range(1, T + 1):
+            g = gradient(t - 1, x)
+            m = h.beta1 * m + (1 - h.beta1) * g
+            v = h.beta2 * v + (1 - h.beta2) * g**2
+            p = m / (1 - h.beta1**t) / (sqrt(v_hat) + h.eps)
+            new = []
+            for l in state.layers:
+                x_l = x[..., l]
+                q = p[..., l] + h.lam * x_l
+                new.append(x_l - h.eta_l * (ratio(q, norm(q)) * norm(x_l)))
+            x = concatenate(new)
+        return x, m, v
+
+    D = list(plan.participants)
+    x_i, m_i, v_i = each(client, clients, plan, state.x)
+    x = x_i.sum(axis=0) / len(D)
+    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
+    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
+
+
+def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round under any options."""
 
     def move(h: FedLamb, state: State, x: Vector, p: Vector) -> Vector:
-        return np.concatenate([layer_step(x[layer], p[layer], **h.of(layer_step)) for layer in state.layers])
+        return concatenate([layer_step(x[..., l], p[..., l], **h.of(layer_step)) for l in state.layers])
 
     return run(h, state, clients, plan, move)
 
@@ -117,7 +141,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
+    run=Program(hyper=FedLamb, init=init, step=step, plain=fed_lamb, takes=("layers",)),
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -1,4 +1,4 @@
-"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the round that Fed-LAMB shares with it.
+"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the general round that Fed-LAMB shares with it.
 
     for each client i in D:
         x_i = x;  m_i, v_i as it left them
@@ -26,18 +26,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant, zeros
-from fedspec.client.lamb import Moments, precondition, sent_moment
-from fedspec.client.sgd import sgd
+from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, maximum, put, sqrt, stack, zeros
+from fedspec.client.lamb import Moments, precondition, ratio_step, sent_moment
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Sent
 
 
@@ -60,61 +58,103 @@ class FedAms(Hyper):
 
 @dataclass(frozen=True)
 class State:
-    """The server's model and denominator, what every client keeps, and where the layers lie in a model."""
+    """The server's model and denominator, what every client keeps, and where the layers lie in a model.
+
+    Attributes:
+        x: the model.
+        v_hat: what the next round divides by.
+        m_i: every client's first moment as its last round left it.
+        v_i: its second.
+        t: how many gradients they hold.
+        layers: the coordinates of each layer.
+    """
 
     x: Vector
     v_hat: Vector
-    kept: tuple[Moments, ...]
+    m_i: Stack
+    v_i: Stack
+    t: tuple[int, ...]
     layers: tuple[slice, ...]
 
 
 def init(h: FedAms, x: Vector, setup: Setup) -> State:
     """No first moment anywhere; v_0 in every second one."""
-    own = Moments(m_i=zeros(x), v_i=constant(h.v0, x), t=0)
-    return State(x=x, v_hat=constant(h.v0, x), kept=(own,) * setup.clients, layers=layers(setup.shapes))
+    n, v_0 = setup.clients, constant(h.v0, x)
+    return State(
+        x=x, v_hat=v_0, m_i=stack([zeros(x)] * n), v_i=stack([v_0] * n), t=(0,) * n, layers=layers(setup.shapes)
+    )
 
 
-def begin(h: FedAms, kept: Moments) -> Moments:
-    """The moments with which a client starts a round."""
+def fed_ams(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading."""
+    v_hat = state.v_hat
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
+        m, v = state.m_i[i], state.v_i[i]
+        for t in range(1, T + 1):
+            g = gradient(t - 1, x)
+            m = h.beta1 * m + (1 - h.beta1) * g
+            v = h.beta2 * v + (1 - h.beta2) * g**2
+            p = m / (1 - h.beta1**t) / (sqrt(v_hat) + h.eps)
+            x = x - h.eta_l * p
+        return x, m, v
+
+    D = list(plan.participants)
+    x_i, m_i, v_i = each(client, clients, plan, state.x)
+    x = x_i.sum(axis=0) / len(D)
+    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
+    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
+
+
+def after(state: State, plan: Plan, *, x: Vector, v_hat: Vector, m_i: Stack, v_i: Stack) -> State:
+    """The state after a round: what is new for the server, and for the clients that took part in it."""
+    D, steps = list(plan.participants), dict(zip(plan.participants, plan.steps, strict=True))
+    t = tuple(count + steps.get(i, 0) for i, count in enumerate(state.t))
+    return replace(state, x=x, v_hat=v_hat, m_i=put(state.m_i, D, m_i), v_i=put(state.v_i, D, v_i), t=t)
+
+
+def begin(h: FedAms, state: State, i: int) -> Moments:
+    """The moments with which client i starts a round, and the steps that a bias correction counts in them."""
+    m_i, v_i = state.m_i[i], state.v_i[i]
     if h.memory is ClientMemory.RESET:
-        return Moments(m_i=zeros(kept.m_i), v_i=constant(h.v0, kept.v_i), t=0)
-    return replace(kept, t=0) if h.exponent is Exponent.LOCAL else kept
+        return Moments(m_i=zeros(m_i), v_i=constant(h.v0, v_i), t=0)
+    return Moments(m_i=m_i, v_i=v_i, t=0 if h.exponent is Exponent.LOCAL else _counted(state.t, i, m_i))
+
+
+def _counted(t: Sequence[int], i: int | list[int], like: Vector) -> Count:
+    """The count of client i; of a stack of clients, an array with one for each."""
+    counts: Any = array([t[j] for j in i], like) if isinstance(i, list) else t[i]
+    return counts  # type: ignore[no-any-return]
 
 
 Move = Callable[[Any, State, Vector, Vector], Vector]
 """The local model after a step from x along the ratio p."""
 
 
-def local(h: FedAms, state: State, i: int, gradient: Oracle, steps: int, move: Move) -> tuple[Vector, Moments]:
-    """Client i's model and moments after its local steps."""
-    x, own = state.x, begin(h, state.kept[i])
-    for k in range(steps):
-        if k == 0 or h.gradient is LocalGradient.FRESH:
-            g = gradient(k, x)
-        own, p = precondition(own, g, state.v_hat, **h.of(precondition))
-        x = move(h, state, x, p)
-    return x, own
+def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
+    """One round under any options; m_i and what is sent of v_i are shown for its participants, in their order."""
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector, Vector]:
+        own = begin(h, state, i)
+        for k in range(T):
+            if k == 0 or h.gradient is LocalGradient.FRESH:
+                g = gradient(k, x)
+            own, p = precondition(own, g, state.v_hat, **h.of(precondition))
+            x = move(h, state, x, p)
+        return x, own.m_i, own.v_i, sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent)
+
+    models, m_i, v_i, s_i = each(client, clients, plan, state.x)
+    n = len(plan.participants) if h.averaged is Averaged.PARTICIPANTS else len(state.t)
+    v_hat = moment_maximum(state.v_hat, s_i, clients=n)
+    x = model_mean(models, clients=n)
+    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": s_i, "v_hat": v_hat}
 
 
-def run(h: FedAms, state: State, clients: Sequence[Oracle], plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
-    """One round; m_i and what is sent of v_i are shown for its participants, in their order."""
-    who = plan.participants
-    ends = [local(h, state, i, clients[i], steps, move) for i, steps in zip(who, plan.steps, strict=True)]
-    models = np.stack([x for x, _ in ends])
-    moments = np.stack([sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent) for _, own in ends])
-    n = len(who) if h.averaged is Averaged.PARTICIPANTS else len(state.kept)
-    v_hat = moment_maximum(state.v_hat, moments, clients=n)
-    after = {i: own for i, (_, own) in zip(who, ends, strict=True)}
-    kept = tuple(after.get(i, own) for i, own in enumerate(state.kept))
-    values = {"m_i": np.stack([own.m_i for _, own in ends]), "s_i": moments, "v_hat": v_hat}
-    return replace(state, x=model_mean(models, clients=n), v_hat=v_hat, kept=kept), values
-
-
-def step(h: FedAms, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of Fed-AMS."""
+def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of Fed-AMS under any options."""
 
     def move(h: FedAms, state: State, x: Vector, p: Vector) -> Vector:
-        return sgd(x, p, eta_l=h.eta_l)
+        return ratio_step(x, p, eta_l=h.eta_l)
 
     return run(h, state, clients, plan, move)
 
@@ -126,10 +166,10 @@ ROW = Algorithm(
     title="local AMSGrad with periodic averaging; not FedAMS (fedams), whose server adapts",
     source="Fed-LAMB, sec. 4 (L329), not written out: Alg. 1 without line 12; external: Chen, Li and Li (2020)",
     levels=("round",),
-    rules=(precondition, sgd, sent_moment, model_mean, moment_maximum),
+    rules=(precondition, ratio_step, sent_moment, model_mean, moment_maximum),
     readings=(Reading(name="fed-ams", words="Fed-LAMB with x_i = x_i - eta_l p for its line 12 and no decay"),),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedAms, init=init, step=step, takes=("layers",)),
+    run=Program(hyper=FedAms, init=init, step=step, plain=fed_ams, takes=("layers",)),
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -36,10 +36,10 @@ def precondition(
 ) -> tuple[Moments, Vector]:
     """The moments after local step t and the ratio p to step along; v_hat is the server's, the same all round long.
 
-        m_i = beta1 m_i + (1 - beta1) g            lamb.m_i
-        v_i = beta2 v_i + (1 - beta2) g^2          lamb.v_i
-        m_hat = m_i / (1 - beta1^t)                lamb.m_hat
-        p = m_hat / (sqrt(v_hat) + eps)            lamb.p
+        m_i = beta1 m_i + (1 - beta1) g            fed-lamb.m_i
+        v_i = beta2 v_i + (1 - beta2) g^2          fed-lamb.v_i
+        m_hat = m_i / (1 - beta1^t)                fed-lamb.m_hat
+        p = m_hat / (sqrt(v_hat) + eps)            fed-lamb.p
 
     With ``LocalCorrection.IN_PLACE`` m_i and v_i are themselves divided by 1 - beta^t, with ``NONE`` nothing is.
 
@@ -79,8 +79,8 @@ def layer_step(
 ) -> Vector:
     """One local step of one layer, to which x and p belong; the decay turns the step and does not lengthen it.
 
-        q = p + lam x                              lamb.q
-        x = x - eta_l phi(||x||) q / ||q||         lamb.step
+        q = p + lam x                              fed-lamb.q
+        x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
 
     The paper leaves q = 0 open; the layer then stays. Without normalisation the step is eta_l q.
 
@@ -93,10 +93,21 @@ def layer_step(
 
 
 @rule
+def ratio_step(x: Vector, p: Vector, *, eta_l: Scalar) -> Vector:
+    """One local step of Fed-AMS, along the ratio itself.
+
+        x = x - eta_l p                            fed-ams.x_i
+
+    Source: Fed-LAMB, sec. 4 (L329): Alg. 1 without line 12.
+    """
+    return x - eta_l * p
+
+
+@rule
 def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.RAW) -> Vector:
     """The second moment that client i sends after its last local step T.
 
-        s_i = v_i                                  lamb.s_i
+        s_i = v_i                                  fed-lamb.s_i
 
     or v_i / (1 - beta2^T).
 
