@@ -141,6 +141,7 @@ class Algorithm:
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
         when: rules that run under one value of an option only, by ``option=value``.
+        read_when: hyper-parameters that are read under some values of an option only: these, as ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
@@ -157,6 +158,7 @@ class Algorithm:
     shows: tuple[str, ...]
     run: Method | LocalSolver | Program
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    read_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -186,14 +188,18 @@ class Algorithm:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations of its rules, in order."""
-        return tuple(e for r in self.rules for e in equations(r))
+        """The equations of its rules under the canonical reading, in order."""
+        return self.running(self.resolve(self.readings[0].name, {}))
+
+    def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
+        """The equations that run under the options, in order."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
+        return tuple(e for r in self.rules if r not in idle for e in equations(r, options))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
-        chosen = {f"{n}={v}" for n, v in (options or self.defaults()).items()}
-        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        running = [e for r in self.rules if r not in idle for e in equations(r)]
+        running = self.running(options or self.defaults())
         return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
 
     @cached_property
@@ -227,6 +233,12 @@ class Algorithm:
     def numbers_at(self, level: Level) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
         return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
+
+    def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The hyper-parameters that play a part at a level under these options."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        idle = {n for n, under in self.read_when.items() if chosen.isdisjoint(under)}
+        return tuple(n for n in self.numbers_at(level) if n not in idle)
 
     def reading(self, name: str) -> Reading:
         """The reading of that name.

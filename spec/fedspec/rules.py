@@ -4,7 +4,11 @@ A rule's docstring prints each equation on a line that ends in the equation's id
 
     m = beta1 m + (1 - beta1) Delta           fedamsgrad.m
 
-The ids are unique in the catalogue; laws, verdicts and reports carry them.
+The ids are unique in the catalogue; laws, verdicts and reports carry them. Where a reading has another equation in its
+place, that stands beside it, with the options under which it runs::
+
+    x = x + eta m / sqrt(v_hat + eps)         fedamsgrad.step
+    x = x + eta m / (sqrt(v_hat) + eps)       fedamsgrad.step [epsilon=outside]
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
@@ -26,27 +30,52 @@ from fedspec.readings import choice
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_EQUATION = re.compile(r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)\s*$")
+_EQUATION = re.compile(
+    r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)(?:\s+\[(?P<when>[^\]]+)\])?\s*$"
+)
 
 
 @dataclass(frozen=True)
 class Equation:
-    """One printed equation of a rule."""
+    """One printed equation of a rule, and the options under which it runs."""
 
     id: str
     text: str
     rule: str
+    when: frozenset[tuple[str, str]] = frozenset()
 
 
 RULES: dict[str, Callable[..., Any]] = {}
 """Every rule by its dotted name."""
 
 
-def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """The equations that a rule's docstring prints."""
+@functools.cache
+def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
+    """Every equation that a rule's docstring prints, those of all readings."""
     name = f"{function.__module__}.{function.__qualname__}"
-    lines = (function.__doc__ or "").splitlines()
-    return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
+    found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
+    return tuple(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found)
+
+
+def _conditions(said: str) -> frozenset[tuple[str, str]]:
+    pairs = (word.strip().partition("=") for word in said.split(",") if word.strip())
+    return frozenset((option, value) for option, _, value in pairs)
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, str]:
+    """The options of a rule at the values that it has unless told."""
+    given = inspect.signature(function).parameters.values()
+    return {p.name: str(p.default) for p in given if isinstance(p.default, StrEnum)}
+
+
+def equations(function: Callable[..., Any], options: Mapping[str, str] | None = None) -> tuple[Equation, ...]:
+    """The equations that run under some options, others at their defaults: of one id, that with most conditions."""
+    chosen = {**defaults(function), **(options or {})}.items()
+    found: dict[str, Equation] = {}
+    for e in printed(function):
+        if e.when <= chosen and (e.id not in found or len(e.when) >= len(found[e.id].when)):
+            found[e.id] = e
+    return tuple(found.values())
 
 
 _AXES = {

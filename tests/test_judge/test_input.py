@@ -38,7 +38,7 @@ from fedspec.mixing.nova import general_update, normalised_gradient
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.params import unflatten
 from fedspec.plan import Plan
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
 from fedspec.wire import decode_array, decode_event, decode_info
@@ -104,10 +104,15 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("columns", lambda: gossip(ONES, np.array([[0.5, 0.5], [0.75, 0.25]])), MixingError, ("W", "column", "1.25")),
     ("entries", lambda: gossip(ONES, np.array([[1.5, -0.5], [-0.5, 1.5]])), MixingError, ("W", "1.5", "[0, 1]")),
     ("mixing nan", lambda: gossip(ONES, np.full((2, 2), math.nan)), MixingError, ("W", "nan", "[0, 1]")),
-    ("quadratics", lambda: Quadratics(np.ones((2, 3, 3)), ONES), ShapeError, ("H (2, 3, 3)", "e (2, 2)", "[n, d, d]")),
+    (
+        "quadratics",
+        lambda: QuadraticClients(np.ones((2, 3, 3)), ONES),
+        ShapeError,
+        ("H (2, 3, 3)", "e (2, 2)", "[n, d, d]"),
+    ),
     (
         "asymmetric",
-        lambda: Quadratics(np.array([[[1.0, 2.0], [0.0, 1.0]]]), np.ones((1, 2))),
+        lambda: QuadraticClients(np.array([[[1.0, 2.0], [0.0, 1.0]]]), np.ones((1, 2))),
         ShapeError,
         ("H[0]", "symmetric", "(H + H') / 2"),
     ),

@@ -14,7 +14,7 @@ from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm, LocalSolver, Metho
 from fedspec.domains import DOMAINS
 from fedspec.entry import LAST
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError
-from fedspec.rules import RULES, equations
+from fedspec.rules import RULES, equations, printed
 
 ROWS = list(CATALOGUE.values())
 
@@ -24,7 +24,7 @@ def test_row_is_complete(a: Algorithm) -> None:
     assert a.title and a.source and a.levels and a.readings
     ids = [e.id for e in a.equations]
     assert any(i.endswith(".step") for i in ids)
-    own = {i.split(".")[1] for i in ids}
+    own = {e.id.split(".")[1] for rule in a.rules for e in printed(rule)}
     assert set(a.shows) <= own, "what is shown is an equation"
     for number in a.numbers:
         assert number in DOMAINS
@@ -55,6 +55,17 @@ def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own
     assert sorted(CATALOGUE) == sorted(i for family in FAMILIES.values() for i in (a.id for a in family))
     places = Counter((a.family, a.place) for a in found if a.place != LAST)
     assert set(places.values()) == {1}
+
+
+@pytest.mark.parametrize("a", [a for a in ROWS if a.read_when], ids=lambda a: a.id)
+def test_what_is_read_under_an_option_is_a_number_under_a_value(a: Algorithm) -> None:
+    for number, under in a.read_when.items():
+        assert number in a.numbers and under
+        for said in under:
+            option, _, value = said.partition("=")
+            assert value in list(a.options[option]), f"{a.id}: {said}"
+            assert number in a.numbers_under(a.levels[-1], {**a.defaults(), option: value})
+    assert set(a.read_when) - set(a.numbers_under(a.levels[-1], {})) == set(a.read_when)
 
 
 def test_readings_differ() -> None:

@@ -22,10 +22,10 @@ from fedspec.client.lamb import Moments, layer_step, precondition, sent_moment
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, Phi, Sent
 from fedspec_torch.population import Batched
-from fedspec_torch.problems import Quadratics as TorchQuadratics
+from fedspec_torch.problems import QuadraticClients as Stacked
 
 
 def vec(*xs: Any) -> Array:
@@ -68,10 +68,10 @@ def test_the_plain_box_is_the_general_form_at_its_defaults(name: str, library: s
         **{"eta_l": 0.3, "beta1": 0.9, "beta2": 0.75, "eps": 0.1, "v0": 0.5, **({"lam": 0.2} if "lamb" in name else {})}
     )
     H, e, x = rng.normal(size=(3, 5, 5)), rng.normal(size=(3, 5)), rng.normal(size=5)
-    clients: Any = Quadratics(H @ H.swapaxes(1, 2), e).clients
+    clients: Any = QuadraticClients(H @ H.swapaxes(1, 2), e).clients
     if library == "torch":
         H, e, x = map(torch.tensor, (H @ H.swapaxes(1, 2), e, x))
-        clients = Batched(TorchQuadratics(H, e))
+        clients = Batched(Stacked(H, e))
     states = [run.init(h, x, Setup((1,) * 3, {"w": (2,), "b": (3,)}))] * 2
     for who, steps in (((0, 2), (3, 1)), ((1,), (2,)), ((2, 0, 1), (2, 2, 4))):
         pairs = [

@@ -11,7 +11,7 @@ import sympy
 
 from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import student_2
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
 from fedspec_proofs.engines import exact
@@ -36,7 +36,7 @@ def _quadratic(draw: Draw) -> Statement:
 
 def _unchecked(H: Any) -> tuple[Any, ...]:
     # The record compares H with its transpose, which z3 reals cannot answer.
-    problem = object.__new__(Quadratics)
+    problem = object.__new__(QuadraticClients)
     object.__setattr__(problem, "H", H)
     object.__setattr__(problem, "e", H[:, 0] * 0)
     return problem.clients
@@ -146,7 +146,7 @@ def zero_constants() -> Finding:
 
 def _unbounded() -> Dropped:
     """The spec's quadratic client with H = 1, and another with H = 2, farther and farther out."""
-    problem = Quadratics(H=exact.vector(1, 2).reshape(2, 1, 1), e=exact.vector(0, 0).reshape(2, 1))
+    problem = QuadraticClients(H=exact.vector(1, 2).reshape(2, 1, 1), e=exact.vector(0, 0).reshape(2, 1))
     far = [abs(problem.clients[0](0, exact.vector(FAR**k))[0]) for k in range(1, 4)]
     apart = [
         abs((c[1](0, x) - c[0](0, x))[0]) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedspec.arith import array
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -23,7 +23,7 @@ def _lipschitz(draw: Draw) -> Statement:
     (a, b, c), d, L = draw("H", 3), draw("d"), draw("L")
     x, e = draw("x", 2), draw("e", 2)
     H = array([a, b, b, c], x).reshape(1, 2, 2)
-    (gradient,) = Quadratics(H, e.reshape(1, 2)).clients
+    (gradient,) = QuadraticClients(H, e.reshape(1, 2)).clients
     change = gradient(0, x + array([d, d * 0], x)) - gradient(0, x)
     return Statement({"column": a * a + b * b <= L * L}, {"H1": change @ change <= L * L * d * d})
 
@@ -64,7 +64,7 @@ def rough_quartic() -> Finding:
 
 def _bounded(draw: Draw) -> Statement:
     c, B, x = draw("c", 1), draw("B"), draw("x", 1)
-    (gradient,) = Quadratics(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
+    (gradient,) = QuadraticClients(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
     g = gradient(0, x)[0]
     beyond = 1 + B
     inside, convex = within(x[0], B), c[0] > 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -74,7 +74,7 @@ def _false_descent() -> Finding:
 
 def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
     """One round on x'Hx/2 with two layers of one coordinate: f after it, what (7) is without L, the step."""
-    clients = Quadratics(vector(*H[0], *H[1]).reshape(1, 2, 2), vector(0, 0).reshape(1, 2)).clients
+    clients = QuadraticClients(vector(*H[0], *H[1]).reshape(1, 2, 2), vector(0, 0).reshape(1, 2)).clients
     h = lamb(eta_l=F(1))
     state = begin(h, start, 1)
     after = one_round(h, state, clients).x

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.client.agdu import agdu, begin
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -90,7 +90,7 @@ def boundedness() -> Finding:
         x, s, c, G = draw("x", 1), draw("s"), draw("c"), draw("G")
         (g,) = _client(s, c)(0, x)
         H, e = np.array([[[F(1)]]], dtype=object), np.array([[F(0)]], dtype=object)
-        (other,) = Quadratics(H, e).clients
+        (other,) = QuadraticClients(H, e).clients
         (steep,) = other(0, exact.vector(0) * 0 + 2 * G)
         return Statement(
             {"s > 0": s > 0, "G >= s": s <= G},

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from fedspec.algorithms.local import local_solve
 from fedspec.arith import Vector, least
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -73,7 +73,7 @@ class Sequence:
 
 def _sequence(choose: Choose) -> Sequence:
     H, e = exact.vector(choose.rational(1, 2)).reshape(1, 1, 1), exact.vector(choose.rational(-2, 2)).reshape(1, 1)
-    (client,) = Quadratics(H, e).clients
+    (client,) = QuadraticClients(H, e).clients
     x = exact.vector(choose.rational(-3, 3, 2))
     n = choose.whole(2, 6)
     xs = [x]
