@@ -190,7 +190,7 @@ def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)
     for name, kind in a.options.items():
-        if any(name in r.fixes for r in a.readings):
+        if name in canonical.fixes:
             continue
         if name == "solver" and level == "server":
             # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.

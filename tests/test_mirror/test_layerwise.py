@@ -43,7 +43,8 @@ def program(name: str, **options: str) -> tuple[Program, Any]:
     mirror = mirror_of(CATALOGUE[name])
     assert isinstance(mirror, Program)
     known = {n: v for n, v in options.items() if n in CATALOGUE[name].options}
-    return mirror, mirror.hyper(**{n: HYPER[n] for n in CATALOGUE[name].numbers}, **known)
+    numbers = CATALOGUE[name].numbers_under("round", {**CATALOGUE[name].defaults(), **known})
+    return mirror, mirror.hyper(**{n: HYPER[n] for n in numbers}, **known)
 
 
 def leaves(state: Any) -> list[Tensor]:

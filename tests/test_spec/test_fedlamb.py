@@ -169,6 +169,53 @@ def test_memory_waits_for_the_client() -> None:
         assert values["m_i"].tolist() == [[want]]
 
 
+def test_the_printed_table_by_hand() -> None:
+    """m^t from m^(t-1) and v^t from v^t of the last round with such a step, both replaced by what corrects them.
+
+    beta1 = 1/2, beta2 = 3/4, v_0 = 4, one client, gradients 8, 2, 6 in rounds of 1, 2 and 2 steps:
+    round 1: m^1 = (0 + 4)/(1/2) = 8 and v^1 = (3 + 16)/(1/4) = 76, at one step;
+    round 2: m^1 = (0 + 1)/(1/2) = 2, m^2 = (8/2 + 1)/(3/4) = 20/3, v^1 = (57 + 1)/(1/4) = 232, v^2 = (3 + 1)/(7/16);
+    round 3: m^2 = (2/2 + 3)/(3/4) = 16/3, v^2 = (3/4 64/7 + 9)/(7/16).
+    """
+    h = FedAms(*(F(1), F(1, 2), F(3, 4), F(0), F(4)), memory="two-index", bias_correction="in-place", gradient="stale")
+    state, given = local_ams.init(h, vec(0), Setup((1,), {"w": (1,)})), iter((8, 2, 6))
+    seen = []
+    for steps in (1, 2, 2):
+        g = next(given)
+        state, values = local_ams.step(replace(h), state, [constant(g)], Plan((0,), (steps,), (1,)))
+        seen.append((values["m_i"][0][0], values["s_i"][0][0]))
+        state = replace(state, v_hat=vec(4))
+    assert seen == [(8, 76), (F(20, 3), F(64, 7)), (F(16, 3), (F(48, 7) + 9) / F(7, 16))]
+
+
+def test_a_shorter_round_keeps_what_later_steps_left() -> None:
+    """The step t = 2 of round 3 averages with round 1's, since round 2 had none: v^2 = 1, 1/2, ... over v_0 = 0."""
+    h = FedAms(*(F(1), F(1, 2), F(1, 2), F(1), F(0)), memory="two-index", bias_correction="none")
+    state = local_ams.init(h, vec(0), Setup((1,), {"w": (1,)}))
+    for steps, m, v in ((2, F(1, 2), F(1, 2)), (1, F(1, 2), F(3, 4)), (2, F(3, 4), F(3, 4))):
+        state, values = local_ams.step(h, state, [constant(1)], Plan((0,), (steps,), (1,)))
+        state = replace(state, v_hat=vec(0))
+        assert (values["m_i"][0][0], values["s_i"][0][0]) == (m, v)
+
+
+def test_the_literal_box_is_another_from_round_two_on_even_with_single_steps() -> None:
+    """beta1 = 1/2, gradients 1: the printed m^1 is 1 in every round; carried on and corrected it is 1, 2, 3."""
+    for memory, want in (("two-index", [1, 1, 1]), ("carried", [1, 2, 3])):
+        h = FedAms(*(F(1), F(1, 2), F(0), F(0), F(1)), memory=memory, bias_correction="in-place")
+        rounds = run(h, vec(0), [constant(1)], [((0,), 1)] * 3, program=local_ams)
+        assert [values["m_i"][0][0] for _, values in rounds] == want
+
+
+def test_all_are_averaged_as_they_were_last_seen() -> None:
+    """Three clients from x = 3, v_0 = 1, rate 1: what each sent last, over three; client 2 never sends."""
+    h = FedAms(*(F(1), F(0), F(0), F(0), F(1)), averaged="last-sent")
+    clients = [constant(1), constant(5), constant(3)]
+    states = [state for state, _ in run(h, vec(3), clients, [((0,), 2), ((1, 0), 1), ((0,), 1)], program=local_ams)]
+    # Models 1, 3, 3; then 7/3 - 1, 7/3 - 5, 3 with v_hat = (1 + 25 + 1)/3; then 5/9 - 1/3, -8/3, 3.
+    assert [state.x[0] for state in states] == [F(7, 3), F(5, 9), F(5, 27)]
+    assert [state.v_hat[0] for state in states] == [1, 9, 9]
+
+
 def test_exponents_count_the_round_or_all_rounds() -> None:
     h = FedAms(eta_l=F(1), beta1=F(1, 2), beta2=F(0), eps=F(0), v0=F(1))
     plans = [((0,), 2), ((0,), 2)]
@@ -284,6 +331,16 @@ def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None
 def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
     refused(lambda: lamb(phi="clip"), ParameterError, "needs phi_m < phi_M")
+    for changes, match in (
+        ({"exponent": "global", "bias_correction": "none"}, "nothing is divided"),
+        ({"exponent": "global", "memory": "reset"}, "exponent: got global where memory is reset"),
+        ({"exponent": "global", "memory": "two-index"}, "exponent: got global where memory is two-index"),
+        ({"sent": "corrected", "bias_correction": "in-place"}, "divided twice"),
+    ):
+        refused(lambda c=changes: lamb(**c), ParameterError, match)  # type: ignore[misc]
+    assert lamb(exponent="global", bias_correction="none", sent="corrected").exponent is Exponent.GLOBAL
     refused(lambda: lamb(lam=F(-1)), ParameterError, "lam: got -1.*>= 0")
     refused(lambda: lamb(phi_m=F(0)), ParameterError, "phi_m: got 0.*> 0")
+    refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2 where phi is constant.*say phi = clip")
+    refused(lambda: lamb(phi="identity", phi_m=F(1, 2)), ParameterError, "phi_m: got 1/2 where phi is identity")
     refused(lambda: lamb(phi="root"), UnknownNameError, "phi: unknown reading 'root'; known: identity")

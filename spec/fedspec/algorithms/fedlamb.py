@@ -51,7 +51,8 @@ class FedLamb(FedAms):
     """Hyper-parameters and readings of Fed-LAMB; phi_m and phi_M are read where phi clips.
 
     Raises:
-        ParameterError: phi clips and phi_m is not below phi_M.
+        ParameterError: phi clips and phi_m is not below phi_M; phi_m or phi_M is given where phi does not clip; or
+            what :class:`FedAms` refuses.
     """
 
     lam: Scalar = 0
@@ -62,6 +63,12 @@ class FedLamb(FedAms):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("phi_m", "phi_M"):
+            if self.phi is not Phi.CLIP and getattr(self, name) != 1:
+                raise ParameterError(
+                    f"{name}: got {getattr(self, name)} where phi is {self.phi}, which reads neither phi_m nor phi_M; "
+                    f"drop it, or say phi = clip"
+                )
         numbers = is_number(self.phi_m) and is_number(self.phi_M)
         if self.phi is Phi.CLIP and numbers and not self.phi_m < self.phi_M:
             raise ParameterError(
@@ -133,11 +140,19 @@ ROW = Algorithm(
         Reading(
             name="fed-lamb-literal",
             words=(
-                "the box as printed, with three defects: one gradient a round, whatever T (L137); m_i and v_i "
-                "replaced by their corrected values, which can grow without bound (L140-141); sums over the "
-                "clients of a round divided by the number of all (L152-154)"
+                "every index as printed: one gradient a round, whatever T (L137); m_i^t from m_i^(t-1) and v_i^t "
+                "from v_i^t of the round before, each replaced by its corrected value, which can grow without "
+                "bound (L140-141); sums over the clients of a round divided by the number of all (L152-154)"
             ),
-            fixes={"gradient": "stale", "bias_correction": "in-place", "averaged": "all"},
+            fixes={"gradient": "stale", "memory": "two-index", "bias_correction": "in-place", "averaged": "all"},
+        ),
+        Reading(
+            name="fed-lamb-last-sent",
+            words=(
+                "as fed-lamb, with the means over all n clients that line 15 prints (L152-154): a client that sits "
+                "out counts with the model and the second moment that it sent last"
+            ),
+            fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "last-sent"},
         ),
     ),
     shows=("m_i", "s_i", "v_hat"),

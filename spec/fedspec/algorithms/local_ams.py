@@ -31,6 +31,7 @@ from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, maximum
 from fedspec.client.lamb import Moments, precondition, ratio_step, sent_moment
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import ParameterError
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.params import layers
@@ -41,7 +42,11 @@ from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, 
 
 @dataclass(frozen=True)
 class FedAms(Hyper):
-    """Hyper-parameters and readings of Fed-AMS."""
+    """Hyper-parameters and readings of Fed-AMS.
+
+    Raises:
+        ParameterError: an option plays no part beside the others, or divides what another has divided already.
+    """
 
     eta_l: Scalar
     beta1: Scalar
@@ -55,6 +60,26 @@ class FedAms(Hyper):
     sent: Sent = Sent.RAW
     averaged: Averaged = Averaged.PARTICIPANTS
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        correction, memory = self.bias_correction, self.memory
+        if self.exponent is Exponent.GLOBAL:
+            if correction is LocalCorrection.NONE and self.sent is Sent.RAW:
+                raise ParameterError(
+                    "exponent: got global where bias_correction is none and sent is raw; nothing is divided by "
+                    "1 - beta^t: drop exponent, or correct something"
+                )
+            if memory is not ClientMemory.CARRIED:
+                raise ParameterError(
+                    f"exponent: got global where memory is {memory}; only moments that are carried on from round to "
+                    f"round have seen more steps than the round's: drop exponent, or say memory = carried"
+                )
+        if self.sent is Sent.CORRECTED and correction is LocalCorrection.IN_PLACE:
+            raise ParameterError(
+                "sent: got corrected where bias_correction is in-place; v_i is corrected already and would be divided "
+                "twice: say sent = raw"
+            )
+
 
 @dataclass(frozen=True)
 class State:
@@ -67,6 +92,8 @@ class State:
         v_i: its second.
         t: how many gradients they hold.
         layers: the coordinates of each layer.
+        table: every client's m_i^t and v_i^t, t = 1, 2, ..., where its memory has two indices.
+        sent: the x_i and s_i that every client sent last, where all are averaged.
     """
 
     x: Vector
@@ -75,14 +102,16 @@ class State:
     v_i: Stack
     t: tuple[int, ...]
     layers: tuple[slice, ...]
+    table: tuple[tuple[Stack, Stack], ...] = ()
+    sent: tuple[Stack, ...] = ()
 
 
 def init(h: FedAms, x: Vector, setup: Setup) -> State:
     """No first moment anywhere; v_0 in every second one."""
     n, v_0 = setup.clients, constant(h.v0, x)
-    return State(
-        x=x, v_hat=v_0, m_i=stack([zeros(x)] * n), v_i=stack([v_0] * n), t=(0,) * n, layers=layers(setup.shapes)
-    )
+    m_i, v_i = stack([zeros(x)] * n), stack([v_0] * n)
+    sent = (stack([x] * n), v_i) if h.averaged is Averaged.LAST_SENT else ()
+    return State(x=x, v_hat=v_0, m_i=m_i, v_i=v_i, t=(0,) * n, layers=layers(setup.shapes), sent=sent)
 
 
 def fed_ams(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -133,21 +162,39 @@ Move = Callable[[Any, State, Vector, Vector], Vector]
 
 def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
     """One round under any options; m_i and what is sent of v_i are shown for its participants, in their order."""
+    table = _table(h, state, max(plan.steps))
 
-    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector, Vector]:
-        own = begin(h, state, i)
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Any, ...]:
+        own, last = begin(h, state, i), tuple((m[i], v[i]) for m, v in table)
+        now = list(last)
         for k in range(T):
             if k == 0 or h.gradient is LocalGradient.FRESH:
                 g = gradient(k, x)
+            if last:
+                own = Moments(m_i=last[k - 1][0] if k else zeros(x), v_i=last[k][1], t=k)
             own, p = precondition(own, g, state.v_hat, **h.of(precondition))
+            now[k : k + 1] = [(own.m_i, own.v_i)] if last else []
             x = move(h, state, x, p)
-        return x, own.m_i, own.v_i, sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent)
+        return x, own.m_i, own.v_i, sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent), tuple(now)
 
-    models, m_i, v_i, s_i = each(client, clients, plan, state.x)
-    n = len(plan.participants) if h.averaged is Averaged.PARTICIPANTS else len(state.t)
-    v_hat = moment_maximum(state.v_hat, s_i, clients=n)
-    x = model_mean(models, clients=n)
-    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": s_i, "v_hat": v_hat}
+    D = list(plan.participants)
+    models, m_i, v_i, s_i, now = each(client, clients, plan, state.x)
+    table = tuple((put(m, D, m_t), put(v, D, v_t)) for (m, v), (m_t, v_t) in zip(table, now, strict=True))
+    sent = tuple(put(old, D, new) for old, new in zip(state.sent, (models, s_i), strict=False))
+    averaged = sent or (models, s_i)
+    n = len(D) if h.averaged is Averaged.PARTICIPANTS else len(state.t)
+    x = model_mean(averaged[0], clients=n)
+    v_hat = moment_maximum(state.v_hat, averaged[1], clients=n)
+    state = replace(after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), table=table, sent=sent)
+    return state, {"m_i": m_i, "s_i": s_i, "v_hat": v_hat}
+
+
+def _table(h: FedAms, state: State, steps: int) -> tuple[tuple[Stack, Stack], ...]:
+    """The moments of every step that a round needs, where the memory has two indices; new ones as at first."""
+    if h.memory is not ClientMemory.TWO_INDEX:
+        return ()
+    first = (zeros(state.m_i), constant(h.v0, state.v_i))
+    return state.table + (first,) * (steps - len(state.table))
 
 
 def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:

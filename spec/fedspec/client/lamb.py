@@ -41,7 +41,17 @@ def precondition(
         m_hat = m_i / (1 - beta1^t)                fed-lamb.m_hat
         p = m_hat / (sqrt(v_hat) + eps)            fed-lamb.p
 
-    With ``LocalCorrection.IN_PLACE`` m_i and v_i are themselves divided by 1 - beta^t, with ``NONE`` nothing is.
+    Without the correction nothing is divided, in place m_i and v_i are themselves. With two indices, as printed, m_i
+    and v_i are averaged with those of the round before, of step t - 1 and of step t:
+
+        m_hat = m_i  fed-lamb.m_hat [bias_correction=none]
+        m_hat = m_i  fed-lamb.m_hat [bias_correction=in-place]
+        m_i = (beta1 m_i + (1 - beta1) g) / (1 - beta1^t)  fed-lamb.m_i [bias_correction=in-place]
+        v_i = (beta2 v_i + (1 - beta2) g^2) / (1 - beta2^t)  fed-lamb.v_i [bias_correction=in-place]
+        m^t = beta1 m^(t-1) + (1 - beta1) g  fed-lamb.m_i [memory=two-index]
+        v^t = beta2 v^t + (1 - beta2) g^2  fed-lamb.v_i [memory=two-index]
+        m^t = (beta1 m^(t-1) + (1 - beta1) g) / (1 - beta1^t)  fed-lamb.m_i [bias_correction=in-place, memory=two-index]
+        v^t = (beta2 v^t + (1 - beta2) g^2) / (1 - beta2^t)  fed-lamb.v_i [bias_correction=in-place, memory=two-index]
 
     Source: Fed-LAMB, Alg. 1, lines 8-10 (L140-143).
     """
@@ -82,7 +92,9 @@ def layer_step(
         q = p + lam x                              fed-lamb.q
         x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
 
-    The paper leaves q = 0 open; the layer then stays. Without normalisation the step is eta_l q.
+        x = x - eta_l q                            fed-lamb.x_i [normalisation=none]
+
+    The paper leaves q = 0 open; the layer then stays.
 
     Source: Fed-LAMB, Alg. 1, line 12 (L147).
     """
@@ -108,8 +120,7 @@ def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.R
     """The second moment that client i sends after its last local step T.
 
         s_i = v_i                                  fed-lamb.s_i
-
-    or v_i / (1 - beta2^T).
+        s_i = v_i / (1 - beta2^T)                  fed-lamb.s_i [sent=corrected]
 
     Source: Fed-LAMB, Alg. 1, lines 9 and 13 (L141, L149).
     """

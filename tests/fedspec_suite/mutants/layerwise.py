@@ -218,23 +218,24 @@ _ROUNDS = (
         words="clients hand their moments on to the next of the round",
         algorithms=("fed-lamb",),
         rule=_ROUND + "run",
-        old="models, m_i, v_i, s_i = each(client, clients, plan, state.x)",
+        old="models, m_i, v_i, s_i, now = each(client, clients, plan, state.x)",
         new="rows = []\n"
         "    for i, T in zip(plan.participants, plan.steps, strict=True):\n"
         "        if rows:\n"
         "            m_i, v_i = (put(s, [i], r[None]) for s, r in zip((state.m_i, state.v_i), rows[-1][1:3]))\n"
         "            state = replace(state, m_i=m_i, v_i=v_i)\n"
         "        rows.append(client(i, state.x, clients[i], T))\n"
-        "    models, m_i, v_i, s_i = map(stack, zip(*rows))",
+        "    models, m_i, v_i, s_i = map(stack, list(zip(*rows))[:4])\n"
+        "    now = each(client, clients, plan, state.x)[4]",
     ),
     Mutant(
         id="fed-lamb-forgets-the-absent",
         words="the moments of clients that are not drawn start afresh",
         algorithms=_BOTH,
         rule=_ROUND + "run",
-        old="return after(state, plan, x=x,",
+        old="state = replace(after(state, plan,",
         new="clear = init(h, x, Setup((1,) * len(state.t), {}))\n"
-        "    return after(replace(state, m_i=clear.m_i, v_i=clear.v_i), plan, x=x,",
+        "    state = replace(after(replace(state, m_i=clear.m_i, v_i=clear.v_i), plan,",
     ),
     Mutant(
         id="fed-lamb-m-alone-resets",
@@ -249,8 +250,8 @@ _ROUNDS = (
         words="v starts at 0 instead of v_0",
         algorithms=_BOTH,
         rule=_ROUND + "init",
-        old="v_i=stack([v_0] * n)",
-        new="v_i=stack([zeros(x)] * n)",
+        old="stack([zeros(x)] * n), stack([v_0] * n)",
+        new="(stack([zeros(x)] * n),) * 2",
     ),
     Mutant(
         id="fed-lamb-maximum-starts-at-zero",
@@ -274,16 +275,16 @@ _ROUNDS = (
         words="the models are divided by the number of all clients, the moments by that of the round",
         algorithms=("fed-ams",),
         rule=_ROUND + "run",
-        old="x = model_mean(models, clients=n)",
-        new="x = model_mean(models, clients=len(state.t))",
+        old="x = model_mean(averaged[0], clients=n)",
+        new="x = model_mean(averaged[0], clients=len(state.t))",
     ),
     Mutant(
         id="fed-lamb-moments-over-all",
         words="the moments are divided by the number of all clients, the models by that of the round",
         algorithms=_BOTH,
         rule=_ROUND + "run",
-        old="moment_maximum(state.v_hat, s_i, clients=n)",
-        new="moment_maximum(state.v_hat, s_i, clients=len(state.t))",
+        old="moment_maximum(state.v_hat, averaged[1], clients=n)",
+        new="moment_maximum(state.v_hat, averaged[1], clients=len(state.t))",
     ),
     Mutant(
         id="fed-lamb-correction-counts-rounds",
@@ -396,4 +397,61 @@ _ROUNDS = (
     ),
 )
 
-MUTANTS = (*_MOMENTS, *_STEPS, *_ROUNDS)
+_PRINTED = (
+    Mutant(
+        id="fed-lamb-m-of-its-own-step",
+        words="m^t is averaged with m^t of the round before instead of m^(t-1)",
+        algorithms=_BOTH,
+        rule=_ROUND + "run",
+        old="last[k - 1][0] if k else zeros(x)",
+        new="last[k][0]",
+        options={"memory": "two-index"},
+    ),
+    Mutant(
+        id="fed-lamb-m-of-this-round",
+        words="m^t is averaged with m^(t-1) of this round instead of that of the round before",
+        algorithms=("fed-ams",),
+        rule=_ROUND + "run",
+        old="last[k - 1][0] if k else zeros(x)",
+        new="now[k - 1][0] if k else zeros(x)",
+        options={"memory": "two-index"},
+    ),
+    Mutant(
+        id="fed-lamb-v-of-the-step-before",
+        words="v^t is averaged with v^(t-1) of the round before instead of v^t",
+        algorithms=_BOTH,
+        rule=_ROUND + "run",
+        old="v_i=last[k][1], t=k",
+        new="v_i=last[k - 1][1] if k else constant(h.v0, x), t=k",
+        options={"memory": "two-index"},
+    ),
+    Mutant(
+        id="fed-lamb-last-sent-from-zero",
+        words="clients that have sent nothing yet count with a model of zero",
+        algorithms=_BOTH,
+        rule=_ROUND + "init",
+        old="(stack([x] * n), v_i)",
+        new="(stack([zeros(x)] * n), v_i)",
+        options={"averaged": "last-sent"},
+    ),
+    Mutant(
+        id="fed-lamb-last-sent-is-the-server",
+        words="clients that sit out count with the server's present model",
+        algorithms=_BOTH,
+        rule=_ROUND + "run",
+        old="averaged = sent or (models, s_i)",
+        new="averaged = (put(stack([state.x] * len(state.t)), D, models), sent[1]) if sent else (models, s_i)",
+        options={"averaged": "last-sent"},
+    ),
+    Mutant(
+        id="fed-lamb-moments-of-the-round",
+        words="the models of all clients are averaged, and the moments of the round's over their number",
+        algorithms=_BOTH,
+        rule=_ROUND + "run",
+        old="moment_maximum(state.v_hat, averaged[1], clients=n)",
+        new="moment_maximum(state.v_hat, s_i, clients=len(D))",
+        options={"averaged": "last-sent"},
+    ),
+)
+
+MUTANTS = (*_PRINTED, *_MOMENTS, *_STEPS, *_ROUNDS)
