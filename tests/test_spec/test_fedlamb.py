@@ -91,6 +91,27 @@ def test_a_layer_moves_by_its_own_length() -> None:
     assert list(after) == [3 - F(5, 26), 4 - F(12, 26)]
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", ["tiny", "usual", "huge"])
+def test_a_step_has_its_length_however_long_the_ratio_is(size: str, dtype: Any) -> None:
+    """p = (3, 4) times a size whose square is no number: from x = (3, 4), phi = 1, the step is eta_l (3, 4)/5."""
+    exponent = {np.float64: {"tiny": -170, "usual": 0, "huge": 160}, np.float32: {"tiny": -30, "usual": 0, "huge": 30}}
+    p, x = np.array([3, 4], dtype) * dtype(10.0 ** exponent[dtype][size]), np.array([3, 4], dtype)
+    for each in (
+        layer_step(x, p, eta_l=0.5, phi=Phi.CONSTANT),
+        layer_step(x[None], p[None], eta_l=0.5, phi=Phi.CONSTANT)[0],
+    ):
+        np.testing.assert_allclose(x - each, [0.3, 0.4], rtol=8 * np.finfo(dtype).eps)
+
+
+def test_a_block_without_axes_is_a_layer_of_one_coordinate() -> None:
+    h, x = lamb(eta_l=F(1, 8)), vec(2, -3)
+    state = fedlamb.init(h, x, Setup((1,), {"scale": (), "shift": (1,)}))
+    assert state.layers == (slice(0, 1), slice(1, 2))
+    after, _ = fedlamb.step(h, state, [constant(5, -7)], Plan((0,), (2,), (1,)))
+    assert list(after.x) == [2 - F(2, 8), -3 + F(2, 8)]
+
+
 @pytest.mark.parametrize(
     ("phi", "length"), [("identity", F(5)), ("constant", F(1)), ("clip", F(2))], ids=["identity", "constant", "clip"]
 )
