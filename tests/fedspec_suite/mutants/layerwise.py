@@ -454,4 +454,48 @@ _PRINTED = (
     ),
 )
 
-MUTANTS = (*_PRINTED, *_MOMENTS, *_STEPS, *_ROUNDS)
+_SOLVER = (
+    Mutant(
+        id="lamb-v-uncorrected",
+        words="the first moment alone is corrected",
+        algorithms=("lamb",),
+        rule=_LAMB + "lamb_ratio",
+        old="v_hat = _corrected(v, beta2, t, copies)",
+        new="v_hat = v",
+    ),
+    Mutant(
+        id="lamb-epsilon-inside",
+        words="eps inside the root: sqrt(v_hat + eps)",
+        algorithms=("lamb",),
+        rule=_LAMB + "lamb_ratio",
+        old="m_hat / (sqrt(v_hat) + eps)\n",
+        new="m_hat / sqrt(v_hat + eps)\n",
+    ),
+    Mutant(
+        id="lamb-not-turned",
+        words="the decay stands outside the normalised direction: - eta_l lam x",
+        algorithms=("lamb",),
+        rule=_LAMB + "lamb",
+        old='"lam": lam, "phi_m": phi_m, "phi_M": phi_M, "phi": phi}\n',
+        new='"phi_m": phi_m, "phi_M": phi_M, "phi": phi}\n'
+        "    state = Lamb(state.x - eta_l * lam * state.x, state.m, state.v, state.t)\n",
+    ),
+    Mutant(
+        id="lamb-one-layer",
+        words="the whole model is one layer",
+        algorithms=("lamb",),
+        rule=_LAMB + "lamb",
+        old="for l in layers])",
+        new="for l in [slice(None)]])",
+    ),
+    Mutant(
+        id="lamb-momentum-of-the-ratio",
+        words="the gradient over the denominator instead of the first moment",
+        algorithms=("lamb",),
+        rule=_LAMB + "lamb_ratio",
+        old="m_hat / (sqrt(v_hat) + eps)\n",
+        new="g / (sqrt(v_hat) + eps)\n",
+    ),
+)
+
+MUTANTS = (*_SOLVER, *_PRINTED, *_MOMENTS, *_STEPS, *_ROUNDS)

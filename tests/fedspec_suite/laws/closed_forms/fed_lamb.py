@@ -1,4 +1,4 @@
-"""The rounds of Fed-LAMB and Fed-AMS from every gradient so far, without a recursion of the moments.
+"""The rounds of Fed-LAMB and Fed-AMS, and LAMB's steps, from every gradient so far, without a recursion of moments.
 
 m_i = sum over s <= k of w_s g_s,   v_i = start v_0 + sum over s <= k of w_s g_s^2,
 v_hat = max(v_0, the means sent in all rounds before),   x_i = x - eta_l (sum of all its steps).
@@ -7,7 +7,7 @@ v_hat = max(v_0, the means sent in all rounds before),   x_i = x - eta_l (sum of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -69,14 +69,29 @@ def _direction(p: Any, x: Array, s: Scenario) -> Any:
     if "normalisation" not in o:
         return p
     q = p + h["lam"] * x
-    if o["normalisation"] == "none":
-        return q
+    return q if o["normalisation"] == "none" else in_layers(q, x, s)
+
+
+def in_layers(q: Array, x: Array, s: Scenario) -> Array:
+    """The direction with the length phi(||x||) in every layer; zero where it is zero."""
     parts = []
     for at in each_layer(s):
         size = length(q[at])
         u = q[at] / size if size > 0 else q[at]
-        parts.append(u * length_factor(length(x[at]), h, o))
+        parts.append(u * length_factor(length(x[at]), s.case.hyper, s.case.options))
     return np.concatenate(parts)
+
+
+def lamb_direction(rows: Sequence[Array], x: Array, s: Scenario) -> Array:
+    """The step of LAMB over eta_l, from all gradients of its round and the local model."""
+    h, o = s.case.hyper, s.case.options
+    log, t = list(enumerate(rows, 1)), len(rows)
+    in_place = o["bias_correction"] == "in-place"
+    m = _average(h["beta1"], log, 1, in_place, x * 0)
+    v = _average(h["beta2"], log, 2, in_place, x * 0)
+    if o["bias_correction"] == "moments":
+        m, v = m / (1 - h["beta1"] ** t), v / (1 - h["beta2"] ** t)
+    return in_layers(m / (sqrt(v) + h["eps"]) + h["lam"] * x, x, s)
 
 
 def rounds(s: Scenario) -> Iterator[tuple[Array, Array]]:
