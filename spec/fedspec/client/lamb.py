@@ -220,9 +220,10 @@ def lamb(
     own, r = lamb_ratio(
         Averages(m=state.m, v=state.v, t=state.t), g, beta1=beta1, beta2=beta2, eps=eps, bias_correction=bias_correction
     )
-    length = {"lam": lam, "phi_m": phi_m, "phi_M": phi_M, "phi": phi}
-    x = concatenate([layer_step(state.x[..., l], r[..., l], eta_l=eta_l, **length) for l in layers])
-    return Lamb(x=x, m=own.m, v=own.v, t=own.t)
+    new = []
+    for l in layers:
+        new.append(layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi))
+    return Lamb(x=concatenate(new), m=own.m, v=own.v, t=own.t)
 
 
 ROW = Algorithm(

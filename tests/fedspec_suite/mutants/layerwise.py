@@ -476,17 +476,16 @@ _SOLVER = (
         words="the decay stands outside the normalised direction: - eta_l lam x",
         algorithms=("lamb",),
         rule=_LAMB + "lamb",
-        old='"lam": lam, "phi_m": phi_m, "phi_M": phi_M, "phi": phi}\n',
-        new='"phi_m": phi_m, "phi_M": phi_M, "phi": phi}\n'
-        "    state = Lamb(state.x - eta_l * lam * state.x, state.m, state.v, state.t)\n",
+        old="layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam,",
+        new="layer_step((1 - eta_l * lam) * state.x[..., l], r[..., l], eta_l=eta_l,",
     ),
     Mutant(
         id="lamb-one-layer",
         words="the whole model is one layer",
         algorithms=("lamb",),
         rule=_LAMB + "lamb",
-        old="for l in layers])",
-        new="for l in [slice(None)]])",
+        old="for l in layers:",
+        new="for l in [slice(None)]:",
     ),
     Mutant(
         id="lamb-momentum-of-the-ratio",
