@@ -13,6 +13,12 @@
     x = mean over D of x_i
     v_hat = max(v_hat, mean over D of s_i)
 
+That is the box repaired. The print takes one gradient a round, before a loop over t that it does not open (L137); it
+averages m^t with m^(t-1) and v^t with v^t, both of the round before, and puts their corrected values in their place
+(L140-141); it divides by v_hat_r, of which it makes the first, v_hat_1, nowhere (L143, L131); and it divides sums over
+D^r by n (L152-154). It runs as ``fed-lamb-literal``: with beta2 = 0.999 its v grows 999-fold each round, which its own
+text rules out ("smooth updates", L120; the proofs correct nothing, L577).
+
 A layer is a block of the model. The box wants lam in ]0, 1[, its theory 0 and its experiments 0, 0.01 or 0.1: here
 lam >= 0. It calls lam a control of the scale of the layerwise gradients (L329); it is a weight decay inside the
 normalised direction, which it turns. Its text calls phi a factor of the rate that "Line 12" computes (L120): phi is
@@ -124,8 +130,9 @@ ROW = Algorithm(
         Reading(
             name="fed-lamb",
             words=(
-                "a fresh gradient at every local step, m_i corrected in a copy, means over the clients of a "
-                "round; phi is the identity, as in the experiments (L329), unless a subject declares another"
+                "the box repaired: a fresh gradient at every local step, moments carried on unless a subject says "
+                "otherwise, m_i corrected in a copy, means over the clients of a round; phi is the identity, as in the "
+                "experiments (L329), unless a subject declares another"
             ),
             fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "participants"},
         ),
