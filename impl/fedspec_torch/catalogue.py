@@ -13,13 +13,10 @@ from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
     feddyn,
-    fedlamb,
     fednova_alg2,
     fednova_sampled,
     fednova_vr,
-    fedsgd,
     joint,
-    local_ams,
     normalised,
     private,
     vrl_sgd,
@@ -37,9 +34,6 @@ TWINS: dict[str, Program] = {
     "fedblended": Program(joint.FedBlended, joint.init, joint.fedblended),
     "fedavg-normalised": Program(normalised.FedAvgNormalised, normalised.init, normalised.step),
     "dp-fedavg": Program(private.DpFedAvg, private.init, private.step),
-    "fed-lamb": Program(fedlamb.FedLamb, fedlamb.init, fedlamb.step),
-    "fed-ams": Program(local_ams.FedAms, local_ams.init, local_ams.step),
-    "fed-sgd": Program(fedsgd.FedSgd, fedsgd.init, fedsgd.step),
     "feddyn": Program(feddyn.FedDyn, feddyn.init, feddyn.step),
     "vrl-sgd": Program(vrl_sgd.VrlSgd, vrl_sgd.init, vrl_sgd.step),
     "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),

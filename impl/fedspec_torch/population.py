@@ -116,6 +116,13 @@ class Stream:
             total = w[places] @ rows if total is None else total.addmv_(rows.T, w[places])
         return total
 
+    def sum(self, axis: int = 0) -> Vector:
+        """The sum of the rows."""
+        total: Vector | None = None
+        for _, rows in self:
+            total = rows.sum(axis) if total is None else total.add_(rows.sum(axis))
+        return total
+
     def map(self, f: Callable[..., Stack], *numbers: Weights) -> Stream:
         """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
 

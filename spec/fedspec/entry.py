@@ -108,6 +108,7 @@ class Program:
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -119,6 +120,7 @@ class Program:
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
     step: Callable[..., tuple[Any, dict[str, Any]]]
+    plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
 

@@ -53,6 +53,10 @@ class Blocks(Protocol):
         """The sum of w_i times row i."""
         ...
 
+    def sum(self, axis: int = 0) -> Vector:
+        """The sum of the rows."""
+        ...
+
     def map(self, f: Callable[..., Stack], *numbers: Weights) -> Blocks:
         """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
         ...

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fedspec.catalogue import Algorithm
+from fedspec.params import layers
 from fedspec.readings import choice
 from fedspec_torch.arith import masked
 
@@ -95,7 +96,9 @@ class Run:
     def step(self, state: Any, g: Any, active: Tensor | None = None) -> Any:
         """The state after one step."""
         rule = self.solver.rule
-        given = self._of(rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover)
+        given = self._of(
+            rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover, layers=layers(SHAPES)
+        )
         self.k += 1
         first = given.pop(next(iter(given)))
         return masked(rule, active)(first, **{**self._of(rule, **self.keywords), **given})

@@ -56,7 +56,7 @@ def in_place() -> Finding:
     return refutation(
         instance="one coordinate, one client, gradient 1, T = 1, beta1 = 9/10, two rounds",
         conditions={"H2 with M = 1": abs(constant(1)(0, vector(5))[0]) <= 1},
-        left=abs(states[-1].kept[0].m_i[0]),
+        left=abs(states[-1].m_i[0][0]),
         right=F(1),
     )
 

@@ -128,6 +128,6 @@ def exploding() -> Finding:
     return refutation(
         instance="one coordinate, one client, gradient 0, v0 = 1, beta2 = 999/1000, one round",
         conditions={"H2 with M = 0": constant(0)(0, vector(5))[0] == 0},
-        left=state.kept[0].v_i[0],
+        left=state.v_i[0][0],
         right=max(h.v0, F(0)),
     )

@@ -55,7 +55,7 @@ def eq_18() -> Finding:
 def falling() -> Finding:
     """v_hat does not (fed-lamb.assumption-5), the clients' v does where gradients are small."""
     h = lamb()
-    before, after = (s.kept[0].v_i[0] for s in run(h, begin(h, vector(5), 1), [constant(0)], 1))
+    before, after = (s.v_i[0][0] for s in run(h, begin(h, vector(5), 1), [constant(0)], 1))
     return refutation(
         instance="one coordinate, gradient 0, v0 = 1, beta2 = 99/100, one round",
         conditions={

@@ -86,6 +86,7 @@ EXEMPT: dict[tuple[str, Fact | str], str] = {
     ("problem-translates", Fact.LAYERED): "its steps depend on the length of the layers",
     ("problem-translates", "averaged=all"): "it shrinks the model unless all take part",
     ("bystander", "averaged=all"): "it divides by the number of all clients",
+    ("bystander", "averaged=last-sent"): "it divides by the number of all clients",
     ("bystander", Fact.COUNTS_ALL): "it has a mean or shares over all clients",
 }
 """Why a law of this file is not asked of an algorithm, by law and fact, or option and value."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.rules import equations, plain
 
 
@@ -31,8 +31,8 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
-    runs, the rule as it is printed comes first.
+    The code of a step ends with that of the rule that moves the model, unless the step is plain and says it all; where
+    the rule has a general form, which is what runs, the rule as it is printed comes first.
     """
     if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
@@ -42,9 +42,11 @@ def text_of(a: Algorithm) -> Text:
         if inspect.getmodule(a.run.local) is inspect.getmodule(a.run.server):
             functions = [a.run.local, a.run.server]
     else:
-        docstring, functions = inspect.getdoc(inspect.getmodule(a.run.step)) or "", [a.run.step]
+        docstring, functions = inspect.getdoc(inspect.getmodule(a.run.step)) or "", [a.run.plain or a.run.step]
     box, prose = _divided(docstring)
     moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
+    if isinstance(a.run, Program) and a.run.plain:
+        moves = []
     chosen = [*_with_helpers(functions), *(rule for rule in moves if rule not in functions)]
     shown = [plain(rule) for rule in moves if plain(rule) is not rule]
     return Text(box, prose, "\n\n".join(_code(f) for f in (*shown, *chosen)))
