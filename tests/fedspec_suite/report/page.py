@@ -75,6 +75,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
         "costs": asdict(a.costs),
         "traps": list(a.traps),
+        "symbols": dict(a.symbols),
     }
 
 
@@ -82,7 +83,7 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
-    for part in (_text, _equations, _parameters, _readings, _laws, _reductions, _costs, _traps):
+    for part in (_text, _equations, _symbols, _parameters, _readings, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
 
@@ -115,6 +116,14 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
     for e in a.equations:
         t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= 120 else []))
     yield from (_head("equations"), t)
+
+
+def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
+    if a.symbols:
+        t = table.plain("here", "in the source")
+        for ours, theirs in a.symbols.items():
+            t.add_row(ours, Text(theirs))
+        yield from (_head("symbols"), t)
 
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
