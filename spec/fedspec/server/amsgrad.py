@@ -114,3 +114,26 @@ def ams(
     else:
         x = state.x + eta * m / sqrt(v_hat + eps)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
+
+
+@rule
+def corrected_ams(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
+    """One server step of FedAMS with moments that are corrected after the maximum is taken; t = 1 at the first.
+
+        m = beta1 m + (1 - beta1) Delta                fedams-code.m
+        v = beta2 v + (1 - beta2) Delta^2              fedams-code.v
+        v_hat = max(v_hat, v)                          fedams-code.v_hat
+        m_hat = m / (1 - beta1^t)                      fedams-code.m_hat
+        v_max = v_hat / (1 - beta2^t)                  fedams-code.v_max
+        x = x + eta m_hat / (sqrt(v_max) + eps)        fedams-code.step
+
+    External: the code of Wang, Lin and Chen (2022).
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = beta2 * state.v + (1 - beta2) * delta**2
+    v_hat = maximum(state.v_hat, v)
+    v_max = v_hat / (1 - beta2**t)
+    m_hat = m / (1 - beta1**t)
+    x = state.x + eta * m_hat / (sqrt(v_max) + eps)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)

@@ -156,9 +156,8 @@ def _mirrors(bench: Bench, s: Scenario) -> None:
 def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
     inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
     out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
-    if "v0" in s.case.hyper:
-        out["v0"] = s.case.hyper["v0"] * c * c
-    return out
+    squares = {"v0", "v_hat0"} & set(s.case.hyper)
+    return {**out, **{n: s.case.hyper[n] * c * c for n in squares}}
 
 
 def _scales(bench: Bench, s: Scenario) -> None:
@@ -171,7 +170,7 @@ def _scales(bench: Bench, s: Scenario) -> None:
 
 
 def _scales_needs(setting: Setting) -> str:
-    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0") and setting.fixed.get(n, 0) != 0]
+    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0", "v_hat0") and setting.fixed.get(n, 0) != 0]
     return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
 
 

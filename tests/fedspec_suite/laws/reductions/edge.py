@@ -24,7 +24,7 @@ from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 
-SYMBOLS = {"v0": "v_0"}
+SYMBOLS = {"v0": "v_0", "v_hat0": "v_hat_0"}
 """Hyper-parameters whose symbol is not their name."""
 
 
