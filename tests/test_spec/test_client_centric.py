@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedspec.algorithms import fedavgm
+from fedspec.algorithms.fedavgm import FedAvgM
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.errors import ParameterError, PlanError
 from fedspec.mixing.arrivals import discount, local_change, mixed
-from fedspec.plan import Arrival, Oracle, Setup
-from fedspec.readings import Age, Staleness
+from fedspec.plan import Arrival, Message, Oracle, Setup
+from fedspec.readings import Age, MomentumSum, Staleness, Weighting
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import init as init_momentum
 
@@ -75,6 +77,21 @@ def test_averaged_momentum_by_hand() -> None:
     for delta, want in ((8, 2), (0, F(7, 2)), (-4, F(29, 8))):
         state = averaged_momentum(state, vec(delta), eta=F(1), beta=F(3, 4))
         assert state.x[0] == want
+
+
+def test_fedavgm_of_the_paper_by_hand() -> None:
+    # Delta = 4, 0, -4 with beta = 3/4: v = 1, 3/4, 9/16 - 1.
+    h = FedAvgM(eta_l=1, eta=F(1), beta=F(3, 4), momentum_sum=MomentumSum.AVERAGE, weights=Weighting.UNIFORM)
+    state = fedavgm.init(h, vec(0))
+    for sent, v, x in (((8, 0), 1, 1), ((3, -3), F(3, 4), F(7, 4)), ((-1, -7), F(-7, 16), F(21, 16))):
+        messages = [Message(delta=vec(d), examples=1, steps=1, a_norm=1) for d in sent]
+        state, shown = fedavgm.server(h, state, messages)
+        assert (state.v[0], state.x[0], shown["delta"][0]) == (v, x, F(sum(sent), 2))
+
+
+def test_an_average_has_no_look_ahead() -> None:
+    with pytest.raises(ParameterError, match="say 'heavy-ball', or momentum_sum 'sum'"):
+        FedAvgM(eta_l=1, eta=1, beta=0, momentum_sum="average", momentum="nesterov")  # type: ignore[arg-type]
 
 
 def test_the_two_momenta_of_cc_fedavgm_differ_by_a_rate() -> None:
