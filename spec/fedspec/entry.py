@@ -143,6 +143,7 @@ class Algorithm:
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
+        symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
     """
 
     id: str
@@ -160,6 +161,7 @@ class Algorithm:
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
         """Whether it has all of these facts."""

@@ -31,6 +31,9 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 LABELS = [label for label in CALLS if label.startswith(("client.", "server."))]
 every_call = pytest.mark.parametrize("label", LABELS)
 
+GOSSIP = [label for label in CALLS if label.startswith(("mixing.gossip.", "mixing.dadam."))]
+"""Rules whose stacks have a row for each client already."""
+
 
 def each_array(value: Any, change: Callable[[Any], Any]) -> Any:
     """The value with every array in it changed, also inside of a state."""
@@ -62,6 +65,18 @@ def close(got: Mapping[str, Any], want: Mapping[str, Any]) -> None:
 @every_call
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_vector_of_any_library(label: str, library: str) -> None:
+    runs_in(label, library)
+
+
+@pytest.mark.parametrize("label", GOSSIP)
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "array-api-strict"])
+def test_a_stack_that_is_mixed_in_libraries_whose_stacks_have_rows(label: str, library: str) -> None:
+    """The strict array API has neither len nor iteration over rows."""
+    runs_in(label, library)
+
+
+def runs_in(label: str, library: str) -> None:
+    """The rule's result is what it is in NumPy, in arrays of the library."""
     rule, given = called(label).rule, floats(label)
     want = parts(rule(**given))
     got = parts(rule(**{n: each_array(v, LIBRARIES[library]) for n, v in given.items()}))

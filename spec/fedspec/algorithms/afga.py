@@ -124,7 +124,8 @@ def check_one_set(plan: Exchange) -> None:
 def step(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of AFGA."""
     check_senders(plan)
-    return serve(h, state, change(h, state.x, clients, plan))
+    delta = change(h, state.x, clients, plan)
+    return serve(h, state, delta)
 
 
 def gossip_fedamsgrad(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
@@ -138,8 +139,19 @@ def step_adapted(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchang
     check_senders(plan)
     if h.sampling is Sampling.ROUND:
         check_one_set(plan)
-    return serve(h, state, change_adapted(h, state.x, clients, plan))
+    delta = change_adapted(h, state.x, clients, plan)
+    return serve(h, state, delta)
 
+
+SYMBOLS = {
+    "x": "x_r",
+    "X": "x^i_(r,t), of all clients i; a row for each",
+    "S": "S_(r,t)",
+    "delta": "Delta_r",
+    "m": "m_r, and in the costs |S_r|",
+    "tau": "I",
+}
+"""In Algorithms 1 and 2."""
 
 ROWS = (
     Algorithm(
@@ -168,6 +180,7 @@ ROWS = (
             phrases.EPS_INSIDE,
             "a local step moves the mean by M/N of one: rates are not those of FedAMSGrad",
         ),
+        symbols={**SYMBOLS, "n": "N"},
     ),
     Algorithm(
         id="gossip-fedamsgrad",
@@ -191,6 +204,7 @@ ROWS = (
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
         ),
         traps=("the senders alone compute, but all clients mix", phrases.LAST_GOSSIP, phrases.EPS_INSIDE),
+        symbols={**SYMBOLS, "n": "N"},
     ),
     Algorithm(
         id="afga-a",
@@ -227,5 +241,6 @@ ROWS = (
             note="links among the m clients that mix; the others may sleep",
         ),
         traps=("the matrix has a row for each client that mixes", phrases.LAST_GOSSIP, "a ring of two is undefined"),
+        symbols=SYMBOLS,
     ),
 )

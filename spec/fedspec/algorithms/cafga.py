@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fedspec import phrases
-from fedspec.algorithms.afga import AdaptedAfga, Afga, check_one_set, mean_change, serve
+from fedspec.algorithms.afga import SYMBOLS, AdaptedAfga, Afga, check_one_set, mean_change, serve
 from fedspec.algorithms.afga import init as init_afga
 from fedspec.arith import Mixing, Stack, Vector, Weights, array, put, stack
 from fedspec.client.sgd import sgd
@@ -174,7 +174,8 @@ def step_adapted(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchan
     else:
         check_rows(plan, len((plan.computing or (plan.senders,))[0]))
         check_places(plan, clusters)
-    return serve(h, state, change_adapted(h, state.x, clients, plan))
+    delta = change_adapted(h, state.x, clients, plan)
+    return serve(h, state, delta)
 
 
 ROWS = (
@@ -224,6 +225,7 @@ ROWS = (
             phrases.LAST_GOSSIP,
             phrases.EPS_INSIDE,
         ),
+        symbols={**SYMBOLS, "n": "N", "V": "V_k", "S_k": "S^k_r", "S": "S^k_(r,t)"},
     ),
     Algorithm(
         id="cafga-a",
@@ -271,5 +273,6 @@ ROWS = (
             "the rows of W go cluster by cluster",
             phrases.EPS_INSIDE,
         ),
+        symbols={**SYMBOLS, "V": "V_k", "S_k": "S^k_r", "S": "S^k_(r,t)"},
     ),
 )

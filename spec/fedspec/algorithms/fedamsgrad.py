@@ -115,6 +115,7 @@ ROWS = (
             "v is updated from v, not from v_hat",
             "a round whose Delta is zero still moves the model by its momentum",
         ),
+        symbols={"x": "x_r", "delta": "Delta_r", "m": "m_r, and in the costs |S_r|"},
     ),
     Algorithm(
         id="fedams",
@@ -136,5 +137,6 @@ ROWS = (
             "eps is compared with squares: a value meant for a denominator is far too large here",
         ),
         facts=(Fact.EPS_UNDER_ROOT,),
+        symbols={"x": "x_t", "delta": "Delta_t", "m": "m_t, and in the costs |S_t|"},
     ),
 )

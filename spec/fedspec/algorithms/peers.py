@@ -190,6 +190,7 @@ ROWS = (
             phrases.DOUBLY_STOCHASTIC,
         ),
         facts=(Fact.AFFINE,),
+        symbols={"eta_l": "gamma", "X": "X_k", "G": "dF(X_k; xi_k)"},
     ),
     Algorithm(
         id="dadam",
@@ -226,6 +227,11 @@ ROWS = (
             "the two papers divide by different second moments: the own, or one that is tracked by gossip",
             "v_hat averages the maximum by beta3; beta3 = 0 is AMSGrad's maximum",
         ),
+        symbols={
+            "eta_l": "alpha",
+            "X": "x_(i,t) (Nazari et al.), x_(t,i) (Chen et al.)",
+            "v": "upsilon (Nazari et al.)",
+        },
     ),
     Algorithm(
         id="gossip-pga",
@@ -252,5 +258,6 @@ ROWS = (
             phrases.DOUBLY_STOCHASTIC,
         ),
         facts=(Fact.AFFINE,),
+        symbols={"eta_l": "gamma", "tau": "H", "X": "x_i^(k)"},
     ),
 )

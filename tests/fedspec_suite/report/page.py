@@ -76,6 +76,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
         "costs": asdict(a.costs),
         "traps": list(a.traps),
+        "symbols": dict(a.symbols),
     }
 
 
@@ -83,7 +84,7 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
-    for part in (_text, _equations, _parameters, _readings, _laws, _reductions, _costs, _traps):
+    for part in (_text, _equations, _symbols, _parameters, _readings, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
 
@@ -136,6 +137,14 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
         for e in others:
             t.add_row(e.id, Text(e.text), _conditions(e))
         yield from (_head("equations in their place under other options"), t)
+
+
+def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
+    if a.symbols:
+        t = table.plain("here", "in the source")
+        for ours, theirs in a.symbols.items():
+            t.add_row(ours, Text(theirs))
+        yield from (_head("symbols"), t)
 
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:

@@ -32,7 +32,7 @@ def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
     The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
-    runs, the rule as it is printed comes first.
+    runs, the rule as it is printed comes before it.
     """
     if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
@@ -46,8 +46,8 @@ def text_of(a: Algorithm) -> Text:
     box, prose = _divided(docstring)
     moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
     chosen = [*_with_helpers(functions), *(rule for rule in moves if rule not in functions)]
-    shown = [plain(rule) for rule in moves if plain(rule) is not rule]
-    return Text(box, prose, "\n\n".join(_code(f) for f in (*shown, *chosen)))
+    both = (f for rule in chosen for f in dict.fromkeys((plain(rule), rule)))
+    return Text(box, prose, "\n\n".join(map(_code, both)))
 
 
 def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
