@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fedspec.algorithms import fedavgm
+from fedspec.algorithms.fedasync import FedAsync
 from fedspec.algorithms.fedavgm import FedAvgM
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.errors import ParameterError, PlanError
@@ -240,7 +241,26 @@ def test_a_clients_noise_is_averaged_over_its_steps() -> None:
     assert variance == (eta_l / K) ** 2 * sum((1 - eta_l * H) ** (2 * j) for j in range(K))
 
 
+@pytest.mark.parametrize("name", [i for i in CATALOGUE if i.startswith("cc-fedad") or i == "cc-fedams"])
+def test_a_verdict_names_the_step_that_runs(name: str) -> None:
+    """The step is read off its printed equation, from a state that a run has reached."""
+    a, plan = CATALOGUE[name], [Arrival(0, 1, 0), Arrival(1, 1, 0)]
+    h = {n: {"buffer": 1, "eta_l": 0.5, "eta": 3.0, "v0": 0.25}.get(n, 0.75) for n in a.numbers}
+    for epsilon in ("outside", "inside"):
+        options = {**a.defaults(), "epsilon": epsilon}
+        (step,) = [e for e in a.running(options) if e.id == a.equation("step", options)]
+        right = step.text.partition("=")[2]
+        before, after = states(name, {**h, "epsilon": epsilon}, np.array([1.0, -2.0]), pushes(2.0, -1.0), plan)
+        small, moments = h.get("tau", h.get("eps")), vars(after.server)
+        names = {"v_hat": after.server.v, **moments, "x": before.x, "eta": h["eta"], "eps": small, "sqrt": np.sqrt}
+        assert after.x == pytest.approx(eval(right.replace("eta m", "eta * m"), names), rel=1e-15)
+
+
 class TestRefusals:
+    def test_an_age_that_plays_no_part(self) -> None:
+        with pytest.raises(ParameterError, match="age: got 'literal' with staleness 'constant'"):
+            FedAsync(eta_l=1, mu=0, mix=1, age="literal")  # type: ignore[arg-type]
+
     def test_an_update_from_before_the_first_version(self) -> None:
         for name in ("cc-fedsgd", "fedbuff", "fedasync"):
             h = {"buffer": 1, "eta": F(1)} if name != "fedasync" else {"mu": F(0), "mix": F(1)}
