@@ -88,7 +88,8 @@ def equations(function: Callable[..., Any], options: Mapping[str, str] | None = 
     for e in printed(function):
         if e.when <= chosen and (e.id not in found or len(e.when) >= len(found[e.id].when)):
             found[e.id] = e
-    return tuple(found.values())
+    # What a reading adds stands below what is printed; the step comes last in either.
+    return tuple(sorted(found.values(), key=lambda e: e.id.endswith(".step")))
 
 
 _AXES = {

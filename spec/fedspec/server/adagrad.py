@@ -55,6 +55,11 @@ def general_adagrad(
 ) -> Adaptive:
     """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
 
+        v = v + m^2                                      fedadagrad.v [second_moment=momentum]
+        x = x + eta m / sqrt(v + tau)                    fedadagrad.step [epsilon=inside]
+        x = x + eta m / (1 - beta1^t) / (sqrt(v) + tau)  fedadagrad.step [bias_correction=moments]
+        x = x + eta m / (1 - beta1^t) / sqrt(v + tau)    fedadagrad.step [bias_correction=moments, epsilon=inside]
+
     Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
     """
     t = state.t + 1
