@@ -13,13 +13,12 @@
         CC-FedAdam:     v = gamma v + (1 - gamma) Delta^2;  x = x + eta m / (sqrt(v) + epsilon)
         CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + epsilon)
 
-The conversion lost the box of Alg. 2; this one follows its text. Alg. 3 prints Delta_i = (x_mu - x_i) / K, which the
-server subtracts; here every change points downhill and is added, as in the paper's proof. The adaptive servers' beta
-and gamma are beta1 and beta2 here, their epsilon is tau in CC-FedAdagrad and CC-FedAdam and eps in CC-FedAMS, as in
-FedAdam and FedAMSGrad; the momentum v of CC-FedAvgM is the paper's m. v_0 is not printed; the proof asks
-v_hat_0 >= eps^2 at L659 and v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707. K counts steps in Alg. 3 and epochs in
-the experiments (L308). Source: Client-Centric, Alg. 3 (L149-181) and, for the servers, L88-111, L145-189, L322, L334
-and L554.
+The conversion lost the box of Alg. 2; this one follows its text. Where the print differs: lines 8 and 9 of Alg. 3
+(L173-175) have Delta_i = (x_mu - x_i) / K, with K_(l,i) for K_(t,i) in line 8, which the server subtracts; here every
+change points downhill and is added, as in the paper's proof. The quotient m / (sqrt(v) + epsilon) stands torn in two
+at L111 and L554. The momentum v of CC-FedAvgM is the paper's m. v_0 is not printed; the proof asks v_hat_0 >= eps^2 at
+L659 and v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707. K counts steps in Alg. 3 and epochs in the experiments
+(L308). Source: Client-Centric, Alg. 3 (L149-181) and, for the servers, L88-111, L145-189, L322, L334 and L554.
 """
 
 from __future__ import annotations
@@ -240,6 +239,9 @@ def cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival)
     return client_centric(h, state, clients, arrivals, server)
 
 
+_SYMBOLS = {"delta_i": "-Delta^i_mu", "delta": "-Delta_t", "buffer": "m = |S_t|", "K": "K_(t,i)"}
+_ADAPTIVE = {**_SYMBOLS, "beta1": "beta", "beta2": "gamma"}
+
 _K = "an update is divided by its own K, in steps, not by a sum of them; the buffer is divided by m"
 _RESCALE = "after division by K rates are about K times those of FedAvg, and tau 1/K of them"
 
@@ -266,6 +268,7 @@ ROWS = (
         ),
         shows=("delta_i", "delta"),
         run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, event="arrival"),
+        symbols=_SYMBOLS,
         costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, "with eta = 1 and division by K a server step is one mean local step long"),
         facts=(Fact.AFFINE,),
@@ -285,6 +288,7 @@ ROWS = (
         ),
         shows=("delta_i", "delta"),
         run=Program(hyper=CCFedSGD, init=init, step=cc_fedsgd, event="arrival"),
+        symbols=_SYMBOLS,
         costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, _RESCALE),
         facts=(Fact.AFFINE,),
@@ -312,6 +316,7 @@ ROWS = (
         shows=("delta_i", "delta", "v"),
         run=Program(hyper=CCFedAvgM, init=init_m, step=cc_fedavgm, event="arrival"),
         when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
+        symbols={**_SYMBOLS, "v": "m_t"},
         costs=Costs(down="m d", up="m d", working="2 d", server="3 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, "the paper's buffer averages, v = beta v + (1 - beta) Delta; Hsu's sums"),
     ),
@@ -331,6 +336,7 @@ ROWS = (
         ),
         shows=("delta_i", "delta", "m", "v"),
         run=Program(hyper=CCFedAdagrad, init=init_v, step=cc_fedadagrad, event="arrival"),
+        symbols={**_SYMBOLS, "beta1": "beta", "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, _K, _RESCALE, "it has a first moment too", phrases.NO_CORRECTION),
     ),
@@ -350,6 +356,7 @@ ROWS = (
         ),
         shows=("delta_i", "delta", "m", "v"),
         run=Program(hyper=CCFedAdam, init=init_v, step=cc_fedadam, event="arrival"),
+        symbols={**_ADAPTIVE, "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(
             phrases.OLD_MODEL,
@@ -376,6 +383,7 @@ ROWS = (
         ),
         shows=("delta_i", "delta", "m", "v", "v_hat"),
         run=Program(hyper=CCFedAMS, init=init_ams, step=cc_fedams, event="arrival"),
+        symbols={**_ADAPTIVE, "eps": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="5 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(
             phrases.OLD_MODEL,

@@ -17,6 +17,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import ParameterError
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
@@ -36,6 +37,14 @@ class FedAsync(Hyper):
     hinge_b: int = 0
     staleness: Staleness = Staleness.CONSTANT
     age: Age = Age.DELAY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.staleness is Staleness.CONSTANT and self.age is not Age.DELAY:
+            raise ParameterError(
+                f"age: got {self.age.value!r} with staleness 'constant', which reads no age; "
+                f"say 'delay', or another staleness"
+            )
 
 
 @dataclass(frozen=True)
@@ -106,6 +115,15 @@ ROW = Algorithm(
     shows=("mix_t",),
     run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
     read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
+    symbols={
+        "eta_l": "gamma",
+        "mu": "rho",
+        "mix": "alpha",
+        "K": "H",
+        "twice_a": "2 a",
+        "hinge_a": "a",
+        "hinge_b": "b",
+    },
     costs=Costs(down="d", up="d", working="2 d", server="d", note="a server step at every arrival"),
     traps=(
         "it mixes models, so that the server's moves even where a late client's did not",

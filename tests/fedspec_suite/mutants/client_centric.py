@@ -135,7 +135,7 @@ _SERVERS = (
     Mutant(
         id="cc-fedavgm-exchanged",
         words="beta and 1 - beta are exchanged",
-        algorithms=("cc-fedavgm",),
+        algorithms=("cc-fedavgm", "fedavgm"),
         rule=_S + "averaged_momentum.averaged_momentum",
         old="beta * state.v + (1 - beta) * delta",
         new="(1 - beta) * state.v + beta * delta",
@@ -143,7 +143,7 @@ _SERVERS = (
     Mutant(
         id="cc-fedavgm-stale",
         words="the step uses the average of the round before",
-        algorithms=("cc-fedavgm",),
+        algorithms=("cc-fedavgm", "fedavgm"),
         rule=_S + "averaged_momentum.averaged_momentum",
         old="eta * v",
         new="eta * state.v",
@@ -151,7 +151,7 @@ _SERVERS = (
     Mutant(
         id="cc-fedavgm-rate-in-average",
         words="the rate enters the average and the step",
-        algorithms=("cc-fedavgm",),
+        algorithms=("cc-fedavgm", "fedavgm"),
         rule=_S + "averaged_momentum.averaged_momentum",
         old="(1 - beta) * delta",
         new="(1 - beta) * eta * delta",

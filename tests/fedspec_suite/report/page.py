@@ -91,8 +91,9 @@ def show(a: Algorithm, out: Console) -> None:
 
 def _others(a: Algorithm) -> list[Equation]:
     """The equations that stand in the place of canonical ones under other options."""
-    known = set(a.equations)
-    return [e for rule in a.rules for e in printed(rule) if e not in known and e.when]
+    known, own = set(a.equations), a.options.keys()
+    mine = (e for rule in a.rules for e in printed(rule) if e not in known)
+    return [e for e in mine if e.when and {option for option, _ in e.when} <= own]
 
 
 def _conditions(e: Equation) -> str:

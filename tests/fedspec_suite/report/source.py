@@ -122,7 +122,8 @@ WIDTH = 88
 
 def _signature(node: ast.FunctionDef) -> str:
     """``def name(arguments):`` without types, on as many lines as it takes."""
-    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+    many = [node.args.vararg] if node.args.vararg else []
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *many):
         argument.annotation = None
     arguments = ast.unparse(node.args)
     line = f"def {node.name}({arguments}):"
