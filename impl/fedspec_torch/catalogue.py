@@ -12,14 +12,9 @@ from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
-    feddyn,
-    fednova_alg2,
-    fednova_sampled,
-    fednova_vr,
     joint,
     normalised,
     private,
-    vrl_sgd,
 )
 from fedspec_torch.entry import Program
 from fedspec_torch.plan import Clients
@@ -34,11 +29,6 @@ TWINS: dict[str, Program] = {
     "fedblended": Program(joint.FedBlended, joint.init, joint.fedblended),
     "fedavg-normalised": Program(normalised.FedAvgNormalised, normalised.init, normalised.step),
     "dp-fedavg": Program(private.DpFedAvg, private.init, private.step),
-    "feddyn": Program(feddyn.FedDyn, feddyn.init, feddyn.step),
-    "vrl-sgd": Program(vrl_sgd.VrlSgd, vrl_sgd.init, vrl_sgd.step),
-    "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),
-    "fednova-alg2": Program(fednova_alg2.FedNovaAlg2, fednova_alg2.init, fednova_alg2.step),
-    "fednova-sampled": Program(fednova_sampled.FedNovaSampled, fednova_sampled.init, fednova_sampled.step),
     **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
 

@@ -56,7 +56,7 @@ def over(factor: int) -> Any:
         (f"{PACKAGE}.lower_bound", "general_weights", lambda p, *_: p, "fednova.lemma-4"),
         (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-with-replacement"),
         (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-without-replacement"),
-        (f"{PACKAGE}.variance_reduction", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
+        ("fedspec.algorithms.fednova_vr", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
         (f"{PACKAGE}.variance_reduction", "cross_client", lambda d, p: d, "fednova.corrections-cancel"),
         (f"{PACKAGE}.special_cases", "accumulation", lambda *_, **__: [1, 2], "fednova.eq-11"),
         (f"{PACKAGE}.theorem_1_fedprox", "repaired", bounds.printed, "fednova.theorem-1-fedprox-repaired"),

@@ -106,7 +106,8 @@ def test_fednova_vr_by_hand() -> None:
 
 def test_printed_correction_swings_between_one_and_nothing() -> None:
     """e = +-1, tau = 5, eta = 1/1000: the needed correction of the first client is 1."""
-    swing = Run("fednova-alg2", {"eta_l": F(1, 1000), "rho": F(0)}, line(1, -1).clients, (F(1), F(1)), vec(0))
+    h = {"eta_l": F(1, 1000), "rho": F(0), "stored": "corrected"}
+    swing = Run("fednova-alg2", h, line(1, -1).clients, (F(1), F(1)), vec(0))
     seen = [float(swing.round((5, 5))["c_i"][0, 0]) for _ in range(5)]
     assert seen == pytest.approx([0, 0.998, 0.002, 0.996, 0.004], abs=5e-4)
     hyper = {"eta_l": F(1, 1000), "rho": F(0), "stored": "uncorrected"}

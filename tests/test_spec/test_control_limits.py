@@ -96,7 +96,8 @@ def test_the_printed_algorithm_2_rests_at_a_wrong_point() -> None:
     )
     p = vec(F(1, 3), F(2, 3))
     x, d = _printed_limit(problem, p, (2, 3), F(1, 8), F(1, 4))
-    run = Run("fednova-alg2", {"eta_l": F(1, 8), "rho": F(1, 4)}, problem.clients, (F(1), F(2)), x)
+    h = {"eta_l": F(1, 8), "rho": F(1, 4), "stored": "corrected"}
+    run = Run("fednova-alg2", h, problem.clients, (F(1), F(2)), x)
     run.state = State(x=x, d=d, p=p)
     run.round((2, 3))
     assert (run.x == x).all() and (run.state.d == d).all()
@@ -108,7 +109,8 @@ def test_the_printed_algorithm_2_goes_there() -> None:
     steps, eta_l, e = (2, 8), 0.2, np.array([1.0, -2.0])
     s = np.array([(1 - (1 - eta_l) ** tau) / (eta_l * tau) for tau in steps])
     ones = QuadraticClients(np.ones((2, 1, 1)), e[:, None])
-    run = Run("fednova-alg2", {"eta_l": eta_l, "rho": 0.0}, ones.clients, (1.0, 1.0), np.array([1.0]))
+    h = {"eta_l": eta_l, "rho": 0.0, "stored": "corrected"}
+    run = Run("fednova-alg2", h, ones.clients, (1.0, 1.0), np.array([1.0]))
     x = run.rounds([steps] * 400)[0]
     assert x == pytest.approx((s / (1 + s)) @ e / sum(s / (1 + s)), abs=1e-12)
     plain = s @ e / sum(s)
