@@ -23,11 +23,8 @@ from fedspec_torch.algorithms import (
     fednova_sampled,
     fednova_vr,
     fedsgd,
-    joint,
     local_ams,
-    normalised,
     peers,
-    private,
     vrl_sgd,
 )
 from fedspec_torch.entry import Program
@@ -35,14 +32,6 @@ from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
 
 TWINS: dict[str, Program] = {
-    "joint-local": Program(joint.JointLocal, joint.init, joint.joint_local),
-    "joint-direct": Program(joint.JointDirect, joint.init, joint.joint_direct),
-    "fedada2": Program(joint.FedAda2, joint.init, joint.fedada2),
-    "fedadaadagrad": Program(joint.FedAdaAdagrad, joint.init, joint.fedadaadagrad),
-    "fedadaadam": Program(joint.FedAdaAdam, joint.init, joint.fedadaadam),
-    "fedblended": Program(joint.FedBlended, joint.init, joint.fedblended),
-    "fedavg-normalised": Program(normalised.FedAvgNormalised, normalised.init, normalised.step),
-    "dp-fedavg": Program(private.DpFedAvg, private.init, private.step),
     "fed-lamb": Program(fedlamb.FedLamb, fedlamb.init, fedlamb.step),
     "fed-ams": Program(local_ams.FedAms, local_ams.init, local_ams.step),
     "fed-sgd": Program(fedsgd.FedSgd, fedsgd.init, fedsgd.step),

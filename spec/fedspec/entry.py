@@ -21,7 +21,7 @@ from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import Fact
-from fedspec.hyper import Hyper
+from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
@@ -226,6 +226,20 @@ class Algorithm:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
         return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
 
+    @property
+    def plays(self) -> Mapping[str, tuple[str, ...]]:
+        """What plays a part under some values of an option only, each as ``option=value``."""
+        return {} if isinstance(self.run, LocalSolver) else self.run.hyper.plays
+
+    def played(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The hyper-parameters that play a part under the options, all of which are named."""
+        return tuple(n for n in self.numbers if plays_part(self.plays, n, options))
+
+    def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The options, all of which are named, that are not at their canonical value and play no part."""
+        defaults = self.defaults()
+        return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
+
     def reading(self, name: str) -> Reading:
         """The reading of that name.
 
@@ -252,7 +266,7 @@ class Algorithm:
 
         Raises:
             UnknownNameError: an option or its value is unknown.
-            ParameterError: a declared choice contradicts the reading.
+            ParameterError: a declared choice contradicts the reading, or plays no part.
         """
         fixes = self.reading(reading).fixes
         for name, value in options.items():
@@ -266,7 +280,13 @@ class Algorithm:
                     f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
                     f"claim another reading or drop the option"
                 )
-        return {**self.defaults(), **options, **fixes}
+        resolved = {**self.defaults(), **options, **fixes}
+        for name in self.idle(resolved):
+            raise ParameterError(
+                f"{name}: {resolved[name]!r} plays no part in {self.id} with these options; "
+                f"it does with {' or '.join(self.plays[name])}"
+            )
+        return resolved
 
 
 READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {

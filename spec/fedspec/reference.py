@@ -185,12 +185,12 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    """Every reading of an algorithm, then its canonical reading with each option that it leaves free turned in turn."""
     canonical = a.readings[0]
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)
     for name, kind in a.options.items():
-        if any(name in r.fixes for r in a.readings):
+        if name in canonical.fixes:
             continue
         if name == "solver" and level == "server":
             # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.

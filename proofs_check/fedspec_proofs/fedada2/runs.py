@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec_proofs.engines import exact
@@ -27,10 +27,10 @@ ROUNDS = 8
 """How many rounds are run at most."""
 
 STEPS: Mapping[type, Round] = {
-    joint.FedAda2: joint.fedada2,
-    joint.FedAdaAdagrad: joint.fedadaadagrad,
-    joint.FedAdaAdam: joint.fedadaadam,
-    joint.FedBlended: joint.fedblended,
+    fedada2.FedAda2: fedada2.step,
+    fedadaadagrad.FedAdaAdagrad: fedadaadagrad.step,
+    fedadaadam.FedAdaAdam: fedadaadam.step,
+    fedblended.FedBlended: fedblended.step,
 }
 
 
@@ -195,9 +195,9 @@ def inequality(
     return Inequality(instance, {**MET} if printed else {**MET, **DRIFT}, sides)
 
 
-def fedada2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def algorithm_2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Algorithm 2; one coordinate has only one cover."""
-    return joint.FedAda2(**common), {}
+    return fedada2.FedAda2(**common), {}
 
 
 def known(printed: bool) -> Inequality[Case]:
@@ -206,4 +206,4 @@ def known(printed: bool) -> Inequality[Case]:
     def constants(case: Case, s: Setting) -> Constants:
         return theorem_20(s, FLOAT, printed=printed)
 
-    return inequality(drawn(fedada2), constants, printed=printed)
+    return inequality(drawn(algorithm_2), constants, printed=printed)

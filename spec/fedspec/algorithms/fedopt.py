@@ -7,7 +7,7 @@
         v - (1 - beta2) Delta^2 sign(v - Delta^2)   (FedYogi)
     x = x + eta m / (sqrt(v) + tau)
 
-with v_0 >= tau^2. Source: FedAda2, eq. (SU) (L51) and App. C.2; external: Reddi et al. (2021), Algorithm 2,
+with v_0 >= tau^2. Source: FedAda2, eq. (SU) (L100) and App. C.2; external: Reddi et al. (2021), Algorithm 2,
 which averages uniformly in the box and by examples in the experiments.
 """
 
@@ -135,7 +135,7 @@ ROWS = (
         family=Family.SERVERS,
         place=6,
         title="adaptive server, AdaGrad",
-        source="FedAda2, eq. (SU) (L51); external: Reddi et al. (2021)",
+        source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
         levels=("server", "round"),
         rules=(sgd, weighted_mean, adagrad),
         readings=_readings("fedadagrad")[:3],

@@ -43,7 +43,7 @@ def adagrad(
         v = v + Delta^2                            fedadagrad.v
         x = x + eta m / (sqrt(v) + tau)            fedadagrad.step
 
-    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
+    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta

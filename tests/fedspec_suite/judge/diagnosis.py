@@ -204,7 +204,8 @@ def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
     for other in CATALOGUE.values():
         level = setting.level in other.levels and other.id != setting.algorithm.id
         options = {**other.defaults(), **{n: v for n, v in setting.options.items() if n in other.options}}
-        if level and set(other.numbers_at(setting.level)) <= mine and set(setting.options) <= set(options) | {"solver"}:
+        needed = set(other.numbers_at(setting.level)) & set(other.played(options))
+        if level and needed <= mine and set(setting.options) <= set(options) | {"solver"}:
             yield other.id, options
 
 

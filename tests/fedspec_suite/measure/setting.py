@@ -43,7 +43,8 @@ class Setting:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The hyper-parameters that play a part in this setting."""
-        names = self.algorithm.numbers_at(self.level)
+        played = self.algorithm.played(self.options)
+        names = tuple(n for n in self.algorithm.numbers_at(self.level) if n in played)
         if "solver" in self.options and self.level != "server":
             solver = Solver(self.options["solver"])
             names = tuple(n for n in names if n not in {"mu", "rho", "gamma"} or n in SOLVER_NUMBERS[solver])
