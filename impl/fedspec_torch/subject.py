@@ -29,7 +29,7 @@ from fedspec.reference import offers
 from fedspec_torch import catalogue
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round
 
 DEVICE = "FEDSPEC_TORCH_DEVICE"
@@ -150,7 +150,7 @@ class MethodSession(_Session):
         self.h = method.hyper(**{**unseen, **numbers, **case.options})
         self.state = method.init(self.h, self.vector(case.x0))
         problem = case.problem
-        self.problem = problem and Quadratics(self.tensor(problem.H), self.tensor(problem.e))
+        self.problem = problem and QuadraticClients(self.tensor(problem.H), self.tensor(problem.e))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -186,7 +186,7 @@ class ProgramSession(_Session):
         self.examples = case.problem.examples.tolist()
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         self.h = self.run.hyper(**{**numbers, **case.options})
-        self.clients = Quadratics(self.tensor(case.problem.H), self.tensor(case.problem.e))
+        self.clients = QuadraticClients(self.tensor(case.problem.H), self.tensor(case.problem.e))
         self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.facts import Fact
+from fedspec.facts import READ_OFF, Fact
 from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
@@ -139,6 +139,7 @@ class Algorithm:
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
         when: rules that run under one value of an option only, by ``option=value``.
+        read_when: hyper-parameters that are read under some values of an option only: these, as ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
@@ -155,6 +156,7 @@ class Algorithm:
     shows: tuple[str, ...]
     run: Method | LocalSolver | Program
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    read_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -184,14 +186,18 @@ class Algorithm:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations of its rules, in order."""
-        return tuple(e for r in self.rules for e in equations(r))
+        """The equations of its rules under the canonical reading, in order."""
+        return self.running(self.resolve(self.readings[0].name, {}))
+
+    def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
+        """The equations that run under the options, in order."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
+        return tuple(e for r in self.rules if r not in idle for e in equations(r, options))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
-        chosen = {f"{n}={v}" for n, v in (options or self.defaults()).items()}
-        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        running = [e for r in self.rules if r not in idle for e in equations(r)]
+        running = self.running(options or self.defaults())
         return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
 
     @cached_property
@@ -226,14 +232,14 @@ class Algorithm:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
         return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
 
-    @property
-    def plays(self) -> Mapping[str, tuple[str, ...]]:
-        """What plays a part under some values of an option only, each as ``option=value``."""
-        return {} if isinstance(self.run, LocalSolver) else self.run.hyper.plays
+    def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The hyper-parameters that play a part at a level under these options."""
+        return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
 
-    def played(self, options: Mapping[str, str]) -> tuple[str, ...]:
-        """The hyper-parameters that play a part under the options, all of which are named."""
-        return tuple(n for n in self.numbers if plays_part(self.plays, n, options))
+    @cached_property
+    def plays(self) -> Mapping[str, tuple[str, ...]]:
+        """What plays a part under some values of an option only, each as ``option=value``: its record says it too."""
+        return {**({} if isinstance(self.run, LocalSolver) else self.run.hyper.plays), **self.read_when}
 
     def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
         """The options, all of which are named, that are not at their canonical value and play no part."""
@@ -287,22 +293,3 @@ class Algorithm:
                 f"it does with {' or '.join(self.plays[name])}"
             )
         return resolved
-
-
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
-    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
-    Fact.PEERS: lambda a: "peers" in a.takes,
-    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
-    Fact.LATE: lambda a: a.event == "arrival",
-    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
-    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
-    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
-    Fact.PERIODIC: lambda a: a.runs("model_mean"),
-    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
-    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
-    Fact.LAYERED: lambda a: "phi" in a.options,
-}
-"""The facts that a row shows without saying them, each with how."""

@@ -35,7 +35,7 @@ from fedspec.covers import named_cover
 from fedspec.errors import ContractError
 from fedspec.params import flatten, shapes
 from fedspec.plan import Message, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
 
 
@@ -99,7 +99,7 @@ class MethodSession:
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**missing, **numbers, **options)
         self.state = algorithm.run.init(self.h, flatten(case.x0))
-        self.problem = case.problem and Quadratics(case.problem.H, case.problem.e)
+        self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -143,7 +143,7 @@ class ProgramSession:
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = self.run.hyper(**numbers, **options)
-        self.clients = Quadratics(case.problem.H, case.problem.e).clients
+        self.clients = QuadraticClients(case.problem.H, case.problem.e).clients
         self.state = self.run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:

@@ -17,16 +17,16 @@ from fedspec.plans import busy_clients, drawn_delays
 from fedspec_torch.algorithms.buffered import run
 from fedspec_torch.catalogue import find as mirror_of
 from fedspec_torch.entry import Program
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 
 BUFFERED = [i for i, a in CATALOGUE.items() if isinstance(a.run, Specified) and "buffer" in a.numbers]
 N, D, SETUP = 12, 5, Setup((1,) * 12, {"w": (5,)})
 
 
-def clients(device: str = "cpu") -> Quadratics:
+def clients(device: str = "cpu") -> QuadraticClients:
     A = dyadic(1, N, D, D) / 8
     H = torch.tensor(A @ A.transpose(0, 2, 1) + np.eye(D) / 8, device=device)
-    return Quadratics(H, torch.tensor(dyadic(2, N, D), device=device))
+    return QuadraticClients(H, torch.tensor(dyadic(2, N, D), device=device))
 
 
 def drawn(buffer: int) -> list[Arrival]:

@@ -41,7 +41,7 @@ def test_a_claim() -> None:
     row = CATALOGUE["fedada2"]
     with pytest.raises(ParameterError, match="idle: 'reset' plays no part in fedada2 with these options"):
         row.resolve("fedada2", {"client": "adam", "idle": "reset"})
-    assert "beta2_l" not in row.played(row.resolve("fedada2", {}))
-    assert {"beta1_l", "beta2_l"} <= set(row.played(row.resolve("fedada2", {"client": "adam"})))
+    assert "beta2_l" not in row.numbers_under("round", row.resolve("fedada2", {}))
+    assert {"beta1_l", "beta2_l"} <= set(row.numbers_under("round", row.resolve("fedada2", {"client": "adam"})))
     with pytest.raises(ParameterError, match=r"client: declared .adagrad., but reading"):
         CATALOGUE["joint-direct"].resolve("uncorrected", {"client": "adagrad"})

@@ -15,7 +15,7 @@ from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, joint_local
 from fedspec.arith import Array, digits
 from fedspec.client.normalised import normalised_sgd
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -118,9 +118,9 @@ def test_scaling_space_scales_the_path(row: str) -> None:
     """F(x / 4), the rates and tau times 4, v_0 times 16, eps over 4: four times the path, to the last bit."""
     H, e = np.array([[[2.0, 1], [1, 1]], [[1.0, 0], [0, 3]]]), np.array([[1.0, -3], [2, 1]])
     x = np.array([3.0, -1.0])
-    near = path(row, Quadratics(H, e).clients, x, 4)
+    near = path(row, QuadraticClients(H, e).clients, x, 4)
     units = {"eta_l": 0.5, "eps": 0.125, "eta": 1.0, "tau": 1.0, "v0": 1.0}
-    far = path(row, Quadratics(H / 16, e / 4).clients, 4 * x, 4, **units)
+    far = path(row, QuadraticClients(H / 16, e / 4).clients, 4 * x, 4, **units)
     assert [list(4 * a) for a in near] == [list(b) for b in far]
     assert len({tuple(a) for a in near}) == 5
 
@@ -130,7 +130,7 @@ def test_small_rates_descend_where_clients_agree(row: str) -> None:
     """Without momentum, dead zone and disagreement f falls in every round."""
     H, e = np.array([[[2.0, 1], [1, 1]]] * 3), np.array([[1.0, -3]] * 3)
     small = {"eta_l": 0.005, "eta": 0.02, "beta1": 0.0, **({"eps_s": 0.0} if row == "fedadaadagrad" else {})}
-    xs = path(row, Quadratics(H, e).clients, np.array([3.0, -1.0]), 60, **small)
+    xs = path(row, QuadraticClients(H, e).clients, np.array([3.0, -1.0]), 60, **small)
     values = [float(x @ H[0] @ x / 2 - e[0] @ x) for x in xs]
     assert all(b < a for a, b in pairwise(values))
 

@@ -27,7 +27,7 @@ from fedspec.algorithms import (
     private,
 )
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 
 Scalar = Callable[[float], float]
 
@@ -129,7 +129,7 @@ def test_two_clients_are_unbiased() -> None:
     """g_1 = -g_2 where f is stationary, so that the quotients cancel exactly: (a_1 c_1 + a_2 c_2) / (a_1 + a_2)."""
     a, c = (F(3), F(1)), (F(1), F(-2))
     x = np.array([(a[0] * c[0] + a[1] * c[1]) / sum(a)], dtype=object)
-    clients = Quadratics(
+    clients = QuadraticClients(
         np.array(a, dtype=object).reshape(2, 1, 1),
         np.array([a_i * c_i for a_i, c_i in zip(a, c, strict=True)], dtype=object).reshape(2, 1),
     ).clients
@@ -137,7 +137,7 @@ def test_two_clients_are_unbiased() -> None:
     state = fedadaadagrad.init(h, x, Setup((1, 1), {"w": (1,)}))
     state, shown = fedadaadagrad.step(h, state, clients, Plan((0, 1), (1, 1), (1, 1)))
     assert list(shown["delta"]) == [0] and list(state.x) == list(x) == [F(1, 4)]
-    floats = Quadratics(np.array(a, dtype=float).reshape(2, 1, 1), np.array([[3.0], [-2.0]])).clients
+    floats = QuadraticClients(np.array(a, dtype=float).reshape(2, 1, 1), np.array([[3.0], [-2.0]])).clients
     far = fedadaadagrad.FedAdaAdagrad(1.0, 1 / 3, 16.0, 0.5, 1.0, 1.0)
     assert abs(run(fedadaadagrad.step, far, floats, 5.0, 200).x[0] - 0.25) < 1e-9
 
@@ -215,7 +215,7 @@ def test_the_dead_zone_may_hold_the_model_anywhere() -> None:
 def test_normalised_steps_find_the_geometric_median() -> None:
     """With eps = 0 unit vectors cancel: for (-1, 0), (1, 0), (0, 2) at (0, 1 / sqrt(3)), at 120 degrees each."""
     points = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    clients = Quadratics(np.tile(np.eye(2), (3, 1, 1)), points).clients
+    clients = QuadraticClients(np.tile(np.eye(2), (3, 1, 1)), points).clients
     h = normalised.FedAvgNormalised(eta_l=0.25, eps=0.0)
     state = run(normalised.step, h, clients, [0.7, 0.3], 400)
     assert np.abs(state.x - [0.0, 1 / math.sqrt(3)]).max() < 1e-12
@@ -232,7 +232,7 @@ def test_normalised_steps_on_bounded_gradients() -> None:
 @pytest.mark.parametrize("server", ["average", "adagrad", "adam"])
 def test_clipping_is_huber_s_estimator(server: Any) -> None:
     """Minima at 0, 1 and 10, clip at 2 eta_l: x + (x - 1) = 2 at the limit, x = 3/2, instead of the mean 11/3."""
-    clients = Quadratics(np.ones((3, 1, 1)), np.array([[0.0], [1.0], [10.0]])).clients
+    clients = QuadraticClients(np.ones((3, 1, 1)), np.array([[0.0], [1.0], [10.0]])).clients
     more: dict[str, Any] = {"average": {}, "adagrad": {"tau": 1.0, "v0": 1.0, "beta1": 0.5}}
     more["adam"] = {**more["adagrad"], "beta2": 0.5}
     h = private.DpFedAvg(eta_l=0.25, eta=2.0, clip_norm=0.5, sigma=0.0, server=server, **more[server])

@@ -68,7 +68,8 @@ def hits() -> Finding:
     "and in as many as that for some delays: all plans of six rounds with tau <= 3",
     source=Source(CLIENT_CENTRIC, "ours: absorbing the delayed gradients (L1072), corrected"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="six rounds, tau <= 3, one client",
     assumptions={"delays": "tau_t <= tau"},
     repairs="client-centric.hits",
 )

@@ -152,10 +152,11 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
 
 @claim(
     "client-centric.bounds",
-    statement="|Delta_t| <= eta_l G and |d_t| <= eta_l G (d = 1, m = 2, K = 2)",
+    statement="|Delta_t| <= eta_l G and |d_t| <= eta_l G",
     source=Source(CLIENT_CENTRIC, "step of A_3 and A_4 (L826)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 1, m = 2, K = 2",
     assumptions={
         "gradients": "no gradient is longer than G",
         "before": "|d_(t-1)| <= eta_l G, as for d_0 = 0",

@@ -17,7 +17,7 @@ from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import normalised_gradient
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics, given
+from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact, moments
@@ -31,9 +31,9 @@ from fedspec_proofs.refutation import refutation
 HALF = rational(1, 2)
 
 
-def _two(e: tuple[int, int]) -> Quadratics:
+def _two(e: tuple[int, int]) -> QuadraticClients:
     """F_i = (x - e_i)^2 / 2."""
-    return Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
+    return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
 
 
 @dataclass
@@ -141,7 +141,7 @@ def _up(v: Any) -> Any:
     return rational(-((-abs(v) * 2**200) // 1), 2**200)
 
 
-def _settles(h: Any, algorithm: Any, problem: Quadratics, steps: tuple[int, int]) -> tuple[Vector, bool]:
+def _settles(h: Any, algorithm: Any, problem: QuadraticClients, steps: tuple[int, int]) -> tuple[Vector, bool]:
     """The state (x, d_1, d_2) that the rounds keep, and whether they tend to it from every start."""
 
     def step(z: Vector, xi: Vector) -> Vector:
@@ -250,7 +250,9 @@ def kept() -> Finding:
     rng, count, moves = generator(), 0, 0
     for _ in range(6):
         m = int(rng.integers(2, 4))
-        problem = Quadratics(np.stack([exact.symmetric_positive(rng, 2) for _ in range(m)]), exact.rationals(rng, m, 2))
+        problem = QuadraticClients(
+            np.stack([exact.symmetric_positive(rng, 2) for _ in range(m)]), exact.rationals(rng, m, 2)
+        )
         examples = tuple(int(n) for n in rng.integers(1, 9, size=m))
         p = exact.vector(*(rational(n, sum(examples)) for n in examples))
         plan = Plan(tuple(range(m)), tuple(int(t) for t in rng.integers(1, 4, size=m)), examples)

@@ -101,6 +101,7 @@ ROW = Algorithm(
     ),
     shows=("mix_t",),
     run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
+    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
     costs=Costs(down="d", up="d", working="2 d", server="d", note="a server step at every arrival"),
     traps=(
         "it mixes models, so that the server's moves even where a late client's did not",

@@ -85,6 +85,7 @@ ROW = Algorithm(
     ),
     shows=("delta_i", "delta"),
     run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
+    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),
     facts=(Fact.AFFINE,),

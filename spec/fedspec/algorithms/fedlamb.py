@@ -118,6 +118,7 @@ ROW = Algorithm(
     ),
     shows=("m_i", "s_i", "v_hat"),
     run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
+    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
     costs=Costs(
         down="2 m d",
         up="2 m d",

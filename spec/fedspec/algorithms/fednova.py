@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
@@ -111,6 +111,7 @@ ROW = Algorithm(
     ),
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, local=local, norm=norm),
+    read_when={**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
@@ -91,6 +91,7 @@ ROW = Algorithm(
     ),
     shows=("tau_eff", "delta", "v"),
     run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local, norm=norm),
+    read_when=READ_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(
         "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, local_solve
 from fedspec.arith import Scalar, Vector, Weights, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -120,6 +120,7 @@ ROW = Algorithm(
     ),
     shows=("w", "tau_eff"),
     run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
+    read_when={**READ_BY, "tau_eff": ("sampled_steps=fixed",)},
     costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
     traps=(
         "tau_eff made from the sample brings the inconsistency back at order 1/q",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fedspec import phrases
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, local_solve
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
@@ -112,6 +112,7 @@ ROW = Algorithm(
     ),
     shows=("c_i", "tau_eff"),
     run=Program(hyper=FedNovaVR, init=init, step=step, takes=("everyone",)),
+    read_when=READ_BY,
     costs=Costs(
         down="2 n d",
         up="n (d + 1)",

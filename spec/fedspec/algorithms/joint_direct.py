@@ -62,11 +62,12 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = Adam(x=x, m=zeros(x), v=zeros(x) + sent, t=0)
+        v_0 = zeros(x) + sent
+        y = Adam(x=x, m=zeros(x), v=v_0, t=0)
         for k in range(tau):
             g = gradient(k, y.x)
             y = received_adam(
-                y, g, sent, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received
+                y, g, v_0, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received
             )
         return y.x - x
 

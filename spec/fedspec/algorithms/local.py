@@ -50,6 +50,20 @@ def sgd_norm(h: HasRate, tau: int) -> Scalar:
     return tau
 
 
+READ_BY: dict[str, tuple[str, ...]] = {
+    "mu": ("solver=proximal", "solver=momentum-proximal-outside", "solver=momentum-proximal-inside"),
+    "rho": (
+        "solver=momentum",
+        "solver=nesterov",
+        "solver=dampened",
+        "solver=momentum-proximal-outside",
+        "solver=momentum-proximal-inside",
+    ),
+    "gamma": ("solver=decayed",),
+}
+"""Which of FedNova's local solvers read a hyper-parameter, as a row says it."""
+
+
 def local_solve(
     solver: Solver,
     x: Vector,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Count, Scalar, Vector, maximum, minimum, norm, ratio, sqrt
+from fedspec.arith import Count, Scalar, Shared, Vector, maximum, minimum, norm, ratio, sqrt
 from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
 from fedspec.rules import rule
@@ -27,7 +27,7 @@ def _corrected(moment: Vector, beta: Scalar, t: Count, now: bool) -> Vector:
 def precondition(
     state: Moments,
     g: Vector,
-    v_hat: Vector,
+    v_hat: Shared,
     *,
     beta1: Scalar,
     beta2: Scalar,

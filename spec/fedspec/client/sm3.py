@@ -118,6 +118,7 @@ ROWS = (
         ),
         shows=("nu",),
         run=LocalSolver(rule=sm3_i, begin=begin),
+        read_when={"eps": ("zero=epsilon",)},
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "a coordinate takes the least of its sets' sums; a set adds its largest square",
@@ -139,6 +140,7 @@ ROWS = (
         ),
         shows=("nu",),
         run=LocalSolver(rule=sm3_ii, begin=begin),
+        read_when={"eps": ("zero=epsilon",)},
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "first the bound with this gradient, then the sets take its maximum",

@@ -15,8 +15,7 @@ from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Exchange, Level, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec.problems.quadratic import Quadratics as Problem
-from fedspec.problems.quadratic import limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
@@ -60,7 +59,7 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
         W = tau_eff * (p / a if o["nova_weights"] == "nova" else p / (p @ a))
     else:
         W = p * h["eta"]
-    clients = Problem(problem.H, problem.e)
+    clients = QuadraticClients(problem.H, problem.e)
     end = limit(W, K, clients)
     pull = sum(W_i * (K_i @ H_i) for W_i, K_i, H_i in zip(W, K, problem.H, strict=True))
     gap = flatten(exact.case.x0) - end

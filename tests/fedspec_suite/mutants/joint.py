@@ -142,8 +142,8 @@ MUTANTS = (
         words="the clients' momentum starts at what the server sent, too",
         algorithms=("joint-direct",),
         rule=_step("joint-direct"),
-        old="m=zeros(x), v=zeros(x) + sent",
-        new="m=zeros(x) + sent, v=zeros(x) + sent",
+        old="m=zeros(x), v=v_0",
+        new="m=v_0, v=v_0",
         options={"client": "adam", "received": "corrected"},
     ),
     *(
