@@ -1,7 +1,7 @@
-"""The algorithms whose shape batching changes, by id: whole rounds of the mirror's own.
+"""What runs an algorithm: the specification's functions as they stand, on a population in blocks.
 
-The others are the specification's functions as they stand, on a :class:`fedspec_torch.population.Batched` population. A
-file of ``fedspec_torch.algorithms`` joins by a table ``RUNS`` of its own.
+An algorithm whose shape batching changes may have a round of its own: a file in ``fedspec_torch.algorithms`` with a table
+``RUNS``. None has.
 """
 
 from __future__ import annotations
@@ -11,34 +11,19 @@ from typing import Any
 from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
-from fedspec_torch.algorithms import (
-    joint,
-    normalised,
-    private,
-)
 from fedspec_torch.entry import Program
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
 
-TWINS: dict[str, Program] = {
-    "joint-local": Program(joint.JointLocal, joint.init, joint.joint_local),
-    "joint-direct": Program(joint.JointDirect, joint.init, joint.joint_direct),
-    "fedada2": Program(joint.FedAda2, joint.init, joint.fedada2),
-    "fedadaadagrad": Program(joint.FedAdaAdagrad, joint.init, joint.fedadaadagrad),
-    "fedadaadam": Program(joint.FedAdaAdam, joint.init, joint.fedadaadam),
-    "fedblended": Program(joint.FedBlended, joint.init, joint.fedblended),
-    "fedavg-normalised": Program(normalised.FedAvgNormalised, normalised.init, normalised.step),
-    "dp-fedavg": Program(private.DpFedAvg, private.init, private.step),
-    **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
-}
+RUNS: dict[str, Program] = {i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()}
 
 
 def find(algorithm: Algorithm) -> Program:
     """What runs a program of the catalogue."""
     run = algorithm.run
     assert isinstance(run, Specified)
-    if algorithm.id in TWINS:
-        return TWINS[algorithm.id]
+    if algorithm.id in RUNS:
+        return RUNS[algorithm.id]
 
     def step(h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
         return run.step(h, state, Batched(clients), *events)

@@ -21,7 +21,7 @@ from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
-from fedspec.hyper import Hyper
+from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
@@ -238,9 +238,17 @@ class Algorithm:
 
     def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level under these options."""
-        chosen = {f"{n}={v}" for n, v in options.items()}
-        idle = {n for n, under in self.read_when.items() if chosen.isdisjoint(under)}
-        return tuple(n for n in self.numbers_at(level) if n not in idle)
+        return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
+
+    @cached_property
+    def plays(self) -> Mapping[str, tuple[str, ...]]:
+        """What plays a part under some values of an option only, each as ``option=value``: its record says it too."""
+        return {**({} if isinstance(self.run, LocalSolver) else self.run.hyper.plays), **self.read_when}
+
+    def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The options, all of which are named, that are not at their canonical value and play no part."""
+        defaults = self.defaults()
+        return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
 
     def reading(self, name: str) -> Reading:
         """The reading of that name.
@@ -268,7 +276,7 @@ class Algorithm:
 
         Raises:
             UnknownNameError: an option or its value is unknown.
-            ParameterError: a declared choice contradicts the reading.
+            ParameterError: a declared choice contradicts the reading, or plays no part.
         """
         fixes = self.reading(reading).fixes
         for name, value in options.items():
@@ -282,4 +290,10 @@ class Algorithm:
                     f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
                     f"claim another reading or drop the option"
                 )
-        return {**self.defaults(), **options, **fixes}
+        resolved = {**self.defaults(), **options, **fixes}
+        for name in self.idle(resolved):
+            raise ParameterError(
+                f"{name}: {resolved[name]!r} plays no part in {self.id} with these options; "
+                f"it does with {' or '.join(self.plays[name])}"
+            )
+        return resolved

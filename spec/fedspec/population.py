@@ -7,6 +7,7 @@ population does it for stacks of clients: it brings these three of its own, and 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -49,6 +50,10 @@ class Population(Protocol):
 class Blocks(Protocol):
     """The rows of a stack, a few at a time; they can be weighed once and are not kept."""
 
+    def __len__(self) -> int:
+        """The number of rows."""
+        ...
+
     def weigh(self, w: Weights) -> Vector:
         """The sum of w_i times row i."""
         ...
@@ -74,15 +79,18 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     Vectors come as a stack, tuples and records of vectors as tuples and records of stacks.
 
     Raises:
-        PlanError: the plan names a client that does not exist.
+        PlanError: the plan names a client that does not exist, or carries what these clients do not take.
     """
     plan.check_clients(range(len(clients)))
+    named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
+    for name in named.keys() - inspect.signature(client).parameters.keys():
+        what = {"strategy": "strategies", "Xi": "scales"}[name]
+        raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
     if isinstance(clients, Population):
         return clients.each(client, plan, x)
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):
-        named = (("strategy", plan.strategies), ("Xi", plan.scales))
-        rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named if values}))
+        rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named.items()}))
     return _stacked(rows)
 
 

@@ -187,7 +187,7 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    """Every reading of an algorithm, then its canonical reading with each option that it leaves free turned in turn."""
     canonical = a.readings[0]
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)

@@ -66,10 +66,12 @@ def by_id(algorithm: Algorithm) -> str:
 
 
 def choices(algorithm: Algorithm) -> Iterator[dict[str, str]]:
-    """Every combination of an algorithm's options."""
+    """Every combination of an algorithm's options in which all play a part."""
     names = list(algorithm.options)
     for values in itertools.product(*(algorithm.options[n] for n in names)):
-        yield {n: str(v) for n, v in zip(names, values, strict=True)}
+        options = {n: str(v) for n, v in zip(names, values, strict=True)}
+        if not algorithm.idle(options):
+            yield options
 
 
 def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import z3
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2
 from fedspec.arith import sqrt
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_ii
@@ -79,9 +79,9 @@ def twice(state: Any, g: Any, cover: Any, **more: Any) -> Any:
 
 
 RULES: list[tuple[str, str, Any, str, str]] = [
-    ("fedspec.algorithms.optimise", "sm3_ii_delayed", plain_sgd, "theorem_20", "theorem"),
-    ("fedspec.algorithms.optimise", "sm3_ii_delayed", plain_sgd, "theorem_20", "dead_zone"),
-    ("fedspec.algorithms.joint", "adagrad", decaying, "corollaries", "convergence"),
+    ("fedspec.algorithms.fedada2", "sm3_ii_delayed", plain_sgd, "theorem_20", "theorem"),
+    ("fedspec.algorithms.fedada2", "sm3_ii_delayed", plain_sgd, "theorem_20", "dead_zone"),
+    ("fedspec.algorithms.server_update", "adagrad", decaying, "corollaries", "convergence"),
     ("fedspec.client.sm3_delayed", "sm3_ii_delayed", forgetful, "pseudogradients", "repaired"),
     ("fedspec_proofs.fedada2.pseudogradients", "sm3_ii_delayed", forgetful, "pseudogradients", "carried_sum"),
     ("fedspec_proofs.fedada2.server_steps", "adagrad", frozen, "server_steps", "lemma"),
@@ -227,9 +227,9 @@ def test_gradients_are_those_of_the_values() -> None:
 
 def test_a_run_that_stands_still_is_noticed() -> None:
     f, h = theorem_20.BALANCED, theorem_20.hyper(100, F(1, 4))
-    still = rounds(joint.fedada2, h, f, exact.vector(0), everybody(f, 1), 5)
+    still = rounds(fedada2.step, h, f, exact.vector(0), everybody(f, 1), 5)
     assert still.still and still.exact and still.least(f) == F(1, 81)
-    moving = rounds(joint.fedada2, h, f, exact.vector(1), everybody(f, 1), 5)
+    moving = rounds(fedada2.step, h, f, exact.vector(1), everybody(f, 1), 5)
     assert not moving.still and len(moving.xs) == 6
     assert float(moving.xs[-1][0]) < float(moving.xs[0][0])
 

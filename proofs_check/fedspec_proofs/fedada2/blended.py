@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
-from fedspec.algorithms.optimise import Local
+from fedspec.algorithms import fedblended
 from fedspec.readings import Strategy
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -23,7 +22,7 @@ from fedspec_proofs.fedada2.derivation import Bounds, derived
 from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
-from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
+from fedspec_proofs.fedada2.strategies import Local, Local2, bounds, local, steps
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 from fedspec_proofs.refutation import refutation
 
@@ -123,10 +122,10 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
 )
 def theorem_25() -> Finding:
     """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
-    h = joint.FedBlended(**rates())
+    h = fedblended.FedBlended(**rates(), beta1_l=F(0), beta2_l=F(0))
     k = constants(setting(h), a=F(1), A=F(1), m=F(1), M=F(2), low=F(1, 2), high=F(2))
     return unmoved(
-        joint.fedblended,
+        fedblended.step,
         h,
         k,
         {
@@ -141,7 +140,7 @@ def theorem_25() -> Finding:
 
 
 def _strategies(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    h = joint.FedBlended(**common, beta1_l=choose.of(F(1, 2), F(0)), beta2_l=choose.of(F(3, 4), F(1, 2)))
+    h = fedblended.FedBlended(**common, beta1_l=choose.of(F(1, 2), F(0)), beta2_l=choose.of(F(3, 4), F(1, 2)))
     return h, {"strategies": choose.of("adagrad", "sgd", "adam"), "scales": choose.of(F(1), F(1, 2))}
 
 

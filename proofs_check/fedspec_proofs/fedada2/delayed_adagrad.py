@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -221,15 +221,15 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool) 
 )
 def corollary() -> Finding:
     """The three clients of Theorem 20."""
-    h = joint.FedAdaAdagrad(**rates())
+    h = fedadaadagrad.FedAdaAdagrad(**rates())
     low, B = F(1, 2), F(1)
     k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False)
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
-    return unmoved(joint.fedadaadagrad, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
+    return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
 
 
 def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    return joint.FedAdaAdagrad(**common), {"scales": choose.of(F(1), F(1, 2), F(3))}
+    return fedadaadagrad.FedAdaAdagrad(**common), {"scales": choose.of(F(1), F(1, 2), F(3))}
 
 
 def _agdu_constants(case: Case, s: Setting) -> Constants:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedadaadam
 from fedspec.arith import maximum, minimum
 from fedspec.client import adam as plain
 from fedspec.client.admu import admu, begin
@@ -212,7 +212,7 @@ def lemma_repaired() -> Finding:
 def corollary() -> Finding:
     """With K = 1 Adam takes AdaGrad's step, so that the three clients of Theorem 20 stay where they are."""
     beta1, beta2, low, B = F(1, 2), F(3, 4), F(1, 2), F(1)
-    h = joint.FedAdaAdam(**rates(), beta1_l=beta1, beta2_l=beta2)
+    h = fedadaadam.FedAdaAdam(**rates(), beta1_l=beta1, beta2_l=beta2)
     s = setting(h)
     root = s.G * enclosure.sqrt_above(1 - beta2) + s.eps
     gamma1 = s.eta_l * low * (1 - beta1) / root
@@ -221,11 +221,11 @@ def corollary() -> Finding:
     phi = s.eta_l * s.K + s.K * s.G * s.eta_l * (1 - beta1**s.K) / s.eps
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
     words = "clients' beta1 = 1/2, beta2 = 3/4, Xi = B = 1, eps_w = 1/2; Phi1 with Phi_0"
-    return unmoved(joint.fedadaadam, h, Constants(phi, gamma1, drift), more, words, scales=(F(1),) * 3)
+    return unmoved(fedadaadam.step, h, Constants(phi, gamma1, drift), more, words, scales=(F(1),) * 3)
 
 
 def _adam_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    h = joint.FedAdaAdam(**common, beta1_l=choose.of(F(1, 2), F(0)), beta2_l=choose.of(F(3, 4), F(1, 2)))
+    h = fedadaadam.FedAdaAdam(**common, beta1_l=choose.of(F(1, 2), F(0)), beta2_l=choose.of(F(3, 4), F(1, 2)))
     return h, {"scales": choose.of(F(1), F(1, 2))}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
@@ -30,8 +30,8 @@ from fedspec_proofs.fedada2.runs import (
     ROUNDS,
     WORDS,
     Case,
+    algorithm_2,
     drawn,
-    fedada2,
     largest_drift,
     setting,
 )
@@ -82,7 +82,7 @@ def _drift_right(s: Setting, by: Functions, gap: int) -> Any:
 def drift() -> Finding:
     """Before the first step, where t = r = p = 1: nothing has moved, and the clients differ."""
     x, eta_l = exact.vector("1/2"), F(1, 1000)
-    h = joint.FedAda2(eta_l=eta_l, eps=F(1), eta=F(1), beta1=F(0), tau=F(1), v0=F(1), eps_s=F(1, 4))
+    h = fedada2.FedAda2(eta_l=eta_l, eps=F(1), eta=F(1), beta1=F(0), tau=F(1), v0=F(1), eps_s=F(1, 4))
     s = Setting(1, 1, 1, 1, h.eta, eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, PAIR.L, PAIR.G, PAIR.gap(x))
     g = PAIR.clients[0](0, x)
     return refutation(
@@ -100,12 +100,12 @@ def drift() -> Finding:
 def _watched(case: Case, T: int) -> tuple[list[Any], list[list[Any]], list[Any]]:
     """Some rounds in floating point: x_0, x_1, ...; the gradients that each round used; the server after each."""
     f, h = case.f.floats(), floating(case.h)
-    state = joint.init(h, np.zeros(1), Setup((1,) * len(f.scales), {"w": (1,)}))
+    state = fedada2.init(h, np.zeros(1), Setup((1,) * len(f.scales), {"w": (1,)}))
     xs, used, servers = [state.x], [], [state.server]
     for _ in range(T):
-        rows = gradients(joint.fedada2, h, f, state.x, case.who)
+        rows = gradients(fedada2.step, h, f, state.x, case.who)
         used.append([g * taken for row in rows for g, taken in row])
-        state, _ = joint.fedada2(h, state, f.clients, case.who)
+        state, _ = fedada2.step(h, state, f.clients, case.who)
         xs.append(state.x)
         servers.append(state.server)
     return xs, used, servers
@@ -126,7 +126,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
                 for g in used[r - 1]:
                     yield float(((f.gradient(xs[t - 1]) - g) ** 2).sum()), right
 
-    return Inequality(drawn(fedada2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
+    return Inequality(drawn(algorithm_2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
 
 
 @claim(
@@ -162,7 +162,7 @@ def drift_repaired() -> Finding:
 def _roots(case: Case, x: Any, i: int) -> Iterator[Any]:
     """sqrt(v_p) + eps of each local step of a client from x."""
     f = case.f.floats()
-    cover = joint.init(case.h, exact.vector(0), Setup((1,) * len(f.scales), {"w": (1,)})).cover
+    cover = fedada2.init(case.h, exact.vector(0), Setup((1,) * len(f.scales), {"w": (1,)})).cover
     state = begin(x, cover)
     rates: dict[str, Any] = {"eta_l": float(case.h.eta_l), "eps": float(case.h.eps), "eps_s": float(case.h.eps_s)}
     for k in range(case.K):
@@ -207,10 +207,10 @@ def descent() -> Finding:
     delta = F(2 * n, n * n - 1)
     g = PAIR.clients[0](0, x)[0]
     u = abs(g) / (abs(g) + 1)
-    h = joint.FedAda2(eta_l=delta / u, eps=F(1), eta=F(1), beta1=F(0), tau=F(1), v0=F(1), eps_s=F(1, 4))
+    h = fedada2.FedAda2(eta_l=delta / u, eps=F(1), eta=F(1), beta1=F(0), tau=F(1), v0=F(1), eps_s=F(1, 4))
     s = Setting(1, 1, 1, 1, h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, PAIR.L, PAIR.G, PAIR.gap(x))
-    state = joint.init(h, x, Setup((1, 1), {"w": (1,)}))
-    after, _ = joint.fedada2(h, state, PAIR.clients, Plan((0,), (1,), (1,)))
+    state = fedada2.init(h, x, Setup((1, 1), {"w": (1,)}))
+    after, _ = fedada2.step(h, state, PAIR.clients, Plan((0,), (1,), (1,)))
     gamma = h.eta_l / (abs(g) + h.eps)
     phi, slope = phi1(s, ABOVE), PAIR.gradient(x)[0]
     square = (after.server.v[0] - h.v0) / after.server.v[0]
@@ -257,7 +257,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
             out.append((left, right))
         return out
 
-    return Inequality(drawn(fedada2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
+    return Inequality(drawn(algorithm_2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
 
 
 @claim(

@@ -8,6 +8,7 @@ F_i is s_i-smooth and its gradient is at most s_i in every coordinate; f is thei
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms.server_update import Covered
 from fedspec.arith import Array, Vector, maximum, minimum
 from fedspec.errors import InexactError
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.server.adagrad import Adaptive
 from fedspec_proofs.piecewise import Piecewise, average, huber
 
 
@@ -91,8 +93,8 @@ def problem(*clients: tuple[Any, Any]) -> Huber:
     return Huber(centres, scales)
 
 
-Round = Callable[[Any, joint.State, Sequence[Oracle], Plan], tuple[joint.State, dict[str, Any]]]
-"""A round of :mod:`fedspec.algorithms.joint`."""
+Round = Callable[[Any, Any, Sequence[Oracle], Plan], tuple[Any, dict[str, Any]]]
+"""A round of one of FedAda2's algorithms: the step function of its box."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list
         return gradient
 
     one_more = replace(plan, steps=tuple(K + 1 for K in plan.steps))
-    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
+    state = _box(h).init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
     step(h, state, tuple(watched(client) for client in f.floats().clients), one_more)
     out: list[list[tuple[Vector, bool]]] = []
     for (k, at, g), (after_k, after, _) in pairwise(seen):
@@ -176,12 +178,22 @@ def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list
 
 
 def _rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int, *, exact: bool) -> Run:
-    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
+    state = _box(h).init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
     xs = [x]
     for _ in range(T):
-        before, (state, _) = state.server, step(h, state, f.clients, plan)
+        before, (state, _) = _server(state), step(h, state, f.clients, plan)
+        after = _server(state)
         xs.append(state.x)
-        same = (before.x == state.x).all() and (before.m == state.server.m).all() and (before.v == state.server.v).all()
-        if same:
+        if (before.x == after.x).all() and (before.m == after.m).all() and (before.v == after.v).all():
             return Run(tuple(xs), True, exact)
     return Run(tuple(xs), False, exact)
+
+
+def _box(h: Any) -> Any:
+    """The module of the algorithm that a record is for."""
+    return sys.modules[type(h).__module__]
+
+
+def _server(state: Any) -> Adaptive:
+    """The server's part of a state."""
+    return state.server if isinstance(state, Covered) else state

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Plan
 from fedspec_proofs.engines import exact
@@ -27,10 +27,10 @@ ROUNDS, LONG = 8, 16
 """How many rounds are run where the horizon is longer than ``LONG``; shorter ones are run whole."""
 
 STEPS: Mapping[type, Round] = {
-    joint.FedAda2: joint.fedada2,
-    joint.FedAdaAdagrad: joint.fedadaadagrad,
-    joint.FedAdaAdam: joint.fedadaadam,
-    joint.FedBlended: joint.fedblended,
+    fedada2.FedAda2: fedada2.step,
+    fedadaadagrad.FedAdaAdagrad: fedadaadagrad.step,
+    fedadaadam.FedAdaAdam: fedadaadam.step,
+    fedblended.FedBlended: fedblended.step,
 }
 
 
@@ -108,7 +108,7 @@ def largest_drift(case: Case, starts: Iterable[Vector]) -> float:
     """D: the largest squared distance between a gradient of a client at the start of a round and one that a step of
     that round used, 0 where the step was dropped. With momentum a step uses the gradients before it as well."""
     f, step = case.f.floats(), STEPS[type(case.h)]
-    remembers = isinstance(case.h, joint.FedAdaAdam) or "adam" in case.who.strategies
+    remembers = isinstance(case.h, fedadaadam.FedAdaAdam) or "adam" in case.who.strategies
     apart = [0.0]
     for x in starts:
         there = [client(0, x.astype(float)) for client in f.clients]
@@ -168,9 +168,9 @@ def inequality(
     return Inequality(instance, {**MET} if printed else {**MET, **DRIFT}, sides)
 
 
-def fedada2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def algorithm_2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Algorithm 2; one coordinate has only one cover."""
-    return joint.FedAda2(**common), {}
+    return fedada2.FedAda2(**common), {}
 
 
 def known(printed: bool) -> Inequality[Case]:
@@ -179,4 +179,4 @@ def known(printed: bool) -> Inequality[Case]:
     def constants(case: Case, s: Setting) -> Constants:
         return theorem_20(s, FLOAT, printed=printed)
 
-    return inequality(drawn(fedada2), constants, printed=printed)
+    return inequality(drawn(algorithm_2), constants, printed=printed)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.optimise import Local, optimise
-from fedspec.arith import Array, Vector
+from fedspec.algorithms.fedblended import optimize
+from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
@@ -22,13 +22,25 @@ from fedspec_proofs.refutation import refutation
 STRATEGIES = Source(FEDADA2, "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)")
 
 
+@dataclass(frozen=True)
+class Local:
+    """The hyper-parameters of a client's solver."""
+
+    eta_l: Scalar
+    eps: Scalar
+    beta1: Scalar = 0
+    beta2: Scalar = 0
+    z: int = 1
+    eps_s: Scalar = 0
+
+
 def steps(strategy: Strategy, h: Local, g: Iterable[Any]) -> list[Vector]:
     """The changes of the local model, one for each gradient; run from 0 for 1, 2, ... steps."""
     rows = [np.atleast_1d(np.asarray(row, dtype=object)) for row in g]
     origin = rows[0] * 0
     ends = [origin]
     for k in range(1, len(rows) + 1):
-        ends.append(optimise(strategy, h, origin, lambda step, _: rows[step], k, Cover(((0,),), 1)))
+        ends.append(optimize(strategy, origin, lambda step, _: rows[step], k, Cover(((0,),), 1), **vars(h)))
     return [after - before for before, after in pairwise(ends)]
 
 

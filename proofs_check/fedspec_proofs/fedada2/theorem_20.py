@@ -12,7 +12,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2
+from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
@@ -37,10 +38,10 @@ BALANCED = problem((1, -1), (1, F(1, 3)), (1, F(1, 3)))
 """At 0 the clients' steps 1/2, -1/4, -1/4 cancel (eps = 1), while their gradients 1, -1/3, -1/3 do not."""
 
 
-def hyper(T: int, eps_s: Any, beta1: Any = 0) -> joint.FedAda2:
+def hyper(T: int, eps_s: Any, beta1: Any = 0) -> fedada2.FedAda2:
     """eta_l = T^(-1/2) for a square T; everything else 1, no momentum unless asked for."""
     one = F(1)
-    return joint.FedAda2(eta_l=F(1, _root(T)), eps=one, eta=one, beta1=F(beta1), tau=one, v0=one, eps_s=eps_s)
+    return fedada2.FedAda2(eta_l=F(1, _root(T)), eps=one, eta=one, beta1=F(beta1), tau=one, v0=one, eps_s=eps_s)
 
 
 def _root(T: int) -> int:
@@ -49,12 +50,12 @@ def _root(T: int) -> int:
     return root
 
 
-def setting(f: Huber, h: joint.FedAda2, x: Any, T: int) -> Setting:
+def setting(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Setting:
     """What the bound takes from a problem, the hyper-parameters and the first model."""
     return Setting(T, 1, h.z, len(x), h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, f.L, f.G, f.gap(x))
 
 
-def printed_right(f: Huber, h: joint.FedAda2, x: Any, T: int) -> Any:
+def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
     """A rational upper bound of the printed right side."""
     s = setting(f, h, x, T)
     return right(s, theorem_20(s, ABOVE), ABOVE)
@@ -75,7 +76,7 @@ def theorem() -> Finding:
     """
     T, x = 10**12, exact.vector(0)
     h = hyper(T, F(1, 4), F(1, 2))
-    run = rounds(joint.fedada2, h, BALANCED, x, everybody(BALANCED, 1), 3)
+    run = rounds(fedada2.step, h, BALANCED, x, everybody(BALANCED, 1), 3)
     steps = [abs(g[0]) / (abs(g[0]) + h.eps) for g in (client(0, x) for client in BALANCED.clients)]
     return refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
@@ -91,7 +92,7 @@ def theorem() -> Finding:
     )
 
 
-def _stays(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, slope: Fraction) -> dict[str, bool]:
+def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fraction) -> dict[str, bool]:
     """By induction over the round on z3 reals: x_t never falls below the edge, and f' >= slope from there on.
 
     What a round changes is x and v (there is no momentum); it is run from any x >= edge and v >= 1, and the first are
@@ -99,10 +100,10 @@ def _stays(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, slope: Fractio
     with any change so bounded.
     """
     x, v, delta = reals("x", 1), reals("v", 1), reals("delta", 1)
-    cover = joint.init(h, exact.vector(0), Setup((1,), {"w": (1,)})).cover
+    cover = fedada2.init(h, exact.vector(0), Setup((1,), {"w": (1,)})).cover
     start = Adaptive(x=x, m=x * 0, v=v, t=0)
     with roots() as known:
-        sent = joint.fedada2(h, joint.State(start, cover), f.clients, who)[1]["delta"]
+        sent = fedada2.step(h, Covered(start, cover), f.clients, who)[1]["delta"]
         known.clear()
         after = adagrad(start, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
     (at,), (moved,), (change,) = x, after.x, delta
@@ -137,7 +138,7 @@ def _decimal(q: Any) -> Decimal:
     return Decimal(exactly.numerator) / exactly.denominator
 
 
-def _replayed(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, n: int) -> bool:
+def _replayed(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, n: int) -> bool:
     """The first n rounds with 50 digits: every model beyond the edge, none above the one before, the last below."""
     with digits():
         near_rates: dict[str, Any] = {k: _decimal(v) if isinstance(v, F) else v for k, v in vars(h).items()}
@@ -146,10 +147,10 @@ def _replayed(f: Huber, h: joint.FedAda2, who: Plan, edge: Fraction, n: int) -> 
         for i, (s, c) in enumerate(zip(f.scales, f.centres, strict=True)):
             near.scales[i], near.centres[i, 0] = _decimal(s), _decimal(c[0])
         x = near.centres[0] * 0 + _decimal(edge + 2)
-        state = joint.init(d, x, Setup((1,) * len(f.scales), {"w": (1,)}))
+        state = fedada2.init(d, x, Setup((1,) * len(f.scales), {"w": (1,)}))
         seen = [x[0]]
         for _ in range(n):
-            state, _ = joint.fedada2(d, state, near.clients, who)
+            state, _ = fedada2.step(d, state, near.clients, who)
             seen.append(state.x[0])
         return all(b <= a for a, b in pairwise(seen)) and bool(seen[0] > seen[-1] > _decimal(edge))
 
@@ -229,7 +230,7 @@ def dead_zone() -> Finding:
     """
     T, x, f = 10**12, exact.vector(0), problem((1, F(-1, 2)))
     h = hyper(T, F(1, 2), F(1, 2))
-    run = rounds(joint.fedada2, h, f, x, everybody(f, 1), 3)
+    run = rounds(fedada2.step, h, f, x, everybody(f, 1), 3)
     return refutation(
         instance="one Huber client of scale 1 about -1/2, x_0 = 0, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/2, "
         f"beta1 = 1/2, the client's v_0 = 0, the server's 1, eta_l = T^(-1/2), T = {T}; its step has length 1/3, below "

@@ -118,11 +118,11 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("as printed", style="dim"), Text("as run", style="dim"))
+        side.add_row(Text("the box, in our words", style="dim"), Text("as run", style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("as printed", style="dim"), box, Text("\nas run", style="dim"), code)
+        yield from ("", Text("the box, in our words", style="dim"), box, Text("\nas run", style="dim"), code)
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 

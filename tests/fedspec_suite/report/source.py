@@ -96,9 +96,14 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
     """Whether a function that is called belongs to the algorithm's text: refusing bad plans does not."""
     if other.__name__.startswith("check_"):
         return False
-    if other.__module__ == caller.__module__:
+    if other.__module__ == caller.__module__ or _of_clients(other):
         return True
     return other.__module__.startswith("fedspec.algorithms.") and other.__module__ not in COMMON
+
+
+def _of_clients(f: Callable[..., Any]) -> bool:
+    """Whether it is a rule of the clients: what a box spells out where its code calls it by name."""
+    return f.__module__.startswith("fedspec.client.") and bool(equations(f))
 
 
 def _called(f: Callable[..., Any]) -> Iterator[str]:
