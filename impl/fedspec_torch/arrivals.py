@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec.algorithms.buffered import Waiting
+from fedspec.entry import Program
 from fedspec.plan import Arrival
-from fedspec_torch.entry import Program
 from fedspec_torch.plan import Clients
 
 

@@ -1,4 +1,4 @@
-"""One round of an algorithm with a server, on a batched population."""
+"""The specification's rounds on a batched population."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
-from fedspec.entry import Method
+from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec_torch.fast import FAST
 from fedspec_torch.plan import Clients
@@ -29,3 +29,16 @@ def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, 
     """
     local = FAST.get(method.local, method.local)
     return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=method.server)
+
+
+def run_step(program: Program, h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
+    """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
+
+    Args:
+        program: the functions of the algorithm, from its row.
+        h: its hyper-parameters and readings.
+        state: the state before.
+        clients: the gradients of the population.
+        events: a ``Plan``, an ``Exchange``, or arrivals.
+    """
+    return program.step(h, state, Batched(clients), *events)

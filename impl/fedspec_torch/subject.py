@@ -26,11 +26,10 @@ from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
-from fedspec_torch import catalogue
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round
+from fedspec_torch.rounds import run_round, run_step
 
 DEVICE = "FEDSPEC_TORCH_DEVICE"
 
@@ -183,7 +182,7 @@ class ProgramSession(_Session):
         super().__init__(algorithm, case)
         if case.problem is None:
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        self.run, self.event, self.takes = catalogue.find(algorithm), program.event, program.takes
+        self.run, self.event, self.takes = program, program.event, program.takes
         self.examples = case.problem.examples.tolist()
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         self.h = self.run.hyper(**{**numbers, **case.options})
@@ -206,7 +205,7 @@ class ProgramSession(_Session):
             case kind, _:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(range(len(self.clients)))
-        self.state, values = self.run.step(self.h, self.state, self.clients, plan)
+        self.state, values = run_step(self.run, self.h, self.state, self.clients, plan)
         answer: dict[str, Any] = {"x": self.blocks(self.state.x)}
         for name, value in values.items():
             whole = isinstance(value, Tensor) and value.shape == self.state.x.shape

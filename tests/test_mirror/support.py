@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from fedspec.catalogue import Algorithm
+from fedspec.catalogue import Algorithm, Program
 from fedspec.params import layers
 from fedspec.readings import choice
-from fedspec_torch.arith import masked
+from fedspec_torch.rounds import run_step
 
 Array = npt.NDArray[Any]
 
@@ -80,6 +81,13 @@ def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]
     return {**numbers, **{n: choice(algorithm.options[n], n, v) for n, v in options.items()}}
 
 
+def mirrored(algorithm: Algorithm) -> Program:
+    """A program whose step takes the mirror's clients."""
+    program = algorithm.run
+    assert isinstance(program, Program)
+    return replace(program, step=partial(run_step, program))
+
+
 @dataclass
 class Run:
     """A solver of either side: the fitting arguments picked out of all that there are."""
@@ -95,15 +103,14 @@ class Run:
             return x
         return self.solver.begin(x, **self._of(self.solver.begin, v0=self.keywords.get("v0"), cover=self.cover))
 
-    def step(self, state: Any, g: Any, active: Tensor | None = None) -> Any:
+    def step(self, state: Any, g: Any) -> Any:
         """The state after one step."""
         rule = self.solver.rule
         given = self._of(
             rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover, layers=layers(SHAPES)
         )
         self.k += 1
-        first = given.pop(next(iter(given)))
-        return masked(rule, active)(first, **{**self._of(rule, **self.keywords), **given})
+        return rule(**{**self._of(rule, **self.keywords), **given})
 
     @staticmethod
     def _of(function: Any, **arguments: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from test_mirror.support import assert_close
 from fedspec.errors import PlanError
 from fedspec.mixing import accumulation as spec
 from fedspec.readings import Solver
-from fedspec_torch.mixing.accumulation import a_norm, accumulation
+from fedspec_torch.accumulation import a_norm, accumulation
 
 HYPER = [
     {"alpha": Fraction(0), "rho": Fraction(0), "gamma": Fraction(1)},

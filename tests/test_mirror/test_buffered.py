@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, HYPER, dyadic
+from test_mirror.support import DEVICES, HYPER, dyadic, mirrored
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.catalogue import Program as Specified
@@ -15,8 +15,6 @@ from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Setup
 from fedspec.plans import busy_clients, drawn_delays
 from fedspec_torch.arrivals import run
-from fedspec_torch.catalogue import find as mirror_of
-from fedspec_torch.entry import Program
 from fedspec_torch.problems import QuadraticClients
 
 BUFFERED = [i for i, a in CATALOGUE.items() if isinstance(a.run, Specified) and "buffer" in a.numbers]
@@ -37,8 +35,7 @@ def drawn(buffer: int) -> list[Arrival]:
 
 def begun(name: str, device: str = "cpu") -> tuple[Program, Any, Any]:
     """The program, its hyper-parameters and its first state."""
-    program = mirror_of(CATALOGUE[name])
-    assert isinstance(program, Program)
+    program = mirrored(CATALOGUE[name])
     numbers: dict[str, Any] = {**{n: HYPER[n] for n in CATALOGUE[name].numbers}, "buffer": 4}
     h = program.hyper(**numbers)
     start: Any = program.init
@@ -76,8 +73,7 @@ def test_an_announced_delay_bounds_what_is_kept(name: str) -> None:
 
 
 def test_fedasync_keeps_what_was_announced() -> None:
-    program = mirror_of(CATALOGUE["fedasync"])
-    assert isinstance(program, Program)
+    program = mirrored(CATALOGUE["fedasync"])
     h = program.hyper(eta_l=0.125, mu=0.5, mix=0.5)
     plan = busy_clients(np.random.default_rng(0), means=[1.0, 2.0, 4.0], steps=[1, 2, 3], buffer=1, arrivals=40)
     late = max(a.delay for a in plan)

@@ -20,7 +20,6 @@ from test_mirror.support import (
     dyadic,
     keywords,
     parts,
-    tensors,
 )
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
@@ -30,12 +29,10 @@ from fedspec.client.sgd import sgd
 from fedspec.covers import named_cover
 from fedspec.errors import ShapeError
 from fedspec.readings import CoverName
-from fedspec_torch.arith import masked
 from fedspec_torch.covers import named_cover as named_sets
 
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
-STEPS = (3, 1, 6, 2, 6)
-N, K = len(STEPS), max(STEPS)
+N, K = 5, 6
 
 
 def both(algorithm: Algorithm, options: dict[str, str]) -> tuple[Run, Run]:
@@ -59,39 +56,23 @@ def gradients() -> np.ndarray[Any, Any]:
 def test_batched_equals_one_by_one(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     kind = str(dtype).removeprefix("torch.")
     x, g = dyadic(0, N, D).astype(kind), gradients().astype(kind)
-    tau = torch.tensor(STEPS, device=device)
     for options in choices(algorithm):
         spec, mirror = both(algorithm, options)
         state = mirror.begin(torch.tensor(x, device=device))
         for k in range(K):
-            active = tau > k
-            # What an inactive client's gradient holds must not matter.
-            given = torch.where(active[:, None], torch.tensor(g[k], device=device), torch.nan)
-            state = mirror.step(state, given, active=active)
+            state = mirror.step(state, torch.tensor(g[k], device=device))
 
         for i in range(N):
             want = spec.begin(x[i])
             scale = Scale(float(np.abs(g).max()) ** 2)
             scale.see(want)
-            for k in range(STEPS[i]):
+            for k in range(K):
                 want = spec.step(want, g[k, i])
                 scale.see(want)
             assert set(parts(state)) == set(parts(want))
             for name, value in parts(want).items():
-                if name == "t":
-                    # The steps of a stack are those of the clients that are still under way.
-                    continue
-                assert_close(parts(state)[name][i], value, scale[name], f"{options}, client {i}, {name}")
-
-
-@pytest.mark.parametrize("algorithm", SOLVERS, ids=by_id)
-def test_all_active_is_no_mask(algorithm: Algorithm) -> None:
-    x, g = torch.tensor(dyadic(0, N, D)), torch.tensor(gradients())
-    for options in choices(algorithm):
-        _, mirror = both(algorithm, options)
-        some = mirror.step(mirror.begin(x), g[0], active=torch.ones(N, dtype=torch.bool))
-        for name, value in tensors(mirror.step(mirror.begin(x), g[0])).items():
-            assert torch.equal(parts(some)[name], value), f"{options}, {name}"
+                got = parts(state)[name]
+                assert_close(got if name == "t" else got[i], value, scale[name], f"{options}, client {i}, {name}")
 
 
 @pytest.mark.parametrize("shape", [(1, D), (N, 1), (N, D + 1)])
@@ -106,11 +87,3 @@ def test_gradients_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
 def test_gradients_of_another_dtype_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"float32 and torch\.float64 do not mix"):
         sgd(torch.zeros(N, D), torch.zeros(N, D, dtype=torch.float64), eta_l=0.5)
-
-
-@pytest.mark.parametrize(
-    "active", [torch.ones(N + 1, dtype=torch.bool), torch.ones(N), torch.ones(1, dtype=torch.bool)]
-)
-def test_masks_that_do_not_fit_are_refused(active: torch.Tensor) -> None:
-    with pytest.raises(ShapeError, match="one boolean for each of 5 clients"):
-        masked(sgd, active)(torch.zeros(N, D), torch.zeros(N, D), eta_l=0.5)

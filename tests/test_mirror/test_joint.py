@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, DTYPES, assert_close, choices, dyadic
+from test_mirror.support import DEVICES, DTYPES, assert_close, choices, dyadic, mirrored
 
 from fedspec.catalogue import FAMILIES, Program
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients as Exact
 from fedspec.readings import Strategy
 from fedspec_torch import population
-from fedspec_torch.catalogue import find as mirror_of
-from fedspec_torch.entry import Program as Mirrored
 from fedspec_torch.problems import QuadraticClients
 
 HYPER = {
@@ -62,8 +60,8 @@ def test_blocks_of_any_size(
     row: Any, size: int, dtype: torch.dtype, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(population, "default_block", lambda x: size)
-    mirror = mirror_of(row)
-    assert isinstance(row.run, Program) and isinstance(mirror, Mirrored)
+    mirror = mirrored(row)
+    assert isinstance(row.run, Program)
     A = dyadic(1, N, D, D) / 4
     H, e, x0 = A @ A.transpose(0, 2, 1) + np.eye(D) / 8, dyadic(2, N, D), dyadic(0, D)
     setup = Setup((1,) * N, SHAPES)

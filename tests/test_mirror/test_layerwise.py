@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, DTYPES, HYPER, SHAPES, D, dyadic
+from test_mirror.support import DEVICES, DTYPES, HYPER, SHAPES, D, dyadic, mirrored
 from torch import Tensor
 
-from fedspec.catalogue import CATALOGUE
+from fedspec.catalogue import CATALOGUE, Program
 from fedspec.client.lamb import layer_step
 from fedspec.plan import Plan, Setup
-from fedspec_torch.catalogue import find as mirror_of
-from fedspec_torch.entry import Program
 from fedspec_torch.plan import rows
 
 NAMES = ("fed-lamb", "fed-ams", "fed-sgd")
@@ -40,8 +38,7 @@ class Elementwise:
 
 
 def program(name: str, **options: str) -> tuple[Program, Any]:
-    mirror = mirror_of(CATALOGUE[name])
-    assert isinstance(mirror, Program)
+    mirror = mirrored(CATALOGUE[name])
     known = {n: v for n, v in options.items() if n in CATALOGUE[name].options}
     numbers = CATALOGUE[name].numbers_under("round", {**CATALOGUE[name].defaults(), **known})
     return mirror, mirror.hyper(**{n: HYPER[n] for n in numbers}, **known)

@@ -1,1 +1,0 @@
-"""Published algorithms: one file each (or one box each), composed of client, mixing and server rules."""

@@ -1,1 +1,0 @@
-"""Aggregation: what the server makes of its clients' changes, one block of clients after the other."""
