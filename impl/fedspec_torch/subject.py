@@ -22,7 +22,7 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError
-from fedspec.params import flatten, shapes, unflatten
+from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
@@ -130,6 +130,7 @@ class SolverSession(_Session):
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
+                    "layers": layers(shapes(self.case.x0)),
                 }
                 self.state = self.solver.rule(**{n: v for n, v in given.items() if n in self.names}, **self.keywords)
                 self.k += 1

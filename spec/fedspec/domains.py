@@ -59,6 +59,7 @@ DOMAINS: dict[str, Parameter] = {
     "eps_s": Parameter(NONNEGATIVE, "dead zone: a whole step shorter than this is not taken", of_clients=True),
     "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
+    "v_hat0": Parameter(NONNEGATIVE, "initial value of the second moment's running maximum"),
     "beta1_l": Parameter(
         DECAY, "clients' decay of the first moment, where the server has one of its own", of_clients=True
     ),

@@ -20,8 +20,8 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.facts import Fact
-from fedspec.hyper import Hyper
+from fedspec.facts import READ_OFF, Fact
+from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, Strategy, choice
 from fedspec.rules import Equation, equations
@@ -107,7 +107,8 @@ class Program:
         hyper: its hyper-parameters and options.
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
-            ``Plan``, ``Exchange`` or ``Arrival``.
+            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -119,7 +120,8 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
+    plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))
@@ -145,6 +147,7 @@ class Algorithm:
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
+        symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
     """
 
     id: str
@@ -162,6 +165,7 @@ class Algorithm:
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
         """Whether it has all of these facts."""
@@ -236,9 +240,17 @@ class Algorithm:
 
     def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level under these options."""
-        chosen = {f"{n}={v}" for n, v in options.items()}
-        idle = {n for n, under in self.read_when.items() if chosen.isdisjoint(under)}
-        return tuple(n for n in self.numbers_at(level) if n not in idle)
+        return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
+
+    @cached_property
+    def plays(self) -> Mapping[str, tuple[str, ...]]:
+        """What plays a part under some values of an option only, each as ``option=value``: its record says it too."""
+        return {**({} if isinstance(self.run, LocalSolver) else self.run.hyper.plays), **self.read_when}
+
+    def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The options, all of which are named, that are not at their canonical value and play no part."""
+        defaults = self.defaults()
+        return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
 
     def reading(self, name: str) -> Reading:
         """The reading of that name.
@@ -266,7 +278,7 @@ class Algorithm:
 
         Raises:
             UnknownNameError: an option or its value is unknown.
-            ParameterError: a declared choice contradicts the reading.
+            ParameterError: a declared choice contradicts the reading, or plays no part.
         """
         fixes = self.reading(reading).fixes
         for name, value in options.items():
@@ -280,23 +292,10 @@ class Algorithm:
                     f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
                     f"claim another reading or drop the option"
                 )
-        return {**self.defaults(), **options, **fixes}
-
-
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
-    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
-    Fact.PEERS: lambda a: "peers" in a.takes,
-    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
-    Fact.LATE: lambda a: a.event == "arrival",
-    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
-    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
-    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
-    Fact.PERIODIC: lambda a: a.runs("model_mean"),
-    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
-    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
-    Fact.LAYERED: lambda a: "phi" in a.options,
-}
-"""The facts that a row shows without saying them, each with how."""
+        resolved = {**self.defaults(), **options, **fixes}
+        for name in self.idle(resolved):
+            raise ParameterError(
+                f"{name}: {resolved[name]!r} plays no part in {self.id} with these options; "
+                f"it does with {' or '.join(self.plays[name])}"
+            )
+        return resolved

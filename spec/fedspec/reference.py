@@ -33,7 +33,7 @@ from fedspec.contract import (
 )
 from fedspec.covers import named_cover
 from fedspec.errors import ContractError, PlanError
-from fedspec.params import flatten, shapes
+from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
@@ -52,6 +52,7 @@ class SolverSession:
             **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
         self.cover = named_cover(self.keywords.pop("cover", CoverName.ONE), shapes(case.x0))
+        self.layers = layers(shapes(case.x0))
         self.v0 = self.keywords.pop("v0", None)
         self.names = set(inspect.signature(self.solver.rule).parameters)
         self.begin(flatten(case.x0))
@@ -77,6 +78,7 @@ class SolverSession:
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
+                    "layers": self.layers,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 self.state = self.solver.rule(**positional, **self.keywords)
@@ -193,7 +195,7 @@ def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)
     for name, kind in a.options.items():
-        if any(name in r.fixes for r in a.readings):
+        if name in canonical.fixes:
             continue
         if name == "solver" and level == "server":
             # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.

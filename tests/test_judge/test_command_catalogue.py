@@ -8,7 +8,7 @@ import re
 import pytest
 from test_judge.support import Ran, inside
 
-from fedspec.catalogue import CATALOGUE, FAMILIES
+from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.report.source import text_of
@@ -30,6 +30,23 @@ def test_a_page_has_everything_and_fits(columns: int, monkeypatch: pytest.Monkey
         assert any(line.startswith(section) for line in heads), section
     assert max(map(len, ran.out.splitlines())) <= columns
     assert "Karimireddy" in ran.out and "c moves by 1/N" in ran.out and "2 m d" in ran.out
+
+
+def test_symbols_are_printed_where_a_row_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown("dsgd", 80, monkeypatch).out
+    (line,) = [line for line in page.splitlines() if line.startswith("eta_l") and line.split()[-1] == "gamma"]
+    assert page.index("\nsymbols") < page.index(line) < page.index("\nhyper-parameters")
+    assert "\nsymbols" not in shown("sgd", 80, monkeypatch).out
+
+
+@pytest.mark.parametrize("a", [a for a in CATALOGUE.values() if a.symbols], ids=lambda a: a.id)
+def test_symbols_stand_for_names_that_the_page_uses(a: Algorithm) -> None:
+    (page,) = inside("show", a.id, "--json").rows
+    said = [page["box"], page["code"], *(e["text"] for e in page["equations"]), *map(str, page["costs"].values())]
+    names = {*re.findall(r"\w+", " ".join(said)), *a.numbers, *a.shows}
+    assert page["symbols"] == dict(a.symbols)
+    assert set(a.symbols) <= names
+    assert all(theirs and theirs != ours for ours, theirs in a.symbols.items())
 
 
 def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

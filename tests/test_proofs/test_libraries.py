@@ -13,6 +13,7 @@ import pytest
 import torch
 from test_proofs.test_arithmetics import CALLS, called
 
+from fedspec.client.lamb import begin, lamb
 from fedspec.covers import Cover
 from fedspec_proofs.engines.calls import parts
 
@@ -30,6 +31,9 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 
 LABELS = [label for label in CALLS if label.startswith(("client.", "server."))]
 every_call = pytest.mark.parametrize("label", LABELS)
+
+GOSSIP = [label for label in CALLS if label.startswith(("mixing.gossip.", "mixing.dadam."))]
+"""Rules whose stacks have a row for each client already."""
 
 
 def each_array(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -62,6 +66,18 @@ def close(got: Mapping[str, Any], want: Mapping[str, Any]) -> None:
 @every_call
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_vector_of_any_library(label: str, library: str) -> None:
+    runs_in(label, library)
+
+
+@pytest.mark.parametrize("label", GOSSIP)
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "array-api-strict"])
+def test_a_stack_that_is_mixed_in_libraries_whose_stacks_have_rows(label: str, library: str) -> None:
+    """The strict array API has neither len nor iteration over rows."""
+    runs_in(label, library)
+
+
+def runs_in(label: str, library: str) -> None:
+    """The rule's result is what it is in NumPy, in arrays of the library."""
     rule, given = called(label).rule, floats(label)
     want = parts(rule(**given))
     got = parts(rule(**{n: each_array(v, LIBRARIES[library]) for n, v in given.items()}))
@@ -102,3 +118,22 @@ def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
         return parts(rule(**{n: each_array(v, lambda _: next(left)) for n, v in given.items()}))
 
     close(jax.jit(compiled)(held), parts(rule(**given)))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_layers_of_any_library(library: str) -> None:
+    """LAMB's step cuts a stack into layers and joins them again: each client as if alone, compiled or not."""
+    make, cuts, kw = LIBRARIES[library], (slice(0, 2), slice(2, 5)), {"eta_l": 0.5, "beta1": 0.5, "beta2": 0.75}
+    rng = np.random.default_rng(3)
+    x, g = rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+
+    def solve(x: Any, g: Any) -> Any:
+        state = begin(x)
+        for k in range(1, 4):
+            state = lamb(state, k * g - state.x, cuts, eps=0.125, lam=0.25, **kw)
+        return state.x
+
+    alone = np.stack([solve(*rows) for rows in zip(x, g, strict=True)])
+    runs = [solve, jax.jit(solve)] if library == "jax" else [solve]
+    for run in runs:
+        np.testing.assert_allclose(np.asarray(run(make(x), make(g))), alone, rtol=1e-13)

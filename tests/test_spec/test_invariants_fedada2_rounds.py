@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from fractions import Fraction as F
 from itertools import pairwise, product
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, joint_local
 from fedspec.arith import Array, digits
 from fedspec.client.normalised import normalised_sgd
 from fedspec.plan import Oracle, Plan, Setup
@@ -94,17 +95,17 @@ def test_lemma_21_and_its_closed_form(b: F, u_0: int, c: float) -> None:
 NUMBERS: dict[str, Any] = {"eta_l": 0.125, "eps": 0.5, "eta": 0.25, "beta1": 0.5, "tau": 0.25, "v0": 0.0625}
 DECAYS: dict[str, Any] = {"beta1_l": 0.5, "beta2_l": 0.75}
 ROWS = {
-    "joint-local": (joint.joint_local, joint.JointLocal, {}),
-    "fedada2": (joint.fedada2, joint.FedAda2, {"z": 2}),
-    "fedadaadagrad": (joint.fedadaadagrad, joint.FedAdaAdagrad, {"z": 2, "eps_s": 0.25}),
-    "fedadaadam": (joint.fedadaadam, joint.FedAdaAdam, {**DECAYS, "z": 2}),
+    "joint-local": (joint_local.step, joint_local.JointLocal, {}),
+    "fedada2": (fedada2.step, fedada2.FedAda2, {"z": 2}),
+    "fedadaadagrad": (fedadaadagrad.step, fedadaadagrad.FedAdaAdagrad, {"z": 2, "eps_s": 0.25}),
+    "fedadaadam": (fedadaadam.step, fedadaadam.FedAdaAdam, {**DECAYS, "z": 2}),
 }
 
 
 def path(row: str, clients: tuple[Oracle, ...], x: Array, rounds: int, steps: int = 3, **changes: Any) -> list[Array]:
     step, kind, more = ROWS[row]
     h = kind(**{**NUMBERS, **more, **changes})
-    n, state = len(clients), joint.init(h, x, Setup((1,) * len(clients), {"w": (len(x),)}))
+    n, state = len(clients), sys.modules[type(h).__module__].init(h, x, Setup((1,) * len(clients), {"w": (len(x),)}))
     out = [x]
     for _ in range(rounds):
         state, _ = step(h, state, clients, Plan(tuple(range(n)), (steps,) * n, (1,) * n))

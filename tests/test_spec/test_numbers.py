@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fedspec.algorithms import fednova
+from fedspec.algorithms import fedams_code, fednova
 from fedspec.algorithms.fednova import FedNova
 from fedspec.client import adagrad as client_adagrad
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
@@ -19,7 +20,7 @@ from fedspec.plan import Message
 from fedspec.readings import Solver
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, init
+from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, corrected_ams, init
 from fedspec.server.yogi import yogi
 
 
@@ -51,6 +52,17 @@ def test_amsgrad_keeps_the_larger_second_moment() -> None:
     assert (state.v_hat[0], state.x[0]) == (16, F(4, 5))
     state = amsgrad(state, vec(1), eps=F(9), **kw)
     assert (state.v[0], state.v_hat[0], state.x[0]) == (1, 16, F(4, 5) + F(1, 5))
+
+
+def test_fedams_of_the_code_corrects_its_initial_maximum() -> None:
+    h = fedams_code.FedAMSCode(eta_l=F(1), eta=F(1), beta1=F(1, 2), beta2=F(3, 4), eps=F(1), v_hat0=F(9, 4))
+    state, numbers = fedams_code.init(h, vec(0)), {n: getattr(h, n) for n in ("eta", "beta1", "beta2", "eps")}
+    state = corrected_ams(state, vec(2), **numbers)
+    # m = 1, v = 1 < 9/4; 1 / (1/2) over sqrt(9/4 / (1/4)) + 1 is 2 / 4.
+    assert (state.m[0], state.v[0], state.v_hat[0], state.x[0]) == (1, 1, F(9, 4), F(1, 2))
+    state = corrected_ams(replace(state, v_hat=vec(F(7, 4))), vec(F(2)), **numbers)
+    # m = 3/2, v = 7/4, no less than what it is compared with; 3/2 / (3/4) over sqrt(7/4 / (7/16)) + 1 is 2 / 3.
+    assert (state.m[0], state.v[0], state.v_hat[0], state.x[0]) == (F(3, 2), F(7, 4), F(7, 4), F(1, 2) + F(2, 3))
 
 
 def test_fedams_option_1_takes_eps_into_the_maximum() -> None:

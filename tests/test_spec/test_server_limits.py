@@ -28,6 +28,7 @@ SERVERS: dict[str, dict[str, float]] = {
     "fedyogi": OUTSIDE,
     "fedamsgrad": INSIDE,
     "fedams": INSIDE,
+    "fedams-code": {**INSIDE, "v_hat0": 0.25},
 }
 
 

@@ -10,13 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fedspec.arith import greatest, least, norm, sign, sqrt, where_shorter
+from fedspec.arith import greatest, least, norm, ratio, sign, sqrt, where_shorter
 
 FUNCTIONS = {
     "sqrt": sqrt,
     "max": lambda *xs: greatest(xs),
     "min": lambda *xs: least(xs),
     "sign": sign,
+    "ratio": ratio,
     "norm": norm,
     "floor": lambda q: q.numerator // q.denominator,
 }

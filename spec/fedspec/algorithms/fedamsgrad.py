@@ -26,7 +26,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
-from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec.server.amsgrad import AmsGrad, ams, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -66,7 +66,7 @@ def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of server AMSGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
+    return general_amsgrad(state, delta, **h.of(general_amsgrad)), {"delta": delta}
 
 
 def fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
@@ -83,7 +83,7 @@ ROWS = (
         title="adaptive server, AMSGrad",
         source="AFGA, eq. (2) (L112-130)",
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, amsgrad),
+        rules=(sgd, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -115,6 +115,7 @@ ROWS = (
             "v is updated from v, not from v_hat",
             "a round whose Delta is zero still moves the model by its momentum",
         ),
+        symbols={"x": "x_r", "delta": "Delta_r", "m": "m_r, and in the costs |S_r|"},
     ),
     Algorithm(
         id="fedams",
@@ -136,5 +137,6 @@ ROWS = (
             "eps is compared with squares: a value meant for a denominator is far too large here",
         ),
         facts=(Fact.EPS_UNDER_ROOT,),
+        symbols={"x": "x_t", "delta": "Delta_t", "m": "m_t, and in the costs |S_t|"},
     ),
 )

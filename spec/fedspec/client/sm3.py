@@ -74,6 +74,7 @@ def sm3_i(
     """One local step of SM3-I.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-i.step
+        x = x - eta_l ratio(g, sqrt(nu))                     sm3-i.step [zero=zero-over-zero]
 
     Source: FedAda2, Alg. 3 with z = 1 (L701).
     """
@@ -95,6 +96,7 @@ def sm3_ii(
     """One local step of SM3-II.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-ii.step
+        x = x - eta_l ratio(g, sqrt(nu))                     sm3-ii.step [zero=zero-over-zero]
 
     Source: FedAda2, Alg. 4 with z = 1 (L717).
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedspec.arith import Scalar, Vector, maximum, sqrt, zeros
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,25 @@ def init(x: Vector) -> AmsGrad:
 
 
 @rule
-def amsgrad(
+def amsgrad(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
+    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+
+        m = beta1 m + (1 - beta1) Delta            fedamsgrad.m
+        v = beta2 v + (1 - beta2) Delta^2          fedamsgrad.v
+        v_hat = max(v_hat, v)                      fedamsgrad.v_hat
+        x = x + eta m / sqrt(v_hat + eps)          fedamsgrad.step
+
+    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
+    """
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = beta2 * state.v + (1 - beta2) * delta**2
+    v_hat = maximum(state.v_hat, v)
+    x = state.x + eta * m / sqrt(v_hat + eps)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
+
+
+@general(amsgrad)
+def general_amsgrad(
     state: AmsGrad,
     delta: Vector,
     *,
@@ -39,14 +57,20 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.INSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+    """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
 
-        m = beta1 m + (1 - beta1) Delta            fedamsgrad.m
-        v = beta2 v + (1 - beta2) Delta^2          fedamsgrad.v
-        v_hat = max(v_hat, v)                      fedamsgrad.v_hat
-        x = x + eta m / sqrt(v_hat + eps)          fedamsgrad.step
+        m_hat = m / (1 - beta1^t)               fedamsgrad.m_hat [bias_correction=moments]
+        v_hat = max(v_hat, v / (1 - beta2^t))   fedamsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
+        v_step = v_hat / (1 - beta2^t)          fedamsgrad.v_step [bias_correction=moments]
+        v_step = v_hat                          fedamsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
+        x = x + eta m / (sqrt(v_hat) + eps)     fedamsgrad.step [epsilon=outside]
+        x = x + eta m_hat / sqrt(v_step + eps)  fedamsgrad.step [bias_correction=moments]
+        x = x + eta m_hat / (sqrt(v_step) + eps)  fedamsgrad.step [bias_correction=moments, epsilon=outside]
+        eta_t = eta sqrt(1 - beta2^t) / (1 - beta1^t)  fedamsgrad.eta_t [bias_correction=step]
+        x = x + eta_t m / sqrt(v_hat + eps)     fedamsgrad.step [bias_correction=step]
+        x = x + eta_t m / (sqrt(v_hat) + eps)   fedamsgrad.step [bias_correction=step, epsilon=outside]
 
-    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
+    Source: AFGA, eq. (2) (L112-130).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta
@@ -76,6 +100,8 @@ def ams(
         v = beta2 v + (1 - beta2) Delta^2          fedams.v
         v_hat = max(v_hat, v, eps)                 fedams.v_hat
         x = x + eta m / sqrt(v_hat)                fedams.step
+        v_hat = max(v_hat, v)                      fedams.v_hat [option=2]
+        x = x + eta m / sqrt(v_hat + eps)          fedams.step [option=2]
 
     External: Wang, Lin and Chen (2022), Algorithm 1, which the AFGA paper names in its footnote 5.
     """
@@ -88,3 +114,26 @@ def ams(
     else:
         x = state.x + eta * m / sqrt(v_hat + eps)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
+
+
+@rule
+def corrected_ams(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
+    """One server step of FedAMS with moments that are corrected after the maximum is taken; t = 1 at the first.
+
+        m = beta1 m + (1 - beta1) Delta                fedams-code.m
+        v = beta2 v + (1 - beta2) Delta^2              fedams-code.v
+        v_hat = max(v_hat, v)                          fedams-code.v_hat
+        m_hat = m / (1 - beta1^t)                      fedams-code.m_hat
+        v_max = v_hat / (1 - beta2^t)                  fedams-code.v_max
+        x = x + eta m_hat / (sqrt(v_max) + eps)        fedams-code.step
+
+    External: the code of Wang, Lin and Chen (2022).
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = beta2 * state.v + (1 - beta2) * delta**2
+    v_hat = maximum(state.v_hat, v)
+    v_max = v_hat / (1 - beta2**t)
+    m_hat = m / (1 - beta1**t)
+    x = state.x + eta * m_hat / (sqrt(v_max) + eps)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)

@@ -113,6 +113,8 @@ def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def _no_zero_over_zero(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay moves the model where no gradient does"
     pinned = [n for n in ADAPTIVE if setting.fixed.get(n, 1) == 0]
     return f"not offered: with {pinned[0]} = 0 the first step is 0/0" if pinned else ""
 
@@ -133,6 +135,10 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array
     return s, draw(blocks(shape, setting.dtype, denominator=4))
 
 
+def _sees_no_length(setting: Setting) -> str:
+    return "its steps depend on the length of the layers" if setting.algorithm.has(Fact.LAYERED) else ""
+
+
 def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
     s, shift = drawn
     there = replace(
@@ -150,9 +156,8 @@ def _mirrors(bench: Bench, s: Scenario) -> None:
 def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
     inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
     out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
-    if "v0" in s.case.hyper:
-        out["v0"] = s.case.hyper["v0"] * c * c
-    return out
+    squares = {"v0", "v_hat0"} & set(s.case.hyper)
+    return {**out, **{n: s.case.hyper[n] * c * c for n in squares}}
 
 
 def _scales(bench: Bench, s: Scenario) -> None:
@@ -165,12 +170,14 @@ def _scales(bench: Bench, s: Scenario) -> None:
 
 
 def _scales_needs(setting: Setting) -> str:
-    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0") and setting.fixed.get(n, 0) != 0]
+    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0", "v_hat0") and setting.fixed.get(n, 0) != 0]
     return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
 
 
 def _has_rate(setting: Setting) -> str:
     rate = "eta_l" if setting.level == "client" else "eta"
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay depends on the model that the rate moves"
     if rate not in setting.numbers:
         return "it has no rate of its own"
     if rate in setting.fixed:
@@ -223,6 +230,8 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
 def _elementwise(setting: Setting) -> str:
     if setting.algorithm.has(Fact.NORMALISED):
         return "the length of the gradient couples coordinates"
+    if setting.algorithm.has(Fact.LAYERED):
+        return "the length of a layer couples its coordinates"
     if setting.fixed.get("eps_s", 0) != 0:
         return "not offered: the dead zone, which couples coordinates, cannot be turned off"
     return _unshaped(setting)
@@ -259,6 +268,8 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
 
 
 def _regroupable(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.LAYERED):
+        return "its layers are the blocks"
     return "not offered: one block only" if setting.one_block else _unshaped(setting)
 
 
@@ -312,6 +323,7 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
+        applies=_sees_no_length,
     ),
     Law(
         id="mirrors",

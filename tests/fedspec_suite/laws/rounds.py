@@ -82,10 +82,12 @@ EXEMPT: dict[tuple[str, Fact | str], str] = {
     ("common-minimum", Fact.PRIVATE): "its noise moves the model everywhere",
     ("clones", Fact.PRIVATE): "its noise is divided by the number of clients",
     ("common-minimum", Fact.DECAYING): "its decay moves the model where no gradient does",
+    ("common-minimum", "received=without-start"): "its second moment is what is left of two equal numbers there",
     ("common-minimum", "averaged=all"): "it shrinks the model unless all take part",
     ("problem-translates", Fact.LAYERED): "its steps depend on the length of the layers",
     ("problem-translates", "averaged=all"): "it shrinks the model unless all take part",
     ("bystander", "averaged=all"): "it divides by the number of all clients",
+    ("bystander", "averaged=last-sent"): "it divides by the number of all clients",
     ("bystander", Fact.COUNTS_ALL): "it has a mean or shares over all clients",
 }
 """Why a law of this file is not asked of an algorithm, by law and fact, or option and value."""

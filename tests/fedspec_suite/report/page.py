@@ -76,6 +76,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
         "costs": asdict(a.costs),
         "traps": list(a.traps),
+        "symbols": dict(a.symbols),
     }
 
 
@@ -83,15 +84,16 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
-    for part in (_text, _equations, _parameters, _readings, _laws, _reductions, _costs, _traps):
+    for part in (_text, _equations, _symbols, _parameters, _readings, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
 
 
 def _others(a: Algorithm) -> list[Equation]:
     """The equations that stand in the place of canonical ones under other options."""
-    known = set(a.equations)
-    return [e for rule in a.rules for e in printed(rule) if e not in known and e.when]
+    known, own = set(a.equations), a.options.keys()
+    mine = (e for rule in a.rules for e in printed(rule) if e not in known)
+    return [e for e in mine if e.when and {option for option, _ in e.when} <= own]
 
 
 def _conditions(e: Equation) -> str:
@@ -116,11 +118,11 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("as printed", style="dim"), Text("as run", style="dim"))
+        side.add_row(Text("the box, in our words", style="dim"), Text("as run", style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("as printed", style="dim"), box, Text("\nas run", style="dim"), code)
+        yield from ("", Text("the box, in our words", style="dim"), box, Text("\nas run", style="dim"), code)
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 
@@ -135,6 +137,14 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
         for e in others:
             t.add_row(e.id, Text(e.text), _conditions(e))
         yield from (_head("equations in their place under other options"), t)
+
+
+def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
+    if a.symbols:
+        t = table.plain("here", "in the source")
+        for ours, theirs in a.symbols.items():
+            t.add_row(ours, Text(theirs))
+        yield from (_head("symbols"), t)
 
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, sqrt
 from fedspec.contract import Event, Messages, Round
-from fedspec_suite.laws.reductions.edge import Edge, pinned, told
+from fedspec_suite.laws.reductions.edge import Edge, fixing, pinned, told
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -213,6 +213,20 @@ SECOND_MOMENTS = (
         _sized(lambda t, a: a / 32),
         {"option": "1"},
         about=("eps", "beta2"),
+    ),
+    Edge(
+        "fedams-code-is-fedamsgrad",
+        "fedams-code",
+        "fedamsgrad",
+        "v_hat_0 = 0; moments corrected after the maximum, eps outside",
+        "external: Wang, Lin and Chen (2022), their code",
+        "server",
+        lambda s: told(s, "fedamsgrad", options={"bias_correction": "moments", "epsilon": "outside"}),
+        fixing(v_hat0=0.0),
+        needs=("v_hat0",),
+        zeroes=("v_hat0",),
+        also=("round",),
+        roots=True,
     ),
     Edge(
         "fedamsgrad-is-fedadam",
