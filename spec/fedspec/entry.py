@@ -23,7 +23,7 @@ from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
 from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
-from fedspec.readings import CoverName, choice
+from fedspec.readings import CoverName, Strategy, choice
 from fedspec.rules import Equation, equations
 
 LAST = 1000
@@ -115,6 +115,7 @@ class Program:
             a round), ``clusters``, ``peers`` (no server: row i of ``x0`` is the model of client i), ``senders`` (only
             those who compute mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
             ``everyone`` (all clients take part in every round).
+        strategies: the local solvers that a plan may name, where it names one for each participant.
     """
 
     hyper: type[Hyper]
@@ -123,6 +124,7 @@ class Program:
     plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = tuple(map(str, Strategy))
 
 
 @dataclass(frozen=True, kw_only=True)

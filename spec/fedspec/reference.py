@@ -32,7 +32,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
-from fedspec.errors import ContractError
+from fedspec.errors import ContractError, PlanError
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
@@ -154,6 +154,9 @@ class ProgramSession:
         match self.run.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[list(participants)])
+                for name in ("strategies", "scales", "noise"):
+                    if getattr(event, name) and name not in self.run.takes:
+                        raise PlanError(f"{name}: this algorithm reads none; leave them out of the round")
                 more = event.strategies, event.scales, event.noise
                 plan = Plan(participants, steps, examples, *more, repeats="repeats" in self.run.takes)
             case "exchange", Exchange() as plan:
@@ -187,7 +190,7 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each option that it leaves free turned in turn."""
+    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
     canonical = a.readings[0]
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)

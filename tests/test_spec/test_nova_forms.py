@@ -140,6 +140,16 @@ def test_second_moment_of_a_mean_with_replacement(q: int) -> None:
     )
 
 
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_steps_from_a_sample_without_replacement_are_biased_until_everybody_is_drawn(q: int) -> None:
+    """E (m/q)^2 sum_S p_i A_i sum_S p_j d_j, from the chances q/m of a client and q (q-1) / (m (m-1)) of a pair."""
+    d, p, a, m = directions(), vec(*P), vec(*STEPS), 3
+    own, all_pairs = p @ (a * p * d), (p @ a) * (p @ d)
+    want = F(m, q) * own + F(m * (q - 1), q * (m - 1)) * (all_pairs - own)
+    assert mean(uniform(q), "without-replacement", "sample") == -ETA * want
+    assert (want == all_pairs) is (q == m)
+
+
 @pytest.mark.parametrize("weights", ["self-normalised", "without-replacement"])
 def test_nobody_is_drawn_twice_without_replacement(weights: str) -> None:
     with pytest.raises(PlanError, match="draw without replacement"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec.control_runs import Run, vec
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import PlanError, WeightError
@@ -21,9 +21,10 @@ from fedspec.plan import Plan
 from fedspec.readings import NovaWeights, Solver
 from fedspec.rules import RULES
 
-NUMBERS = {n: F(1, 4) for n in ("eta_l", "eta", "mu", "rho", "gamma", "beta", "beta1", "beta2", "tau", "tau_eff", "v0")}
+NUMBERS = {n: 0.25 for n in ("eta_l", "eta", "mu", "rho", "gamma", "beta", "beta1", "beta2", "tau", "tau_eff", "v0")}
+CLIENTS = (lambda k, x: x - 1.0, lambda k, x: x + 2.0)
 FAMILY = [
-    *("fednova", "fednova-momentum", "fednova-sampled", "fednova-vr", "fednova-alg2"),
+    *("fednova", "fednova-momentum", "fednova-adaptive", "fednova-sampled", "fednova-vr", "fednova-alg2"),
     *("feddyn", "vrl-sgd", "scaffold", "fedavg", "fedprox"),
 ]
 
@@ -58,7 +59,7 @@ def called(run: Callable[[], object]) -> set[CodeType]:
 def test_a_row_lists_what_runs(name: str, options: dict[str, str]) -> None:
     row = CATALOGUE[name]
     hyper = {n: NUMBERS[n] for n in row.numbers}
-    run = Run(name, {**hyper, **options}, line(1, -2).clients, (F(1), F(2)), vec(1))
+    run = Run(name, {**hyper, **options}, CLIENTS, (1.0, 2.0), np.ones(1))
     seen = called(lambda: run.round((2, 3)))
     listed = {e.rule for e in row.running(options)}
     known = {**RULES, **{f"{r.__module__}.{r.__qualname__}": r for r in row.rules}}

@@ -14,21 +14,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import (
     effective_steps,
     general_update,
     general_weights,
     normalised_gradient,
 )
-from fedspec.plan import Inbox, Oracle
+from fedspec.plan import Inbox
 from fedspec.population import rowwise
 from fedspec.readings import NovaWeights, Solver, TauEff, Weighting
 
@@ -51,16 +51,6 @@ class FedNova(Hyper):
 def init(h: FedNova, x: Vector) -> Vector:
     """The server keeps its model and nothing else."""
     return x
-
-
-def local(h: FedNova, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau steps of the solver."""
-    return local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-
-
-def norm(h: FedNova, tau: int) -> Scalar:
-    """||a||_1 of the solver."""
-    return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
 
 
 def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
@@ -110,7 +100,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("tau_eff",),
-    run=Method(hyper=FedNova, init=init, server=server, local=local, norm=norm),
+    run=Method(hyper=FedNova, init=init, server=server, local=local_run, norm=local_norm),
     when=RUN_BY,
     read_when={**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)},
     costs=Costs(

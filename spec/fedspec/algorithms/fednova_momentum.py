@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
-from fedspec.plan import Inbox, Oracle
+from fedspec.plan import Inbox
 from fedspec.population import rowwise
 from fedspec.readings import BufferHolds, Solver, TauEff, Weighting
 from fedspec.server.momentum import ServerMomentum
@@ -47,16 +47,6 @@ class FedNovaMomentum(Hyper):
 def init(h: FedNovaMomentum, x: Vector) -> ServerMomentum:
     """An empty buffer."""
     return init_momentum(x)
-
-
-def local(h: FedNovaMomentum, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau steps of the solver; a client's buffer starts each round at zero."""
-    return local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-
-
-def norm(h: FedNovaMomentum, tau: int) -> Scalar:
-    """||a||_1 of the solver."""
-    return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
 
 
 def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
@@ -90,7 +80,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("tau_eff", "delta", "v"),
-    run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local, norm=norm),
+    run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local_run, norm=local_norm),
     when=RUN_BY,
     read_when=READ_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),

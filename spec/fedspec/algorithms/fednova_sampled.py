@@ -20,14 +20,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Vector, Weights, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import normalised_gradient
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
@@ -74,8 +74,8 @@ def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple
         raise PlanError(f"participants: {plan.participants} names a client twice; draw without replacement here")
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
-        x_i = local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        a_i = a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        x_i = local_run(h, x, gradient, tau)
+        a_i = local_norm(h, tau)
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
     p = state.p[S]
@@ -119,6 +119,11 @@ ROW = Algorithm(
             name="without-replacement",
             words="scheme (ii): weights p_i m/q, tau_eff a constant; unbiased",
             fixes={"sampled_weights": "without-replacement", "sampled_steps": "fixed"},
+        ),
+        Reading(
+            name="without-replacement-sampled-steps",
+            words="scheme (ii) with tau_eff from the sample, sum of p_i m/q ||a_i||_1: biased, unlike tau_eff alone",
+            fixes={"sampled_weights": "without-replacement", "sampled_steps": "sample"},
         ),
     ),
     shows=("w", "tau_eff"),

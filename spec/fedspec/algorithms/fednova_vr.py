@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec import phrases
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.mixing.weighted import shares
@@ -72,8 +72,8 @@ def step(h: FedNovaVR, state: State, clients: Clients, plan: Plan) -> tuple[Stat
         def corrected(k: int, y: Vector) -> Vector:
             return corrected_gradient(gradient(k, y), c_i[i])
 
-        x_i = local_solve(h.solver, x, corrected, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        a_i = a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        x_i = local_run(h, x, corrected, tau)
+        a_i = local_norm(h, tau)
         d_i = normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i)
         return stored_direction(d_i, c_i[i]), a_i
 

@@ -18,6 +18,7 @@ from fedspec.client.momentum import (
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import decayed_sgd, sgd
 from fedspec.domains import check_steps
+from fedspec.mixing.accumulation import a_norm
 from fedspec.plan import Oracle
 from fedspec.readings import Solver
 
@@ -29,6 +30,30 @@ class HasRate(Protocol):
     @property
     def eta_l(self) -> Scalar:
         """The client learning rate."""
+        ...
+
+
+class HasSolver(HasRate, Protocol):
+    """Hyper-parameters of FedNova's local solvers, and which of them runs."""
+
+    @property
+    def solver(self) -> Solver:
+        """The solver."""
+        ...
+
+    @property
+    def mu(self) -> Scalar:
+        """The weight of the proximal pull."""
+        ...
+
+    @property
+    def rho(self) -> Scalar:
+        """The momentum."""
+        ...
+
+    @property
+    def gamma(self) -> Scalar:
+        """What the rate falls by at each step."""
         ...
 
 
@@ -118,3 +143,13 @@ def local_solve(
             case Solver.MOMENTUM_PROXIMAL_INSIDE:
                 state = momentum_proximal_inside(state, g, anchor, eta_l=eta_l, rho=rho, mu=mu)
     return state.x
+
+
+def local_run(h: HasSolver, x: Vector, gradient: Oracle, tau: int) -> Vector:
+    """The local model after tau steps of the chosen solver from x."""
+    return local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
+
+
+def local_norm(h: HasSolver, tau: int) -> Scalar:
+    """||a||_1 of tau steps of the chosen solver."""
+    return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)

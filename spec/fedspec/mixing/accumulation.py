@@ -48,6 +48,7 @@ _ENTRY: dict[Solver, Callable[..., Any]] = {
 def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> list[Scalar]:
     """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu.
 
+        Delta_i = - eta_l G_i a_i                 fednova.a
         a_k = 1                                   fednova.a_sgd [solver=sgd]
         a_k = (1-alpha)^(tau-1-k)                 fednova.a_proximal [solver=proximal]
         a_k = gamma^k                             fednova.a_decayed [solver=decayed]

@@ -56,6 +56,14 @@ class BufferHolds(StrEnum):
     """v = beta v - P / eta_l, x = x - eta_l v: SlowMo (Wang et al., 2020). The same x as long as eta_l is constant."""
 
 
+class NovaServer(StrEnum):
+    """The adaptive server that FedNova's change goes through, of those that Reddi et al. (2021) give."""
+
+    ADAM = "adam"
+    ADAGRAD = "adagrad"
+    YOGI = "yogi"
+
+
 class Stored(StrEnum):
     """Which direction d_i corrects the gradients of the next round in FedNova with cross-client variance reduction."""
 

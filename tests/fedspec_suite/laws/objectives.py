@@ -71,7 +71,9 @@ def _halved(draw: st.DrawFn, setting: Setting) -> Pair:
     for e in s.events:
         assert isinstance(e, Round)
         if j in e.participants:
-            e = Round((*e.participants, n), (*e.steps, e.steps[e.participants.index(j)]))
+            at = e.participants.index(j)
+            named = (*e.strategies, *e.strategies[at : at + 1])
+            e = Round((*e.participants, n), (*e.steps, e.steps[at]), named)
         events.append(e)
     return s, Scenario(replace(s.case, problem=more), tuple(events))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
@@ -22,7 +24,7 @@ def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
     events = []
     for e in s.events:
         assert isinstance(e, Round)
-        events.append(Round(e.participants, tuple(draw(st.integers(1, 4)) for _ in e.steps)))
+        events.append(replace(e, steps=tuple(draw(st.integers(1, 4)) for _ in e.steps)))
     return Scenario(s.case, tuple(events))
 
 

@@ -97,7 +97,7 @@ def draw_hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
             h["v0"] = draw(_V0_OVER_TAU) * h["tau"] ** 2
         else:
             h["v0"] = draw(_V0)
-    if "strategies" in setting.takes and "eps_s" not in setting.fixed:
+    if "strategies" in setting.takes and "eps_s" in h and "eps_s" not in setting.fixed:
         # Some steps are whole gradients, which are longer than quotients.
         h["eps_s"] = draw(_LONGER_EPS_S)
     return h
@@ -243,7 +243,8 @@ def round_scenarios(
             chosen = (*chosen, draw(st.sampled_from(chosen)))
         more: dict[str, Any] = {}
         if "strategies" in setting.takes:
-            kinds = st.sampled_from(STRATEGIES)
+            run = setting.algorithm.run
+            kinds = st.sampled_from(run.strategies if isinstance(run, Program) else STRATEGIES)
             more["strategies"] = tuple(draw(kinds) for _ in chosen)
         if "scales" in setting.takes:
             more["scales"] = tuple(draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in chosen)

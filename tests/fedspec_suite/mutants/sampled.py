@@ -1,4 +1,4 @@
-"""Mutants of FedNova with sampled clients and of FedNova with server momentum."""
+"""Mutants of FedNova with sampled clients, with a solver for each client, and under servers with a memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ _SAMPLED = "fedspec.algorithms.fednova_sampled.step"
 _CHANGE = "fedspec.mixing.nova.general_change"
 _MOMENTUM = "fedspec.server.nova_momentum.nova_momentum"
 _SERVER = "fedspec.algorithms.fednova_momentum.server"
+_SERVERS = "fedspec.algorithms.fednova_adaptive.server"
+_SOLVERS = "fedspec.algorithms.fednova_solvers.step"
 
 _REPLACED = {"sampled_weights": "with-replacement", "sampled_steps": "fixed"}
 _UNIFORM = {"sampled_weights": "without-replacement", "sampled_steps": "fixed"}
+_UNIFORM_SAMPLE = {"sampled_weights": "without-replacement", "sampled_steps": "sample"}
 _TEXT = {"sampled_steps": "sum"}
 _SLOWMO = {"buffer_holds": "gradients"}
 
@@ -77,6 +80,22 @@ _SAMPLING: tuple[Edit, ...] = (
         "else p / len(p)) * a_norms",
         _TEXT,
     ),
+    (
+        "steps-by-shares",
+        "tau_eff of draws without replacement counts the shares p_i, without m/q",
+        _STEPS,
+        "(w if sampled_steps is SampledSteps.SAMPLE else p)",
+        "p",
+        _UNIFORM_SAMPLE,
+    ),
+    (
+        "steps-of-mean",
+        "tau_eff of draws without replacement is a weighted mean over the sample",
+        _STEPS,
+        "(w if sampled_steps is SampledSteps.SAMPLE else p)",
+        "p / sum(p)",
+        _UNIFORM_SAMPLE,
+    ),
     ("uphill", "the step goes uphill", _UPDATE, "x - tau_eff *", "x + tau_eff *"),
     ("tau-eff-unused", "tau_eff is computed and not used", _UPDATE, "tau_eff * (weigh", "(weigh"),
     ("rate-lost", "the client rate is left out of the step", _UPDATE, " * eta_l)", ")"),
@@ -92,7 +111,7 @@ _SAMPLING: tuple[Edit, ...] = (
         "steps-normaliser",
         "changes are normalised by tau_i instead of ||a_i||_1",
         _SAMPLED,
-        "a_i = a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)",
+        "a_i = local_norm(h, tau)",
         "a_i = numbers([tau], x)[0]",
         {"solver": "momentum", **_REPLACED},
     ),
@@ -145,4 +164,62 @@ _BUFFER: tuple[Edit, ...] = (
     ),
 )
 
-MUTANTS = (*edits_of("fednova-sampled", _SAMPLING), *edits_of("fednova-momentum", _BUFFER))
+_ADAPTIVE: tuple[Edit, ...] = (
+    (
+        "weights-implied",
+        "the changes themselves are averaged: nothing is normalised",
+        _SERVERS,
+        "general_change(d, p,",
+        "general_change(d, p * a / (p @ a),",
+    ),
+    ("direction", "the server sees the mean direction, without tau_eff", _SERVERS, "tau_eff=tau_eff,", "tau_eff=1,"),
+    ("gradient", "the server takes the change for a gradient", _SERVERS, "adam(state, delta", "adam(state, -delta"),
+    (
+        "yogi-is-adam",
+        "Yogi's second moment is Adam's",
+        _SERVERS,
+        "yogi(state,",
+        "adam(state,",
+        {"server": "yogi"},
+    ),
+    (
+        "adagrad-decays",
+        "AdaGrad's second moment decays like Adam's",
+        _SERVERS,
+        "adagrad(state, delta, eta=h.eta, beta1=h.beta1,",
+        "adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta1,",
+        {"server": "adagrad"},
+    ),
+)
+
+_EACH_ITS_OWN: tuple[Edit, ...] = (
+    (
+        "one-solver",
+        "everybody runs the first participant's solver",
+        _SOLVERS,
+        '"strategies", strategy)',
+        '"strategies", plan.strategies[0])',
+    ),
+    (
+        "norm-of-sgd",
+        "all changes are normalised as plain SGD's",
+        _SOLVERS,
+        "a_norm(solver, tau,",
+        "a_norm(Solver.SGD, tau,",
+    ),
+    (
+        "norm-of-first",
+        "all changes are normalised as the first participant's solver's",
+        _SOLVERS,
+        "a_norm(solver, tau,",
+        "a_norm(Solver(plan.strategies[0]), tau,",
+    ),
+    ("tau-eff-in-steps", "tau_eff counts steps", _SOLVERS, "TauEff.WEIGHTED_NORM", "TauEff.WEIGHTED_STEPS"),
+)
+
+MUTANTS = (
+    *edits_of("fednova-sampled", _SAMPLING),
+    *edits_of("fednova-momentum", _BUFFER),
+    *edits_of("fednova-adaptive", _ADAPTIVE),
+    *edits_of("fednova-solvers", _EACH_ITS_OWN),
+)

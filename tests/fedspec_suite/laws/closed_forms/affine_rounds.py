@@ -155,6 +155,14 @@ def _sampled(z: Place, e: Round) -> Forms:
     return [z.block(0) - _mean(w, moves)]
 
 
+def _solvers(z: Place, e: Round) -> Forms:
+    """No memory; K_i and ||a_i||_1 of the solver that the plan names for a client."""
+    p, runs = z.shares(e.participants, z.o["weights"] == "uniform"), (e.participants, e.steps, e.strategies)
+    K, a = zip(*(z.solved(i, tau, solver) for i, tau, solver in zip(*runs, strict=True)), strict=True)
+    moves = [K_i @ z.gradient(i) / a_i for i, K_i, a_i in zip(e.participants, K, a, strict=True)]
+    return [z.block(0) - _mean(p, a) * _mean(p, moves)]
+
+
 def _momentum(z: Place, e: Round) -> Forms:
     """The only memory is the model of the round before: x + beta (x - x_before) + P."""
     p, x = z.shares(e.participants, z.o["weights"] == "uniform"), z.block(0)
@@ -180,6 +188,7 @@ MAPS: dict[str, Map] = {
     "fednova-vr": _vr,
     "fednova-alg2": _alg2,
     "fednova-sampled": _sampled,
+    "fednova-solvers": _solvers,
     "fednova-momentum": _momentum,
 }
 """The map of a round, by algorithm."""
@@ -197,7 +206,7 @@ def models(s: Scenario) -> list[Array]:
     problem, x = exact.case.problem, flatten(exact.case.x0)
     assert problem is not None
     d, name = len(x), s.case.algorithm
-    memories = {"fednova-sampled": 0, "fednova-momentum": 1}.get(name, len(problem.H))
+    memories = {"fednova-sampled": 0, "fednova-solvers": 0, "fednova-momentum": 1}.get(name, len(problem.H))
     place = Place(problem, exact.case.hyper, s.case.options, memories)
     memory = x if name == "fednova-momentum" else np.full(d * memories, Fraction(0), dtype=object)
     z, out = np.concatenate([x, memory, [Fraction(1)]]), []

@@ -60,6 +60,14 @@ STEPS: dict[str, Step] = {
 """The server's last move from the mean changes of all rounds so far, for servers without a second moment."""
 
 
+NOVA: dict[str, Step] = {
+    "fednova": lambda past, h, o: past[-1],
+    "fednova-momentum": lambda past, h, o: decayed(h["beta"], past),
+    "fednova-adaptive": lambda past, h, o: h["eta"] * direction(o["server"], past, h, o, h["tau"]),
+}
+"""The same from FedNova's changes of all rounds so far."""
+
+
 @cache
 def _steps() -> dict[str, Step]:
     """Those of every closed form's file."""
@@ -70,11 +78,8 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     """The server's move in the last of these rounds."""
     h, o, name = s.case.hyper, s.case.options, s.case.algorithm
     move: Array
-    if name == "fednova":
-        return normalised_change(rounds[-1], h, o)
-    if name == "fednova-momentum":
-        move = decayed(h["beta"], [normalised_change(e, h, o) for e in rounds])
-        return move
+    if name in NOVA:
+        return NOVA[name]([normalised_change(e, h, o) for e in rounds], h, o)
     past = [mean_change(e, o) for e in rounds]
     if name in _steps():
         return _steps()[name](past, h, o)

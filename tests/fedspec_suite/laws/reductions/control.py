@@ -187,18 +187,24 @@ NOVA = (
         "everybody is drawn and tau_eff is a constant",
         "FedNova, footnote 1: p_i m/q with q = m",
         to("fednova", {"tau_eff_choice": "fixed"}),
-        options={"sampled_weights": "without-replacement"},
+        options={"sampled_weights": "without-replacement", "sampled_steps": "fixed"},
         draw=EVERYONE,
     ),
-    _edge(
-        "fednova-sampled-one-is-fedavg",
-        "fednova-sampled",
-        "fedavg",
-        "one client of SGD is drawn and tau_eff is taken from the sample",
-        "FedNova, Alg. 1: ||a_i||_1 cancels",
-        to("fedavg", eta=1),
-        narrow=_one_drawn,
-        options={"sampled_steps": "sample", "solver": "sgd"},
+    *(
+        _edge(
+            name,
+            "fednova-sampled",
+            "fedavg",
+            f"one client of SGD is drawn{how} and tau_eff is taken from the sample",
+            "FedNova, Alg. 1: ||a_i||_1 cancels",
+            to("fedavg", eta=1),
+            narrow=_one_drawn,
+            options={"sampled_weights": weights, "sampled_steps": "sample", "solver": "sgd"},
+        )
+        for name, weights, how in (
+            ("fednova-sampled-one-is-fedavg", "self-normalised", ""),
+            ("fednova-sampled-one-replaced-is-fedavg", "with-replacement", " with replacement"),
+        )
     ),
     _edge(
         "fednova-sampled-is-fedavg",
@@ -234,4 +240,48 @@ NOVA = (
     ),
 )
 
-EDGES = (*CONTROLLED, *NOVA)
+SERVERS = tuple(
+    _edge(
+        f"fednova-adaptive-{server}-is-{target}",
+        "fednova-adaptive",
+        target,
+        f"everybody takes equally many steps of SGD under server {server}",
+        "FedNova, L204 with eqs. (5)-(6)",
+        narrow=equal_steps,
+        options={"solver": "sgd", "server": server},
+        roots=True,
+    )
+    for server, target in (("adam", "fedadam"), ("adagrad", "fedadagrad"), ("yogi", "fedyogi"))
+)
+
+
+def _all_run(solver: str) -> Callable[[st.DrawFn, Setting, Scenario], Scenario]:
+    def narrow(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+        events = [replace(e, strategies=(solver,) * len(e.steps)) for e in s.events if isinstance(e, Round)]
+        return replace(s, events=tuple(events))
+
+    return narrow
+
+
+def _without_names(s: Scenario) -> tuple[Round, ...]:
+    return tuple(replace(e, strategies=()) for e in s.events if isinstance(e, Round))
+
+
+def _in_one(solver: str) -> Callable[[Scenario], Scenario]:
+    return lambda s: told(s, "fednova", _without_names(s), options={"solver": solver})
+
+
+SOLVERS = tuple(
+    _edge(
+        f"fednova-solvers-of-{solver}-is-fednova",
+        "fednova-solvers",
+        "fednova",
+        f"everybody's solver is {solver}",
+        "FedNova, L206 beside eq. (12)",
+        _in_one(solver),
+        narrow=_all_run(solver),
+    )
+    for solver in ("momentum", "proximal")
+)
+
+EDGES = (*CONTROLLED, *NOVA, *SERVERS, *SOLVERS)

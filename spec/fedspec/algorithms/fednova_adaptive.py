@@ -1,0 +1,119 @@
+"""FedNova under an adaptive server.
+
+    clients as in FedNova
+    Delta = - tau_eff sum_i p_i eta_l d_i,  tau_eff = sum_i p_i ||a_i||_1
+    m = beta1 m + (1 - beta1) Delta
+    v = beta2 v + (1 - beta2) Delta^2               (Adam)
+        v + Delta^2                                 (AdaGrad)
+        v - (1 - beta2) Delta^2 sign(v - Delta^2)   (Yogi)
+    x = x + eta m / (sqrt(v) + tau)
+
+with v_0 >= tau^2. Source: FedNova, L204, in words: FedNova's change goes into the buffers of an "adaptive server"
+optimiser instead of into the model. None is written out; those of Reddi et al. (2021), its [40], stand here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec import phrases
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.synchronous import a_norms, stacked, together
+from fedspec.arith import Scalar, Vector
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import accumulation
+from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
+from fedspec.plan import Inbox
+from fedspec.population import rowwise
+from fedspec.readings import NovaServer, Solver, TauEff, Weighting
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+from fedspec.server.yogi import yogi
+
+
+@dataclass(frozen=True)
+class FedNovaAdaptive(Hyper):
+    """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+
+    eta_l: Scalar
+    eta: Scalar
+    beta1: Scalar
+    tau: Scalar
+    v0: Scalar
+    beta2: Scalar = 0
+    mu: Scalar = 0
+    rho: Scalar = 0
+    gamma: Scalar = 1
+    solver: Solver = Solver.SGD
+    weights: Weighting = Weighting.EXAMPLES
+    server: NovaServer = NovaServer.ADAM
+
+
+def init(h: FedNovaAdaptive, x: Vector) -> Adaptive:
+    """No momentum; second moment v_0."""
+    return init_adaptive(x, v0=h.v0)
+
+
+def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
+    """FedNova's change into the moments, these into the model."""
+    p, deltas = stacked(messages, h.weights, state.x)
+    a = a_norms(messages, state.x)
+    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    tau_eff = effective_steps(p, a, together(messages).steps, TauEff.WEIGHTED_NORM)
+    delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
+    match h.server:
+        case NovaServer.ADAM:
+            state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+        case NovaServer.ADAGRAD:
+            state = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+        case NovaServer.YOGI:
+            state = yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+    return state, {"delta": delta, "tau_eff": tau_eff}
+
+
+def _reading(server: NovaServer, title: str) -> Reading:
+    return Reading(
+        name=server,
+        words=f"server {title} of Reddi et al. (2021), Algorithm 2, on the change that FedNova would make",
+        fixes={"server": server},
+        requires=(v0_at_least_tau_squared("fednova-adaptive"),),
+    )
+
+
+ROW = Algorithm(
+    id="fednova-adaptive",
+    family=Family.SERVERS,
+    title="normalised averaging under an adaptive server",
+    source="FedNova, L204 (in words); external: Reddi et al. (2021)",
+    levels=("server", "round"),
+    rules=(
+        *STEPS.values(),
+        accumulation,
+        normalised_gradient,
+        effective_steps,
+        general_change,
+        adam,
+        adagrad,
+        yogi,
+    ),
+    readings=(
+        _reading(NovaServer.ADAM, "Adam"),
+        _reading(NovaServer.ADAGRAD, "AdaGrad"),
+        _reading(NovaServer.YOGI, "Yogi"),
+    ),
+    shows=("tau_eff", "delta", "m", "v"),
+    run=Method(hyper=FedNovaAdaptive, init=init, server=server, local=local_run, norm=local_norm),
+    when={**RUN_BY, "server=adam": (adam,), "server=adagrad": (adagrad,), "server=yogi": (yogi,)},
+    read_when={**READ_BY, "beta2": ("server=adam", "server=yogi")},
+    costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
+    traps=(
+        "what the server sees is FedNova's change, tau_eff and eta_l in it; a mean of d_i is another scale beside tau",
+        phrases.TAU_OUTSIDE,
+        phrases.NO_CORRECTION,
+        phrases.DOWNHILL,
+    ),
+)

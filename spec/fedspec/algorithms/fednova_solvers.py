@@ -1,0 +1,95 @@
+"""FedNova with a solver for each client, which the plan names and may change from round to round.
+
+    for each participating client i:
+        x_i = x;  tau_i local steps of its solver, with accumulation vector a_i
+        d_i = (x - x_i) / (eta_l ||a_i||_1)
+    tau_eff = sum_i p_i ||a_i||_1
+    x = x - tau_eff sum_i p_i eta_l d_i
+
+Source: FedNova, eqs. (4) and (12) (L198) with L206: local solvers need not be the same, nor fixed over the rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedspec.algorithms.local import STEPS, local_solve
+from fedspec.arith import Scalar, Vector, numbers
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import PlanError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
+from fedspec.mixing.weighted import shares
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Solver, TauEff, Weighting, choice
+
+
+@dataclass(frozen=True)
+class FedNovaSolvers(Hyper):
+    """Hyper-parameters and readings; every solver takes of mu, rho and gamma what it knows."""
+
+    eta_l: Scalar
+    mu: Scalar
+    rho: Scalar
+    gamma: Scalar
+    weights: Weighting = Weighting.EXAMPLES
+
+
+@dataclass(frozen=True)
+class State:
+    """The server keeps its model and nothing else."""
+
+    x: Vector
+
+
+def init(h: FedNovaSolvers, x: Vector, setup: Setup) -> State:
+    """The first model."""
+    return State(x=x)
+
+
+def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round.
+
+    Raises:
+        PlanError: the plan names no solvers.
+        UnknownNameError: it names one that is none of FedNova's.
+    """
+    if not plan.strategies:
+        raise PlanError("strategies: none; name the local solver of each participant, or run fednova with one for all")
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str) -> tuple[Vector, Scalar]:
+        solver = choice(Solver, "strategies", strategy)
+        x_i = local_solve(solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
+        a_i = a_norm(solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
+
+    p = shares(plan.examples, state.x, h.weights)
+    d, a = each(client, clients, plan, state.x)
+    tau_eff = effective_steps(p, numbers(a, p), plan.steps, TauEff.WEIGHTED_NORM)
+    x = general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)
+    return replace(state, x=x), {"tau_eff": tau_eff}
+
+
+ROW = Algorithm(
+    id="fednova-solvers",
+    family=Family.CONTROL,
+    place=7,
+    title="normalised averaging, a local solver for each client",
+    source="FedNova, eqs. (4), (12) (L198) with L206",
+    levels=("round",),
+    rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_update),
+    readings=(Reading(name="fednova", words="every change is divided by the ||a_i||_1 of its own solver; w_i = p_i"),),
+    shows=("tau_eff",),
+    run=Program(hyper=FedNovaSolvers, init=init, step=step, takes=("strategies",), strategies=tuple(Solver)),
+    costs=Costs(down="m d", up="m (d + 1)", server="d", note="as fednova; a client needs what its solver needs"),
+    traps=(
+        "each change is divided by the ||a_i||_1 of the solver that made it",
+        "solvers may change from round to round: nothing of them is kept",
+    ),
+    facts=(Fact.AFFINE, Fact.ISOTROPIC),
+)
