@@ -92,7 +92,7 @@ def equations() -> str:
     for a in CATALOGUE.values():
         for e in a.equations:
             seen.setdefault(e.id, [f"`{e.id}`", f"`{e.text}`", f"`{e.rule.removeprefix('fedspec.')}`"])
-    return table(["equation", "as printed", "rule, in `fedspec.`"], seen.values())
+    return table(["id", "equation, in our words", "rule, in `fedspec.`"], seen.values())
 
 
 def laws() -> str:

@@ -1,7 +1,7 @@
-"""The algorithms whose shape batching changes, by id: whole rounds of the mirror's own.
+"""What runs an algorithm: the specification's functions as they stand, on a population in blocks.
 
-The others are the specification's functions as they stand, on a :class:`fedspec_torch.population.Batched` population. A
-file of ``fedspec_torch.algorithms`` joins by a table ``RUNS`` of its own.
+An algorithm whose shape batching changes may have a round of its own: a file in ``fedspec_torch.algorithms`` with a table
+``RUNS``. None has.
 """
 
 from __future__ import annotations
@@ -11,63 +11,21 @@ from typing import Any
 from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
-from fedspec_torch.algorithms import (
-    client_centric,
-    fedasync,
-    fedbuff,
-    feddyn,
-    fedlamb,
-    fednova_alg2,
-    fednova_sampled,
-    fednova_vr,
-    fedsgd,
-    joint,
-    local_ams,
-    normalised,
-    private,
-    vrl_sgd,
-)
 from fedspec_torch.entry import Program
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
 
-TWINS: dict[str, Program] = {
-    "joint-local": Program(joint.JointLocal, joint.init, joint.joint_local),
-    "joint-direct": Program(joint.JointDirect, joint.init, joint.joint_direct),
-    "fedada2": Program(joint.FedAda2, joint.init, joint.fedada2),
-    "fedadaadagrad": Program(joint.FedAdaAdagrad, joint.init, joint.fedadaadagrad),
-    "fedadaadam": Program(joint.FedAdaAdam, joint.init, joint.fedadaadam),
-    "fedblended": Program(joint.FedBlended, joint.init, joint.fedblended),
-    "fedavg-normalised": Program(normalised.FedAvgNormalised, normalised.init, normalised.step),
-    "dp-fedavg": Program(private.DpFedAvg, private.init, private.step),
-    "fed-lamb": Program(fedlamb.FedLamb, fedlamb.init, fedlamb.step),
-    "fed-ams": Program(local_ams.FedAms, local_ams.init, local_ams.step),
-    "fed-sgd": Program(fedsgd.FedSgd, fedsgd.init, fedsgd.step),
-    "feddyn": Program(feddyn.FedDyn, feddyn.init, feddyn.step),
-    "vrl-sgd": Program(vrl_sgd.VrlSgd, vrl_sgd.init, vrl_sgd.step),
-    "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),
-    "fednova-alg2": Program(fednova_alg2.FedNovaAlg2, fednova_alg2.init, fednova_alg2.step),
-    "fednova-sampled": Program(fednova_sampled.FedNovaSampled, fednova_sampled.init, fednova_sampled.step),
-    "cc-fedavg": Program(client_centric.CCFedAvg, client_centric.init, client_centric.cc_fedavg),
-    "cc-fedsgd": Program(client_centric.CCFedSGD, client_centric.init, client_centric.cc_fedsgd),
-    "cc-fedavgm": Program(client_centric.CCFedAvgM, client_centric.init_m, client_centric.cc_fedavgm),
-    "cc-fedadagrad": Program(client_centric.CCFedAdagrad, client_centric.init_v, client_centric.cc_fedadagrad),
-    "cc-fedadam": Program(client_centric.CCFedAdam, client_centric.init_v, client_centric.cc_fedadam),
-    "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
-    "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
-    "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
-    **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
-}
+RUNS: dict[str, Program] = {i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()}
 
 
 def find(algorithm: Algorithm) -> Program:
     """What runs a program of the catalogue."""
     run = algorithm.run
     assert isinstance(run, Specified)
-    if algorithm.id in TWINS:
-        return TWINS[algorithm.id]
+    if algorithm.id in RUNS:
+        return RUNS[algorithm.id]
 
-    def step(h: Any, state: Any, clients: Clients, plan: Any) -> tuple[Any, dict[str, Any]]:
-        return run.step(h, state, Batched(clients), plan)
+    def step(h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
+        return run.step(h, state, Batched(clients), *events)
 
     return Program(run.hyper, run.init, step)

@@ -26,7 +26,7 @@ def gradient(H: Float[Tensor, "n d d"], e: Stack, x: Stack) -> Stack:
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratics:
+class QuadraticClients:
     """n clients in d dimensions.
 
     Attributes:

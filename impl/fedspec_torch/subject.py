@@ -22,14 +22,14 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError
-from fedspec.params import flatten, shapes, unflatten
+from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
 from fedspec_torch import catalogue
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round
 
 DEVICE = "FEDSPEC_TORCH_DEVICE"
@@ -130,6 +130,7 @@ class SolverSession(_Session):
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
+                    "layers": layers(shapes(self.case.x0)),
                 }
                 self.state = self.solver.rule(**{n: v for n, v in given.items() if n in self.names}, **self.keywords)
                 self.k += 1
@@ -150,7 +151,7 @@ class MethodSession(_Session):
         self.h = method.hyper(**{**unseen, **numbers, **case.options})
         self.state = method.init(self.h, self.vector(case.x0))
         problem = case.problem
-        self.problem = problem and Quadratics(self.tensor(problem.H), self.tensor(problem.e))
+        self.problem = problem and QuadraticClients(self.tensor(problem.H), self.tensor(problem.e))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -186,7 +187,7 @@ class ProgramSession(_Session):
         self.examples = case.problem.examples.tolist()
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         self.h = self.run.hyper(**{**numbers, **case.options})
-        self.clients = Quadratics(self.tensor(case.problem.H), self.tensor(case.problem.e))
+        self.clients = QuadraticClients(self.tensor(case.problem.H), self.tensor(case.problem.e))
         self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:

@@ -44,6 +44,9 @@ the type checker they all behave as NumPy's arrays, float and int do."""
 Vector: TypeAlias = Shaped[Array, "... d"]
 """A model, a gradient or a moment as one flat vector of d coordinates; or a stack of them, one for each client."""
 
+Shared: TypeAlias = Shaped[Array, "... d"]
+"""A vector that all clients of a stack have in common, such as what the server sent."""
+
 Stack: TypeAlias = Shaped[Array, "n d"]
 """One vector for each of n clients."""
 
@@ -327,6 +330,13 @@ def stack(xs: Sequence[Vector]) -> Stack:
     xp: Any = namespace(xs[0])
     rows: Stack = xp.stack(xs)
     return rows
+
+
+def concatenate(xs: Sequence[Vector]) -> Vector:
+    """Vectors end to end; stacks of the same clients side by side."""
+    xp: Any = namespace(xs[0])
+    joined: Vector = np.concatenate(xs, axis=-1) if xp is np else xp.concat(xs, axis=-1)
+    return joined
 
 
 def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:

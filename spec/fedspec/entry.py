@@ -20,8 +20,8 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.facts import Fact
-from fedspec.hyper import Hyper
+from fedspec.facts import READ_OFF, Fact
+from fedspec.hyper import Hyper, plays_part
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.rules import Equation, equations
@@ -107,7 +107,8 @@ class Program:
         hyper: its hyper-parameters and options.
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
-            ``Plan``, ``Exchange`` or ``Arrival``.
+            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -118,7 +119,8 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
+    plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
 
@@ -139,6 +141,7 @@ class Algorithm:
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
         when: rules that run under one value of an option only, by ``option=value``.
+        read_when: hyper-parameters that are read under some values of an option only: these, as ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
@@ -156,6 +159,7 @@ class Algorithm:
     shows: tuple[str, ...]
     run: Method | LocalSolver | Program
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    read_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -186,14 +190,18 @@ class Algorithm:
 
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations of its rules, in order."""
-        return tuple(e for r in self.rules for e in equations(r))
+        """The equations of its rules under the canonical reading, in order."""
+        return self.running(self.resolve(self.readings[0].name, {}))
+
+    def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
+        """The equations that run under the options, in order."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
+        return tuple(e for r in self.rules if r not in idle for e in equations(r, options))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""
-        chosen = {f"{n}={v}" for n, v in (options or self.defaults()).items()}
-        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        running = [e for r in self.rules if r not in idle for e in equations(r)]
+        running = self.running(options or self.defaults())
         return next((e.id for e in reversed(running) if e.id.endswith(f".{tail}")), "")
 
     @cached_property
@@ -228,6 +236,20 @@ class Algorithm:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
         return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
 
+    def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The hyper-parameters that play a part at a level under these options."""
+        return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
+
+    @cached_property
+    def plays(self) -> Mapping[str, tuple[str, ...]]:
+        """What plays a part under some values of an option only, each as ``option=value``: its record says it too."""
+        return {**({} if isinstance(self.run, LocalSolver) else self.run.hyper.plays), **self.read_when}
+
+    def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """The options, all of which are named, that are not at their canonical value and play no part."""
+        defaults = self.defaults()
+        return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
+
     def reading(self, name: str) -> Reading:
         """The reading of that name.
 
@@ -254,7 +276,7 @@ class Algorithm:
 
         Raises:
             UnknownNameError: an option or its value is unknown.
-            ParameterError: a declared choice contradicts the reading.
+            ParameterError: a declared choice contradicts the reading, or plays no part.
         """
         fixes = self.reading(reading).fixes
         for name, value in options.items():
@@ -268,23 +290,10 @@ class Algorithm:
                     f"{name}: declared {value!r}, but reading {reading!r} of {self.id} says {fixes[name]!r}; "
                     f"claim another reading or drop the option"
                 )
-        return {**self.defaults(), **options, **fixes}
-
-
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
-    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
-    Fact.PEERS: lambda a: "peers" in a.takes,
-    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
-    Fact.LATE: lambda a: a.event == "arrival",
-    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
-    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
-    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
-    Fact.PERIODIC: lambda a: a.runs("model_mean"),
-    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
-    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
-    Fact.LAYERED: lambda a: "phi" in a.options,
-}
-"""The facts that a row shows without saying them, each with how."""
+        resolved = {**self.defaults(), **options, **fixes}
+        for name in self.idle(resolved):
+            raise ParameterError(
+                f"{name}: {resolved[name]!r} plays no part in {self.id} with these options; "
+                f"it does with {' or '.join(self.plays[name])}"
+            )
+        return resolved

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
+from typing import ClassVar
 
 from fedspec.domains import DOMAINS, require
+from fedspec.errors import ParameterError
 from fedspec.readings import choice
+
+NOT_GIVEN: typing.Any = None
+"""The default of a hyper-parameter that has none and plays a part under some options only."""
 
 
 @cache
@@ -20,7 +25,17 @@ def _types(cls: typing.Any) -> dict[str, typing.Any]:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Base of the records: numbers must lie in the domain of their name, readings may be given as strings."""
+    """Base of the records: numbers must lie in the domain of their name, readings may be given as strings.
+
+    Attributes:
+        plays: what plays a part under some values of an option only, each as ``option=value``; elsewhere it is refused.
+
+    Raises:
+        ParameterError: a number is outside its domain, is given and plays no part, or plays one and is not given.
+        UnknownNameError: an option has no such value.
+    """
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __post_init__(self) -> None:
         cls: typing.Any = type(self)
@@ -28,12 +43,38 @@ class Hyper:
             kind = _types(cls)[f.name]
             if isinstance(kind, type) and issubclass(kind, StrEnum):
                 object.__setattr__(self, f.name, choice(kind, f.name, getattr(self, f.name)))
-            elif f.name in DOMAINS:
+            elif f.name in DOMAINS and getattr(self, f.name) is not NOT_GIVEN:
                 require(f.name, getattr(self, f.name))
+        for f in fields(self):
+            self._check_part(f.name, f.default)
+
+    def _check_part(self, name: str, default: typing.Any) -> None:
+        value, chosen = getattr(self, name), {n: str(v) for n, v in vars(self).items() if isinstance(v, StrEnum)}
+        played = plays_part(self.plays, name, chosen)
+        if played and value is NOT_GIVEN:
+            raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")
+        if played:
+            return
+        given = value is not NOT_GIVEN if default is NOT_GIVEN else value != default
+        if given:
+            raise ParameterError(
+                f"{name}: got {value}, which plays no part{_under(self.plays, name, chosen)}; "
+                f"leave it out, or choose {' or '.join(self.plays[name])}"
+            )
 
     def of(self, rule: Callable[..., typing.Any]) -> dict[str, typing.Any]:
         """The keyword arguments of a rule that this record holds under the same names."""
         return {n: getattr(self, n) for n in _keywords(rule) if hasattr(self, n)}
+
+
+def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> bool:
+    """Whether a hyper-parameter or option plays a part under the options."""
+    return name not in plays or any(options[n] == v for n, _, v in (said.partition("=") for said in plays[name]))
+
+
+def _under(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> str:
+    about = dict.fromkeys(said.partition("=")[0] for said in plays.get(name, ()))
+    return " under " + ", ".join(f"{n}={options[n]}" for n in about) if about else ""
 
 
 @cache

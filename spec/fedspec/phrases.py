@@ -22,3 +22,5 @@ HEARD_FROM_NEIGHBOURS = (
     "the n - m clients that do not send hear the model from a neighbour, which takes d each at least"
 )
 BUFFER_IS_A_SUM = "the server keeps the sum of its buffer; a client keeps the model it began from"
+LOCAL_FRESH = "local moments start afresh each round; only the server remembers"
+XI = "changes times Xi_i are divided by |S|, not by the sum of the Xi_i"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
@@ -81,17 +81,25 @@ class Plan:
         """
         check_clients("participants", self.participants, len(clients))
 
-    def steps_of_all(self, n: int) -> tuple[int, ...]:
-        """The numbers of steps of all n clients in the order of their numbers, where everybody must take part.
+    def of_everyone(self, n: int) -> Plan:
+        """The plan in the order of the clients' numbers, where all n must take part.
 
         Raises:
-            PlanError: somebody does not take part.
+            PlanError: somebody does not take part, or a participant is not one of the n.
         """
-        steps = dict(zip(self.participants, self.steps, strict=True))
-        absent = [i for i in range(n) if i not in steps]
+        absent = sorted({*range(n)} - {*self.participants})
         if absent:
             raise PlanError(f"participants: clients {absent} are missing; this algorithm asks everybody in every round")
-        return tuple(steps[i] for i in range(n))
+        check_clients("participants", self.participants, n)
+        place = sorted(range(n), key=self.participants.__getitem__)
+        return replace(
+            self,
+            participants=tuple(range(n)),
+            steps=tuple(self.steps[j] for j in place),
+            examples=tuple(self.examples[j] for j in place),
+            strategies=tuple(self.strategies[j] for j in place if self.strategies),
+            scales=tuple(self.scales[j] for j in place if self.scales),
+        )
 
 
 @dataclass(frozen=True)

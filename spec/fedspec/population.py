@@ -1,18 +1,20 @@
 """The clients of a round, one after another.
 
-An algorithm says what one client does; :func:`each` does it for every participant. Where clients exchange models
-between their steps, it asks for the :func:`gradients` of some of them instead. At scale a population does both for
-stacks of clients: it brings an ``each`` and a ``gradients`` of its own, and nothing else in the algorithm differs.
+An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
+update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them. At scale a
+population does it for stacks of clients: it brings these three of its own, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from fedspec.arith import Stack, Vector, Weights, namespace, stack
-from fedspec.plan import Oracle, Plan
+from fedspec.errors import PlanError
+from fedspec.plan import Arrival, Oracle, Plan
 
 Client: TypeAlias = Callable[..., Any]
 """What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
@@ -35,6 +37,10 @@ class Population(Protocol):
         """What the function gives for every participant, in their order."""
         ...
 
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
+        """What the function gives for every arrival, in their order, each from a model of its own."""
+        ...
+
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X."""
         ...
@@ -44,8 +50,16 @@ class Population(Protocol):
 class Blocks(Protocol):
     """The rows of a stack, a few at a time; they can be weighed once and are not kept."""
 
+    def __len__(self) -> int:
+        """The number of rows."""
+        ...
+
     def weigh(self, w: Weights) -> Vector:
         """The sum of w_i times row i."""
+        ...
+
+    def sum(self, axis: int = 0) -> Vector:
+        """The sum of the rows."""
         ...
 
     def map(self, f: Callable[..., Stack], *numbers: Weights) -> Blocks:
@@ -65,16 +79,55 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     Vectors come as a stack, tuples and records of vectors as tuples and records of stacks.
 
     Raises:
-        PlanError: the plan names a client that does not exist.
+        PlanError: the plan names a client that does not exist, or carries what these clients do not take.
     """
     plan.check_clients(range(len(clients)))
+    named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
+    for name in named.keys() - inspect.signature(client).parameters.keys():
+        what = {"strategy": "strategies", "Xi": "scales"}[name]
+        raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
     if isinstance(clients, Population):
         return clients.each(client, plan, x)
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):
-        named = (("strategy", plan.strategies), ("Xi", plan.scales))
-        rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named if values}))
+        rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named.items()}))
     return _stacked(rows)
+
+
+def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
+    """The model that an update was begun from.
+
+    Raises:
+        PlanError: it was begun before the first version that is kept.
+    """
+    if delay >= len(versions):
+        raise PlanError(
+            f"delay: {delay} versions back from version {len(versions) - 1}; an update begins at version 0 or later"
+        )
+    return versions[-1 - delay]
+
+
+def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], versions: Sequence[Vector]) -> Any:
+    """What the client of each arrival sends, begun from the version that it downloaded.
+
+        for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
+
+    Args:
+        client: what one client does, from its number, the model x_mu, its gradient and its number of steps; a
+            population may call it for several arrivals at once that take equally many steps.
+        clients: the gradient of every client, or a population that runs them together.
+        arrivals: whose updates arrive.
+        versions: the models so far.
+
+    Raises:
+        PlanError: an arrival is of a client that does not exist, or was begun before the first version.
+    """
+    for arrival in arrivals:
+        arrival.check_clients(range(len(clients)))
+    x_mu = [downloaded(versions, arrival.delay) for arrival in arrivals]
+    if isinstance(clients, Population):
+        return clients.each_arrival(client, arrivals, x_mu)
+    return _stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
 
 
 def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:

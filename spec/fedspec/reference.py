@@ -33,9 +33,9 @@ from fedspec.contract import (
 )
 from fedspec.covers import named_cover
 from fedspec.errors import ContractError
-from fedspec.params import flatten, shapes
+from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
 
 
@@ -52,6 +52,7 @@ class SolverSession:
             **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
         self.cover = named_cover(self.keywords.pop("cover", CoverName.ONE), shapes(case.x0))
+        self.layers = layers(shapes(case.x0))
         self.v0 = self.keywords.pop("v0", None)
         self.names = set(inspect.signature(self.solver.rule).parameters)
         self.begin(flatten(case.x0))
@@ -77,6 +78,7 @@ class SolverSession:
                     "anchor": self.anchor,
                     "k": self.k,
                     "cover": self.cover,
+                    "layers": self.layers,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 self.state = self.solver.rule(**positional, **self.keywords)
@@ -99,7 +101,7 @@ class MethodSession:
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**missing, **numbers, **options)
         self.state = algorithm.run.init(self.h, flatten(case.x0))
-        self.problem = case.problem and Quadratics(case.problem.H, case.problem.e)
+        self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -143,7 +145,7 @@ class ProgramSession:
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = self.run.hyper(**numbers, **options)
-        self.clients = Quadratics(case.problem.H, case.problem.e).clients
+        self.clients = QuadraticClients(case.problem.H, case.problem.e).clients
         self.state = self.run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:
@@ -185,12 +187,12 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    """Every reading of an algorithm, then its canonical reading with each option that it leaves free turned in turn."""
     canonical = a.readings[0]
     for reading in a.readings:
         yield Offer(a.id, level, reading.name, intermediates=a.shows)
     for name, kind in a.options.items():
-        if any(name in r.fixes for r in a.readings):
+        if name in canonical.fixes:
             continue
         if name == "solver" and level == "server":
             # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.

@@ -4,10 +4,14 @@ A rule's docstring prints each equation on a line that ends in the equation's id
 
     m = beta1 m + (1 - beta1) Delta           fedamsgrad.m
 
-The ids are unique in the catalogue; laws, verdicts and reports carry them.
+The ids are unique in the catalogue; laws, verdicts and reports carry them. Where a reading has another equation in its
+place, that stands beside it, with the options under which it runs::
+
+    x = x + eta m / sqrt(v_hat + eps)         fedamsgrad.step
+    x = x + eta m / (sqrt(v_hat) + eps)       fedamsgrad.step [epsilon=outside]
 
 An adaptive rule stands twice: as it is printed, and below in a general form with an option for each reading. The
-equations are printed once, by the first; the second is what the catalogue runs.
+general form prints only the equations that other readings put in the place of those.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
@@ -29,47 +33,75 @@ from fedspec.readings import choice
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_EQUATION = re.compile(r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)\s*$")
+_EQUATION = re.compile(
+    r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)(?:\s+\[(?P<when>[^\]]+)\])?\s*$"
+)
 
 
 @dataclass(frozen=True)
 class Equation:
-    """One printed equation of a rule."""
+    """One printed equation of a rule, and the options under which it runs."""
 
     id: str
     text: str
     rule: str
+    when: frozenset[tuple[str, str]] = frozenset()
 
 
 RULES: dict[str, Callable[..., Any]] = {}
 """Every rule by its dotted name."""
 
 
-PRINTED: dict[str, Callable[..., Any]] = {}
+PLAIN: dict[str, Callable[..., Any]] = {}
 """The rule as it is printed, by the dotted name of its general form."""
 
 
-def printed(function: Callable[..., Any]) -> Callable[..., Any]:
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The rule as it is printed: of a general form its plain one, of any other function itself."""
-    return PRINTED.get(f"{function.__module__}.{function.__qualname__}", function)
+    return PLAIN.get(f"{function.__module__}.{function.__qualname__}", function)
 
 
-def equations(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """The equations that a rule's docstring prints; those of a general form are its plain form's."""
-    function = printed(function)
+@functools.cache
+def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
+    """Every equation that a rule's docstring prints, those of all readings; of a general form its plain one's first."""
+    before = printed(plain(function)) if plain(function) is not function else ()
     name = f"{function.__module__}.{function.__qualname__}"
-    lines = (function.__doc__ or "").splitlines()
-    return tuple(Equation(m["id"], m["text"], name) for line in lines if (m := _EQUATION.match(line)))
+    found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
+    return (*before, *(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found))
+
+
+def _conditions(said: str) -> frozenset[tuple[str, str]]:
+    pairs = (word.strip().partition("=") for word in said.split(",") if word.strip())
+    return frozenset((option, value) for option, _, value in pairs)
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, str]:
+    """The options of a rule at the values that it has unless told."""
+    given = inspect.signature(function).parameters.values()
+    return {p.name: str(p.default) for p in given if isinstance(p.default, StrEnum)}
+
+
+def equations(function: Callable[..., Any], options: Mapping[str, str] | None = None) -> tuple[Equation, ...]:
+    """The equations that run under some options, others at their defaults: of one id, that with most conditions."""
+    chosen = {**defaults(function), **(options or {})}.items()
+    found: dict[str, Equation] = {}
+    for e in printed(function):
+        if e.when <= chosen and (e.id not in found or len(e.when) >= len(found[e.id].when)):
+            found[e.id] = e
+    # What a reading adds stands below what is printed; the step comes last in either.
+    return tuple(sorted(found.values(), key=lambda e: e.id.endswith(".step")))
 
 
 _AXES = {
     "Vector": ("...", "d"),
     "Sets": ("...", "q"),
+    "Shared": ("*", "d"),
     "Stack": ("n", "d"),
     "Weights": ("n",),
     "Mixing": ("n", "n"),
 }
-"""The axes of what an annotation names; "..." stands for the clients of a stack, or for nothing."""
+"""The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or none, "*" for the
+same where a vector may also be common to them."""
 
 
 @functools.cache
@@ -80,6 +112,7 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
+    annotation = annotation.removesuffix(" | Blocks") if hasattr(value, "dtype") else annotation
     if annotation in _AXES:
         check_array(name, value)
         yield name, tuple(value.shape), _AXES[annotation], value.dtype
@@ -94,9 +127,9 @@ def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any
     """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
     sizes: dict[str, Any] = {}
     for _, shape, axes, _ in arrays:
-        if axes[0] == "...":
-            clients, shape, axes = shape[:-1], shape[-1:], axes[1:]
-            if clients and sizes.setdefault("...", clients) != clients:
+        if axes[0] in ("...", "*"):
+            clients, shape, axes, shared = shape[:-1], shape[-1:], axes[1:], axes[0] == "*"
+            if (clients or not shared) and sizes.setdefault("...", clients) != clients:
                 return "shapes do not fit together"
         if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
             return "shapes do not fit together"
@@ -139,11 +172,11 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def general(plain: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def general(of: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a rule that is the general form of another, with an option for each of its readings."""
 
     def registered(function: Callable[P, R]) -> Callable[P, R]:
-        PRINTED[f"{function.__module__}.{function.__qualname__}"] = plain
+        PLAIN[f"{function.__module__}.{function.__qualname__}"] = of
         return rule(function)
 
     return registered

@@ -38,7 +38,7 @@ from fedspec.mixing.nova import general_update, normalised_gradient
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.params import unflatten
 from fedspec.plan import Plan
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
 from fedspec.wire import decode_array, decode_event, decode_info
@@ -72,7 +72,7 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("sample size nan", lambda: shares([math.nan, 1], TWO), WeightError, ("weight", "nan", ">= 0")),
     ("no examples", lambda: shares([0, 0], TWO), WeightError, ("weight", "[0, 0]", "positive")),
     ("no messages", lambda: shares([], TWO), PlanError, ("messages", "at least one")),
-    ("nothing to average", lambda: aggregate((), Weighting.EXAMPLES), PlanError, ("messages", "at least one")),
+    ("nothing to average", lambda: aggregate((), Weighting.EXAMPLES, TWO), PlanError, ("messages", "at least one")),
     ("nobody", lambda: Plan((), (), ()), PlanError, ("participants", "at least one")),
     ("twice", lambda: Plan((1, 1), (1, 1), (1, 1)), PlanError, ("participants", "(1, 1)", "once")),
     ("lengths", lambda: Plan((0, 1), (1,), (1, 1)), PlanError, ("plan", "2 participants", "1 step", "one of each")),
@@ -88,7 +88,8 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
         ShapeError,
         ("state.m (2,)", "g (3,)"),
     ),
-    ("matrix for vector", lambda: sgd(ONES, ONES, eta_l=0.1), ShapeError, ("x (2, 2)", "[d]")),
+    ("stack for vector", lambda: sgd(TWO, ONES, eta_l=0.1), ShapeError, ("g (2, 2)", "x (2,)")),
+    ("vector for stack", lambda: sgd(ONES, TWO, eta_l=0.1), ShapeError, ("g (2,)", "x (2, 2)")),
     ("flat", lambda: unflatten(np.ones(3), {"w": ONES}), ShapeError, ("(3,)", "length 4")),
     ("rate of a rule", lambda: sgd(TWO, TWO, eta_l=-0.1), ParameterError, ("eta_l", "-0.1", "> 0")),
     ("rate of a record", lambda: FedAvg(eta_l=math.nan), ParameterError, ("eta_l", "nan", "> 0")),
@@ -104,10 +105,15 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("columns", lambda: gossip(ONES, np.array([[0.5, 0.5], [0.75, 0.25]])), MixingError, ("W", "column", "1.25")),
     ("entries", lambda: gossip(ONES, np.array([[1.5, -0.5], [-0.5, 1.5]])), MixingError, ("W", "1.5", "[0, 1]")),
     ("mixing nan", lambda: gossip(ONES, np.full((2, 2), math.nan)), MixingError, ("W", "nan", "[0, 1]")),
-    ("quadratics", lambda: Quadratics(np.ones((2, 3, 3)), ONES), ShapeError, ("H (2, 3, 3)", "e (2, 2)", "[n, d, d]")),
+    (
+        "quadratics",
+        lambda: QuadraticClients(np.ones((2, 3, 3)), ONES),
+        ShapeError,
+        ("H (2, 3, 3)", "e (2, 2)", "[n, d, d]"),
+    ),
     (
         "asymmetric",
-        lambda: Quadratics(np.array([[[1.0, 2.0], [0.0, 1.0]]]), np.ones((1, 2))),
+        lambda: QuadraticClients(np.array([[[1.0, 2.0], [0.0, 1.0]]]), np.ones((1, 2))),
         ShapeError,
         ("H[0]", "symmetric", "(H + H') / 2"),
     ),

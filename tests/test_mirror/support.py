@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fedspec.catalogue import Algorithm
+from fedspec.params import layers
 from fedspec.readings import choice
 from fedspec_torch.arith import masked
 
@@ -65,10 +66,12 @@ def by_id(algorithm: Algorithm) -> str:
 
 
 def choices(algorithm: Algorithm) -> Iterator[dict[str, str]]:
-    """Every combination of an algorithm's options."""
+    """Every combination of an algorithm's options in which all play a part."""
     names = list(algorithm.options)
     for values in itertools.product(*(algorithm.options[n] for n in names)):
-        yield {n: str(v) for n, v in zip(names, values, strict=True)}
+        options = {n: str(v) for n, v in zip(names, values, strict=True)}
+        if not algorithm.idle(options):
+            yield options
 
 
 def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]:
@@ -95,7 +98,9 @@ class Run:
     def step(self, state: Any, g: Any, active: Tensor | None = None) -> Any:
         """The state after one step."""
         rule = self.solver.rule
-        given = self._of(rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover)
+        given = self._of(
+            rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover, layers=layers(SHAPES)
+        )
         self.k += 1
         first = given.pop(next(iter(given)))
         return masked(rule, active)(first, **{**self._of(rule, **self.keywords), **given})

@@ -33,7 +33,7 @@ from fedspec_torch.covers import named_cover
 from fedspec_torch.fast import FAST
 from fedspec_torch.plan import rows
 from fedspec_torch.population import Stream
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round
 
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
@@ -126,7 +126,7 @@ def test_block_size_does_not_change_local_training(algorithm: Algorithm, device:
 def test_block_size_changes_the_order_of_one_sum(algorithm: Algorithm, device: str) -> None:
     mirror, h = method(algorithm)
     A = torch.tensor(dyadic(3, N, D, D), device=device) / 8
-    clients = Quadratics(A @ A.mT, torch.tensor(dyadic(4, N, D), device=device))
+    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), device=device))
     x = torch.tensor(dyadic(0, D), device=device)
     results = [
         tensors(run_round(mirror, h, mirror.init(h, x), clients, PLAN, block=block).state)
@@ -162,7 +162,7 @@ def test_client_rules_are_pure(algorithm: Algorithm, dtype: torch.dtype, n: int)
 def test_rounds_are_pure(algorithm: Algorithm, dtype: torch.dtype, m: int) -> None:
     mirror, h = method(algorithm)
     A = torch.tensor(dyadic(3, N, D, D) / 8, dtype=dtype)
-    clients = Quadratics(A @ A.mT, torch.tensor(dyadic(4, N, D), dtype=dtype))
+    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), dtype=dtype))
     x = torch.tensor(dyadic(0, D), dtype=dtype)
     state = mirror.init(h, x)
     inputs = {**tensors(state), "H": clients.H, "e": clients.e, "start": x}

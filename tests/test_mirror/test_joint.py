@@ -11,12 +11,12 @@ from test_mirror.support import DEVICES, DTYPES, assert_close, choices, dyadic
 
 from fedspec.catalogue import FAMILIES, Program
 from fedspec.plan import Plan, Setup
-from fedspec.problems.quadratic import Quadratics as Exact
+from fedspec.problems.quadratic import QuadraticClients as Exact
 from fedspec.readings import Strategy
-from fedspec_torch.algorithms import joint
+from fedspec_torch import population
 from fedspec_torch.catalogue import find as mirror_of
 from fedspec_torch.entry import Program as Mirrored
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 
 HYPER = {
     "eta": 0.75,
@@ -61,17 +61,19 @@ def plans(takes: tuple[str, ...]) -> list[Plan]:
 def test_blocks_of_any_size(
     row: Any, size: int, dtype: torch.dtype, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joint, "default_block", lambda x: size)
+    monkeypatch.setattr(population, "default_block", lambda x: size)
     mirror = mirror_of(row)
     assert isinstance(row.run, Program) and isinstance(mirror, Mirrored)
     A = dyadic(1, N, D, D) / 4
     H, e, x0 = A @ A.transpose(0, 2, 1) + np.eye(D) / 8, dyadic(2, N, D), dyadic(0, D)
     setup = Setup((1,) * N, SHAPES)
     for options in choices(row):
-        h = row.run.hyper(**{n: HYPER[n] for n in row.numbers}, **options)
+        h = row.run.hyper(**{n: HYPER[n] for n in row.numbers_under("round", options)}, **options)
         theirs = row.run.init(h, x0, setup)
         ours = mirror.init(h, torch.tensor(x0, dtype=dtype, device=device), setup)
-        clients = Quadratics(torch.tensor(H, dtype=dtype, device=device), torch.tensor(e, dtype=dtype, device=device))
+        clients = QuadraticClients(
+            torch.tensor(H, dtype=dtype, device=device), torch.tensor(e, dtype=dtype, device=device)
+        )
         for plan in plans(row.run.takes):
             theirs, want = row.run.step(h, theirs, Exact(H, e).clients, plan)
             ours, got = mirror.step(h, ours, clients, plan)

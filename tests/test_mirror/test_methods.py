@@ -17,10 +17,10 @@ from fedspec.errors import PlanError, ShapeError, WeightError
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Message, Messages, Plan
-from fedspec.problems.quadratic import Quadratics as SpecQuadratics
+from fedspec.problems.quadratic import QuadraticClients as SpecClients
 from fedspec.readings import Solver
 from fedspec_torch.population import Stream
-from fedspec_torch.problems import Quadratics
+from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round
 
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
@@ -78,10 +78,10 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
             assert_same(state, values, want, wanted, scale, f"{options}, round {t}")
 
 
-def quadratics(dtype: str) -> SpecQuadratics:
+def quadratics(dtype: str) -> SpecClients:
     """Seven clients in five dimensions, the largest eigenvalue of an H_i about 2."""
     A = dyadic(5, 7, 5, 5) / 4
-    return SpecQuadratics((A @ A.transpose(0, 2, 1) + np.eye(5) / 8).astype(dtype), dyadic(6, 7, 5).astype(dtype))
+    return SpecClients((A @ A.transpose(0, 2, 1) + np.eye(5) / 8).astype(dtype), dyadic(6, 7, 5).astype(dtype))
 
 
 PLANS = (
@@ -97,7 +97,7 @@ PLANS = (
 def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     kind = str(dtype).removeprefix("torch.")
     problem = quadratics(kind)
-    clients = Quadratics(torch.tensor(problem.H, device=device), torch.tensor(problem.e, device=device))
+    clients = QuadraticClients(torch.tensor(problem.H, device=device), torch.tensor(problem.e, device=device))
     x = dyadic(0, 5).astype(kind)
     for options in choices(algorithm):
         method, h = prepared(algorithm, options)
@@ -140,7 +140,7 @@ class TestRefusals:
     @pytest.mark.parametrize(("participants", "block"), [((0, 9), None), ((0, 1), 0)])
     def test_plan(self, participants: tuple[int, ...], block: int | None) -> None:
         method, h = prepared(CATALOGUE["fedavg"], {})
-        clients = Quadratics(torch.eye(2).expand(3, 2, 2), torch.zeros(3, 2))
+        clients = QuadraticClients(torch.eye(2).expand(3, 2, 2), torch.zeros(3, 2))
         plan = Plan(participants, (1, 1), (1, 1))
         with pytest.raises(PlanError):
             run_round(method, h, torch.zeros(2), clients, plan, block=block)
@@ -148,8 +148,8 @@ class TestRefusals:
     @pytest.mark.parametrize(("H", "e"), [((3, 2, 2), (3, 3)), ((2, 2), (2,)), ((2, 2, 2), (3, 2))])
     def test_problem_shapes(self, H: tuple[int, ...], e: tuple[int, ...]) -> None:
         with pytest.raises(ShapeError, match="quadratics"):
-            Quadratics(torch.zeros(H), torch.zeros(e))
+            QuadraticClients(torch.zeros(H), torch.zeros(e))
 
     def test_problem_symmetry(self) -> None:
         with pytest.raises(ShapeError, match="not symmetric"):
-            Quadratics(torch.tensor([[[1.0, 2.0], [0.0, 1.0]]]), torch.zeros(1, 2))
+            QuadraticClients(torch.tensor([[[1.0, 2.0], [0.0, 1.0]]]), torch.zeros(1, 2))

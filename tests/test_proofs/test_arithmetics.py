@@ -17,7 +17,7 @@ import z3
 from fedspec.arith import digits
 from fedspec.catalogue import CATALOGUE
 from fedspec.mixing.accumulation import accumulation
-from fedspec.rules import PRINTED, RULES
+from fedspec.rules import PLAIN, RULES
 from fedspec_proofs.engines.calls import Call, call, delayed, options
 from fedspec_proofs.engines.reals import Real, term
 
@@ -120,10 +120,10 @@ def test_floats(label: str, dtype: Any) -> None:
         assert getattr(value, "dtype", None) == dtype or label.startswith(NUMBERS), name
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", PLAIN)
 def test_the_printed_rule_is_its_general_form_at_the_defaults(name: str) -> None:
     """The same expression in unknowns, so at all numbers; and the same floats, bit for bit."""
-    plain = PRINTED[name]
+    plain = PLAIN[name]
     example = call(plain, {})
     general = Call(RULES[name], example.arguments, example.result)
 
@@ -141,8 +141,8 @@ def test_the_printed_rule_is_its_general_form_at_the_defaults(name: str) -> None
 
 
 def test_a_printed_rule_has_no_options_and_its_general_form_has() -> None:
-    assert len(PRINTED) >= 8
-    for name, plain in PRINTED.items():
+    assert len(PLAIN) >= 8
+    for name, plain in PLAIN.items():
         assert name in RULES and next(options(RULES[name])) and not next(options(plain)), name
 
 

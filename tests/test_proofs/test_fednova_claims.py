@@ -13,7 +13,7 @@ import pytest
 from fedspec.algorithms.fednova import FedNova
 from fedspec.arith import Vector
 from fedspec.client.momentum import momentum, nesterov
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
@@ -56,7 +56,7 @@ def over(factor: int) -> Any:
         (f"{PACKAGE}.lower_bound", "general_weights", lambda p, *_: p, "fednova.lemma-4"),
         (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-with-replacement"),
         (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-without-replacement"),
-        (f"{PACKAGE}.variance_reduction", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
+        ("fedspec.algorithms.fednova_vr", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
         (f"{PACKAGE}.variance_reduction", "cross_client", lambda d, p: d, "fednova.corrections-cancel"),
         (f"{PACKAGE}.special_cases", "accumulation", lambda *_, **__: [1, 2], "fednova.eq-11"),
         (f"{PACKAGE}.theorem_1_fedprox", "repaired", bounds.printed, "fednova.theorem-1-fedprox-repaired"),
@@ -117,7 +117,7 @@ def test_with_another_rule_a_refutation_is_none(
     assert claim().verdict is not Verdict.REFUTED
 
 
-def spread(problem: Quadratics, w: Vector, beta2: Fraction, x: Vector) -> Fraction:
+def spread(problem: QuadraticClients, w: Vector, beta2: Fraction, x: Vector) -> Fraction:
     """sum w_i |grad F_i|^2 - beta^2 |grad F_w|^2 at x."""
     g = [client(0, x) for client in problem.clients]
     centre = sum(w_i * g_i for w_i, g_i in zip(w, g, strict=True))
@@ -162,7 +162,7 @@ def test_least_kappa_in_two_coordinates_is_attained() -> None:
 
 def test_constants_of_sgd() -> None:
     """B = sum w_i (tau_i - 1) and C = tau_max (tau_max - 1) as printed; (tau_max - 1)^2 is enough."""
-    problem = Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 1).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 1).reshape(2, 1))
     s = Setting(FedNova(eta_l=exact.number("1/8"), nova_weights=NovaWeights.IMPLIED), problem, (2, 4), (1, 1))
     printed, repaired = bounds.printed(s), bounds.repaired(s)
     assert (printed.tau_eff, printed.A, printed.B, printed.C) == (3, 1, Fraction(7, 3), 12)
@@ -171,7 +171,7 @@ def test_constants_of_sgd() -> None:
 
 def test_constants_of_proximal_steps() -> None:
     """At alpha = 1 only the last gradient counts: the printed C is 0, the repaired one counts the step before."""
-    problem = Quadratics(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
+    problem = QuadraticClients(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     s = Setting(FedNova(eta_l=exact.number("1/8"), mu=8, solver=Solver.PROXIMAL), problem, (3,), (1,))
     assert (bounds.printed(s).B, bounds.printed(s).C) == (0, 0)
     assert (bounds.repaired(s).B, bounds.repaired(s).C) == (1, 1)
@@ -219,7 +219,7 @@ def test_average_over_draws_is_that_over_all_samples_and_coins() -> None:
 
 def test_noise_reaches_the_step_and_the_client_that_it_is_for() -> None:
     """Constant gradients 0 and three noises: client 0 takes one step, client 1 two."""
-    problem = Quadratics(exact.vector(0, 0).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(0, 0).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
     s = Setting(FedNova(eta_l=exact.number(1), tau_eff_choice="fixed", tau_eff=2), problem, (1, 2), (1, 1))  # type: ignore[arg-type]
     # d_0 = xi_0, d_1 = (xi_1 + xi_2) / 2, x = -2 (d_0 / 2 + d_1 / 2).
     assert s.round(exact.vector(0), exact.vector(3, 5, 7))[0] == -(3 + 6)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from test_proofs.test_arithmetics import CALLS, called
 
+from fedspec.client.lamb import begin, lamb
 from fedspec.covers import Cover
 from fedspec_proofs.engines.calls import parts
 
@@ -117,3 +118,22 @@ def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
         return parts(rule(**{n: each_array(v, lambda _: next(left)) for n, v in given.items()}))
 
     close(jax.jit(compiled)(held), parts(rule(**given)))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_layers_of_any_library(library: str) -> None:
+    """LAMB's step cuts a stack into layers and joins them again: each client as if alone, compiled or not."""
+    make, cuts, kw = LIBRARIES[library], (slice(0, 2), slice(2, 5)), {"eta_l": 0.5, "beta1": 0.5, "beta2": 0.75}
+    rng = np.random.default_rng(3)
+    x, g = rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+
+    def solve(x: Any, g: Any) -> Any:
+        state = begin(x)
+        for k in range(1, 4):
+            state = lamb(state, k * g - state.x, cuts, eps=0.125, lam=0.25, **kw)
+        return state.x
+
+    alone = np.stack([solve(*rows) for rows in zip(x, g, strict=True)])
+    runs = [solve, jax.jit(solve)] if library == "jax" else [solve]
+    for run in runs:
+        np.testing.assert_allclose(np.asarray(run(make(x), make(g))), alone, rtol=1e-13)

@@ -13,7 +13,7 @@ from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array
 from fedspec.catalogue import Method, Program, find
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 
 
 def vec(*xs: Any) -> Array:
@@ -21,10 +21,10 @@ def vec(*xs: Any) -> Array:
     return np.array([F(x) for x in xs], dtype=object)
 
 
-def line(*e: Any, h: Sequence[Any] = ()) -> Quadratics:
+def line(*e: Any, h: Sequence[Any] = ()) -> QuadraticClients:
     """Clients on a line, F_i = h_i x^2 / 2 - e_i x, in fractions; h_i = 1 where none is given."""
     curvatures = h or [1] * len(e)
-    return Quadratics(vec(*curvatures)[:, None, None], vec(*e)[:, None])
+    return QuadraticClients(vec(*curvatures)[:, None, None], vec(*e)[:, None])
 
 
 @dataclass

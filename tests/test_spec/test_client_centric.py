@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedspec.algorithms import fedavgm
+from fedspec.algorithms.fedasync import FedAsync
+from fedspec.algorithms.fedavgm import FedAvgM
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.errors import ParameterError, PlanError
 from fedspec.mixing.arrivals import discount, local_change, mixed
-from fedspec.plan import Arrival, Oracle, Setup
-from fedspec.readings import Age, Staleness
+from fedspec.plan import Arrival, Message, Oracle, Setup
+from fedspec.readings import Age, MomentumSum, Staleness, Weighting
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import init as init_momentum
 
@@ -75,6 +78,21 @@ def test_averaged_momentum_by_hand() -> None:
     for delta, want in ((8, 2), (0, F(7, 2)), (-4, F(29, 8))):
         state = averaged_momentum(state, vec(delta), eta=F(1), beta=F(3, 4))
         assert state.x[0] == want
+
+
+def test_fedavgm_of_the_paper_by_hand() -> None:
+    # Delta = 4, 0, -4 with beta = 3/4: v = 1, 3/4, 9/16 - 1.
+    h = FedAvgM(eta_l=1, eta=F(1), beta=F(3, 4), momentum_sum=MomentumSum.AVERAGE, weights=Weighting.UNIFORM)
+    state = fedavgm.init(h, vec(0))
+    for sent, v, x in (((8, 0), 1, 1), ((3, -3), F(3, 4), F(7, 4)), ((-1, -7), F(-7, 16), F(21, 16))):
+        messages = [Message(delta=vec(d), examples=1, steps=1, a_norm=1) for d in sent]
+        state, shown = fedavgm.server(h, state, messages)
+        assert (state.v[0], state.x[0], shown["delta"][0]) == (v, x, F(sum(sent), 2))
+
+
+def test_an_average_has_no_look_ahead() -> None:
+    with pytest.raises(ParameterError, match="say 'heavy-ball', or momentum_sum 'sum'"):
+        FedAvgM(eta_l=1, eta=1, beta=0, momentum_sum="average", momentum="nesterov")  # type: ignore[arg-type]
 
 
 def test_the_two_momenta_of_cc_fedavgm_differ_by_a_rate() -> None:
@@ -223,7 +241,26 @@ def test_a_clients_noise_is_averaged_over_its_steps() -> None:
     assert variance == (eta_l / K) ** 2 * sum((1 - eta_l * H) ** (2 * j) for j in range(K))
 
 
+@pytest.mark.parametrize("name", [i for i in CATALOGUE if i.startswith("cc-fedad") or i == "cc-fedams"])
+def test_a_verdict_names_the_step_that_runs(name: str) -> None:
+    """The step is read off its printed equation, from a state that a run has reached."""
+    a, plan = CATALOGUE[name], [Arrival(0, 1, 0), Arrival(1, 1, 0)]
+    h = {n: {"buffer": 1, "eta_l": 0.5, "eta": 3.0, "v0": 0.25}.get(n, 0.75) for n in a.numbers}
+    for epsilon in ("outside", "inside"):
+        options = {**a.defaults(), "epsilon": epsilon}
+        (step,) = [e for e in a.running(options) if e.id == a.equation("step", options)]
+        right = step.text.partition("=")[2]
+        before, after = states(name, {**h, "epsilon": epsilon}, np.array([1.0, -2.0]), pushes(2.0, -1.0), plan)
+        small, moments = h.get("tau", h.get("eps")), vars(after.server)
+        names = {"v_hat": after.server.v, **moments, "x": before.x, "eta": h["eta"], "eps": small, "sqrt": np.sqrt}
+        assert after.x == pytest.approx(eval(right.replace("eta m", "eta * m"), names), rel=1e-15)
+
+
 class TestRefusals:
+    def test_an_age_that_plays_no_part(self) -> None:
+        with pytest.raises(ParameterError, match="age: got 'literal' with staleness 'constant'"):
+            FedAsync(eta_l=1, mu=0, mix=1, age="literal")  # type: ignore[arg-type]
+
     def test_an_update_from_before_the_first_version(self) -> None:
         for name in ("cc-fedsgd", "fedbuff", "fedasync"):
             h = {"buffer": 1, "eta": F(1)} if name != "fedasync" else {"mu": F(0), "mix": F(1)}

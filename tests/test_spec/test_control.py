@@ -14,7 +14,7 @@ from fedspec.errors import ParameterError, PlanError
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import general_update
-from fedspec.problems.quadratic import Quadratics, constant
+from fedspec.problems.quadratic import QuadraticClients, constant
 from fedspec.readings import Solver
 
 TWO = line(0, 2)
@@ -106,7 +106,8 @@ def test_fednova_vr_by_hand() -> None:
 
 def test_printed_correction_swings_between_one_and_nothing() -> None:
     """e = +-1, tau = 5, eta = 1/1000: the needed correction of the first client is 1."""
-    swing = Run("fednova-alg2", {"eta_l": F(1, 1000), "rho": F(0)}, line(1, -1).clients, (F(1), F(1)), vec(0))
+    h = {"eta_l": F(1, 1000), "rho": F(0), "stored": "corrected"}
+    swing = Run("fednova-alg2", h, line(1, -1).clients, (F(1), F(1)), vec(0))
     seen = [float(swing.round((5, 5))["c_i"][0, 0]) for _ in range(5)]
     assert seen == pytest.approx([0, 0.998, 0.002, 0.996, 0.004], abs=5e-4)
     hyper = {"eta_l": F(1, 1000), "rho": F(0), "stored": "uncorrected"}
@@ -117,7 +118,7 @@ def test_printed_correction_swings_between_one_and_nothing() -> None:
 class Watched:
     """Clients that write down the gradients they give."""
 
-    def __init__(self, problem: Quadratics) -> None:
+    def __init__(self, problem: QuadraticClients) -> None:
         self.met: dict[int, list[Array]] = {i: [] for i in range(len(problem.H))}
         self.clients = tuple(self.watch(i, c) for i, c in enumerate(problem.clients))
 
@@ -141,7 +142,7 @@ class Watched:
 @pytest.mark.parametrize("stored", ["corrected", "uncorrected"])
 def test_what_the_next_correction_is_made_of(stored: str) -> None:
     """From the gradients themselves: hbar - h_i, less the present correction where it was stored with it."""
-    problem = Quadratics(
+    problem = QuadraticClients(
         np.array([[[F(1), F(1, 2)], [F(1, 2), F(2)]], [[F(3), F(0)], [F(0), F(1)]]], dtype=object),
         np.array([[F(1), F(2)], [F(-1), F(3)]], dtype=object),
     )
@@ -211,8 +212,8 @@ def test_turning_the_coordinates_turns_the_path(name: str) -> None:
     straight, turned = (
         Run(name, {"eta_l": F(1, 8), **more}, problem.clients, (F(1), F(2)), start)
         for problem, start in (
-            (Quadratics(H, e), x),
-            (Quadratics(np.stack([Q @ H_i @ Q.T for H_i in H]), e @ Q.T), Q @ x),
+            (QuadraticClients(H, e), x),
+            (QuadraticClients(np.stack([Q @ H_i @ Q.T for H_i in H]), e @ Q.T), Q @ x),
         )
     )
     for steps in ((2, 3), (1, 2), (3, 1)):

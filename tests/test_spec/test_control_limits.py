@@ -14,7 +14,7 @@ from test_spec.control_runs import Run, line, vec
 from fedspec.algorithms.fednova_vr import State
 from fedspec.arith import Array
 from fedspec.linear import eye, solve
-from fedspec.problems.quadratic import Quadratics, limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Solver
 
 N = (1.0, 2.0, 3.0, 4.0)
@@ -23,11 +23,11 @@ UNIFORM = np.full(4, 0.25)
 STEPS = (1, 5, 2, 8)
 
 
-def clients() -> Quadratics:
+def clients() -> QuadraticClients:
     """Four clients in the plane whose curvatures and minima differ; largest eigenvalue about 3."""
     A = np.array([[[1, 2], [0, 1]], [[2, 1], [-1, 1]], [[1, 0], [2, 2]], [[0, 1], [1, 0]]], dtype=float)
     H = A @ A.transpose(0, 2, 1) / 4 + np.eye(2) / 2
-    return Quadratics(H, np.array([[1, 2], [-1, 0.5], [3, -1], [0, -2]], dtype=float))
+    return QuadraticClients(H, np.array([[1, 2], [-1, 0.5], [3, -1], [0, -2]], dtype=float))
 
 
 PROBLEM = clients()
@@ -74,7 +74,9 @@ def test_the_repaired_algorithm_2_reaches_the_minimum() -> None:
     assert near(end("fednova-alg2", changing(150), rho=0.25, stored="uncorrected"), PROBLEM.minimiser(P))
 
 
-def _printed_limit(problem: Quadratics, p: Any, steps: Sequence[int], eta_l: Any, rho: Any) -> tuple[Array, Array]:
+def _printed_limit(
+    problem: QuadraticClients, p: Any, steps: Sequence[int], eta_l: Any, rho: Any
+) -> tuple[Array, Array]:
     """X and d_i with sum p_i (I + M_i)^-1 M_i grad F_i(x) = 0, M_i = K_i / (eta_l ||a_i||_1)."""
     one, W = eye(problem.H[0]), []
     for H_i, tau in zip(problem.H, steps, strict=True):
@@ -88,13 +90,14 @@ def _printed_limit(problem: Quadratics, p: Any, steps: Sequence[int], eta_l: Any
 
 def test_the_printed_algorithm_2_rests_at_a_wrong_point() -> None:
     """The closed form is a fixed point of the algorithm exactly, and not the minimum."""
-    problem = Quadratics(
+    problem = QuadraticClients(
         np.array([[[F(1), F(1, 2)], [F(1, 2), F(2)]], [[F(3), F(0)], [F(0), F(1)]]], dtype=object),
         np.array([[F(1), F(2)], [F(-1), F(3)]], dtype=object),
     )
     p = vec(F(1, 3), F(2, 3))
     x, d = _printed_limit(problem, p, (2, 3), F(1, 8), F(1, 4))
-    run = Run("fednova-alg2", {"eta_l": F(1, 8), "rho": F(1, 4)}, problem.clients, (F(1), F(2)), x)
+    h = {"eta_l": F(1, 8), "rho": F(1, 4), "stored": "corrected"}
+    run = Run("fednova-alg2", h, problem.clients, (F(1), F(2)), x)
     run.state = State(x=x, d=d, p=p)
     run.round((2, 3))
     assert (run.x == x).all() and (run.state.d == d).all()
@@ -105,8 +108,9 @@ def test_the_printed_algorithm_2_goes_there() -> None:
     """H = 1, where the limit is the mean of the e_i with weights p_i s_i / (1 + s_i), s_i = K_i / (eta_l ||a_i||_1)."""
     steps, eta_l, e = (2, 8), 0.2, np.array([1.0, -2.0])
     s = np.array([(1 - (1 - eta_l) ** tau) / (eta_l * tau) for tau in steps])
-    ones = Quadratics(np.ones((2, 1, 1)), e[:, None])
-    run = Run("fednova-alg2", {"eta_l": eta_l, "rho": 0.0}, ones.clients, (1.0, 1.0), np.array([1.0]))
+    ones = QuadraticClients(np.ones((2, 1, 1)), e[:, None])
+    h = {"eta_l": eta_l, "rho": 0.0, "stored": "corrected"}
+    run = Run("fednova-alg2", h, ones.clients, (1.0, 1.0), np.array([1.0]))
     x = run.rounds([steps] * 400)[0]
     assert x == pytest.approx((s / (1 + s)) @ e / sum(s / (1 + s)), abs=1e-12)
     plain = s @ e / sum(s)
@@ -137,7 +141,7 @@ def test_vrl_sgd_diverges_when_the_steps_change() -> None:
     rng = np.random.default_rng(30)
     e = rng.normal(scale=0.1, size=(30, 3))
     steps = rng.normal(30, 25, size=(20, 30)).clip(1, 96).astype(int).tolist()
-    problem = Quadratics(np.stack([np.eye(3)] * 30), e)
+    problem = QuadraticClients(np.stack([np.eye(3)] * 30), e)
     sizes = {}
     for name, h in (("vrl-sgd", {}), ("fednova-vr", {"weights": "uniform"}), ("scaffold", {"eta": 1.0})):
         run = Run(name, {"eta_l": 0.05, **h}, problem.clients, (1.0,) * 30, np.zeros(3))

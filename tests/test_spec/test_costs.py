@@ -15,6 +15,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.costs import SYMBOLS, UNRECORDED, floats
 from fedspec.covers import named_cover
+from fedspec.params import layers
 from fedspec.plan import Message, Setup
 from fedspec.readings import CoverName
 
@@ -72,6 +73,7 @@ def test_a_solver_keeps_what_its_later_steps_read(a: Algorithm) -> None:
         read: Origins = frozenset()
         for k in range(t, t + 3):
             extra = {"x": state, "state": state, "g": np.full(d, Traced(0.5)), "anchor": anchor, "k": k, "cover": cover}
+            extra["layers"] = layers(shapes)
             named = {n: v for n, v in extra.items() if n in inspect.signature(a.run.rule).parameters}
             state = a.run.rule(**named, **given)
             read |= origins(getattr(state, "x", state))

@@ -10,17 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fedspec.algorithms import fedlamb, fedsgd, local_ams
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.fedsgd import FedSgd
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE, Program
 from fedspec.client.lamb import Moments, layer_step, precondition, sent_moment
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, Phi, Sent
+from fedspec_torch.population import Batched
+from fedspec_torch.problems import QuadraticClients as Stacked
 
 
 def vec(*xs: Any) -> Array:
@@ -53,10 +58,58 @@ def run(
     return out
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["fed-lamb", "fed-ams"])
+def test_the_plain_box_is_the_general_form_at_its_defaults(name: str, library: str) -> None:
+    """Bit for bit, over rounds of some clients and uneven steps."""
+    rng, run = np.random.default_rng(1), CATALOGUE[name].run
+    assert isinstance(run, Program) and run.plain
+    h = run.hyper(
+        **{"eta_l": 0.3, "beta1": 0.9, "beta2": 0.75, "eps": 0.1, "v0": 0.5, **({"lam": 0.2} if "lamb" in name else {})}
+    )
+    H, e, x = rng.normal(size=(3, 5, 5)), rng.normal(size=(3, 5)), rng.normal(size=5)
+    clients: Any = QuadraticClients(H @ H.swapaxes(1, 2), e).clients
+    if library == "torch":
+        H, e, x = map(torch.tensor, (H @ H.swapaxes(1, 2), e, x))
+        clients = Batched(Stacked(H, e))
+    states = [run.init(h, x, Setup((1,) * 3, {"w": (2,), "b": (3,)}))] * 2
+    for who, steps in (((0, 2), (3, 1)), ((1,), (2,)), ((2, 0, 1), (2, 2, 4))):
+        pairs = [
+            f(h, s, clients, Plan(who, steps, (1,) * len(who)))
+            for f, s in zip((run.plain, run.step), states, strict=True)
+        ]
+        states = [state for state, _ in pairs]
+        assert states[0].t == states[1].t
+        for n in ("x", "v_hat", "m_i", "v_i"):
+            assert (getattr(states[0], n) == getattr(states[1], n)).all()
+        assert all((pairs[0][1][n] == pairs[1][1][n]).all() for n in ("m_i", "s_i", "v_hat"))
+
+
 def test_a_layer_moves_by_its_own_length() -> None:
     # q = (7/2, 10) + (3, 4)/2 = (5, 12), ||q|| = 13, ||x|| = 5: a step of length 5/10.
     after = layer_step(vec(3, 4), vec("7/2", 10), eta_l=F(1, 10), lam=F(1, 2))
     assert list(after) == [3 - F(5, 26), 4 - F(12, 26)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", ["tiny", "usual", "huge"])
+def test_a_step_has_its_length_however_long_the_ratio_is(size: str, dtype: Any) -> None:
+    """p = (3, 4) times a size whose square is no number: from x = (3, 4), phi = 1, the step is eta_l (3, 4)/5."""
+    exponent = {np.float64: {"tiny": -170, "usual": 0, "huge": 160}, np.float32: {"tiny": -30, "usual": 0, "huge": 30}}
+    p, x = np.array([3, 4], dtype) * dtype(10.0 ** exponent[dtype][size]), np.array([3, 4], dtype)
+    for each in (
+        layer_step(x, p, eta_l=0.5, phi=Phi.CONSTANT),
+        layer_step(x[None], p[None], eta_l=0.5, phi=Phi.CONSTANT)[0],
+    ):
+        np.testing.assert_allclose(x - each, [0.3, 0.4], rtol=8 * np.finfo(dtype).eps)
+
+
+def test_a_block_without_axes_is_a_layer_of_one_coordinate() -> None:
+    h, x = lamb(eta_l=F(1, 8)), vec(2, -3)
+    state = fedlamb.init(h, x, Setup((1,), {"scale": (), "shift": (1,)}))
+    assert state.layers == (slice(0, 1), slice(1, 2))
+    after, _ = fedlamb.step(h, state, [constant(5, -7)], Plan((0,), (2,), (1,)))
+    assert list(after.x) == [2 - F(2, 8), -3 + F(2, 8)]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +188,53 @@ def test_memory_waits_for_the_client() -> None:
         h = lamb(beta1=F(1, 2), v0=F(10**6), memory=memory)
         _, values = run(h, vec(100), clients, plans)[-1]
         assert values["m_i"].tolist() == [[want]]
+
+
+def test_the_printed_table_by_hand() -> None:
+    """m^t from m^(t-1) and v^t from v^t of the last round with such a step, both replaced by what corrects them.
+
+    beta1 = 1/2, beta2 = 3/4, v_0 = 4, one client, gradients 8, 2, 6 in rounds of 1, 2 and 2 steps:
+    round 1: m^1 = (0 + 4)/(1/2) = 8 and v^1 = (3 + 16)/(1/4) = 76, at one step;
+    round 2: m^1 = (0 + 1)/(1/2) = 2, m^2 = (8/2 + 1)/(3/4) = 20/3, v^1 = (57 + 1)/(1/4) = 232, v^2 = (3 + 1)/(7/16);
+    round 3: m^2 = (2/2 + 3)/(3/4) = 16/3, v^2 = (3/4 64/7 + 9)/(7/16).
+    """
+    h = FedAms(*(F(1), F(1, 2), F(3, 4), F(0), F(4)), memory="two-index", bias_correction="in-place", gradient="stale")
+    state, given = local_ams.init(h, vec(0), Setup((1,), {"w": (1,)})), iter((8, 2, 6))
+    seen = []
+    for steps in (1, 2, 2):
+        g = next(given)
+        state, values = local_ams.step(replace(h), state, [constant(g)], Plan((0,), (steps,), (1,)))
+        seen.append((values["m_i"][0][0], values["s_i"][0][0]))
+        state = replace(state, v_hat=vec(4))
+    assert seen == [(8, 76), (F(20, 3), F(64, 7)), (F(16, 3), (F(48, 7) + 9) / F(7, 16))]
+
+
+def test_a_shorter_round_keeps_what_later_steps_left() -> None:
+    """The step t = 2 of round 3 averages with round 1's, since round 2 had none: v^2 = 1, 1/2, ... over v_0 = 0."""
+    h = FedAms(*(F(1), F(1, 2), F(1, 2), F(1), F(0)), memory="two-index", bias_correction="none")
+    state = local_ams.init(h, vec(0), Setup((1,), {"w": (1,)}))
+    for steps, m, v in ((2, F(1, 2), F(1, 2)), (1, F(1, 2), F(3, 4)), (2, F(3, 4), F(3, 4))):
+        state, values = local_ams.step(h, state, [constant(1)], Plan((0,), (steps,), (1,)))
+        state = replace(state, v_hat=vec(0))
+        assert (values["m_i"][0][0], values["s_i"][0][0]) == (m, v)
+
+
+def test_the_literal_box_is_another_from_round_two_on_even_with_single_steps() -> None:
+    """beta1 = 1/2, gradients 1: the printed m^1 is 1 in every round; carried on and corrected it is 1, 2, 3."""
+    for memory, want in (("two-index", [1, 1, 1]), ("carried", [1, 2, 3])):
+        h = FedAms(*(F(1), F(1, 2), F(0), F(0), F(1)), memory=memory, bias_correction="in-place")
+        rounds = run(h, vec(0), [constant(1)], [((0,), 1)] * 3, program=local_ams)
+        assert [values["m_i"][0][0] for _, values in rounds] == want
+
+
+def test_all_are_averaged_as_they_were_last_seen() -> None:
+    """Three clients from x = 3, v_0 = 1, rate 1: what each sent last, over three; client 2 never sends."""
+    h = FedAms(*(F(1), F(0), F(0), F(0), F(1)), averaged="last-sent")
+    clients = [constant(1), constant(5), constant(3)]
+    states = [state for state, _ in run(h, vec(3), clients, [((0,), 2), ((1, 0), 1), ((0,), 1)], program=local_ams)]
+    # Models 1, 3, 3; then 7/3 - 1, 7/3 - 5, 3 with v_hat = (1 + 25 + 1)/3; then 5/9 - 1/3, -8/3, 3.
+    assert [state.x[0] for state in states] == [F(7, 3), F(5, 9), F(5, 27)]
+    assert [state.v_hat[0] for state in states] == [1, 9, 9]
 
 
 def test_exponents_count_the_round_or_all_rounds() -> None:
@@ -252,6 +352,16 @@ def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None
 def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
     refused(lambda: lamb(phi="clip"), ParameterError, "needs phi_m < phi_M")
+    for changes, match in (
+        ({"exponent": "global", "bias_correction": "none"}, "nothing is divided"),
+        ({"exponent": "global", "memory": "reset"}, "exponent: got global where memory is reset"),
+        ({"exponent": "global", "memory": "two-index"}, "exponent: got global where memory is two-index"),
+        ({"sent": "corrected", "bias_correction": "in-place"}, "divided twice"),
+    ):
+        refused(lambda c=changes: lamb(**c), ParameterError, match)  # type: ignore[misc]
+    assert lamb(exponent="global", bias_correction="none", sent="corrected").exponent is Exponent.GLOBAL
     refused(lambda: lamb(lam=F(-1)), ParameterError, "lam: got -1.*>= 0")
     refused(lambda: lamb(phi_m=F(0)), ParameterError, "phi_m: got 0.*> 0")
+    refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2 where phi is constant.*say phi = clip")
+    refused(lambda: lamb(phi="identity", phi_m=F(1, 2)), ParameterError, "phi_m: got 1/2 where phi is identity")
     refused(lambda: lamb(phi="root"), UnknownNameError, "phi: unknown reading 'root'; known: identity")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from fractions import Fraction as F
 from itertools import pairwise, product
@@ -10,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, joint_local
 from fedspec.arith import Array, digits
 from fedspec.client.normalised import normalised_sgd
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -94,17 +95,17 @@ def test_lemma_21_and_its_closed_form(b: F, u_0: int, c: float) -> None:
 NUMBERS: dict[str, Any] = {"eta_l": 0.125, "eps": 0.5, "eta": 0.25, "beta1": 0.5, "tau": 0.25, "v0": 0.0625}
 DECAYS: dict[str, Any] = {"beta1_l": 0.5, "beta2_l": 0.75}
 ROWS = {
-    "joint-local": (joint.joint_local, joint.JointLocal, {}),
-    "fedada2": (joint.fedada2, joint.FedAda2, {"z": 2}),
-    "fedadaadagrad": (joint.fedadaadagrad, joint.FedAdaAdagrad, {"z": 2, "eps_s": 0.25}),
-    "fedadaadam": (joint.fedadaadam, joint.FedAdaAdam, {**DECAYS, "z": 2}),
+    "joint-local": (joint_local.step, joint_local.JointLocal, {}),
+    "fedada2": (fedada2.step, fedada2.FedAda2, {"z": 2}),
+    "fedadaadagrad": (fedadaadagrad.step, fedadaadagrad.FedAdaAdagrad, {"z": 2, "eps_s": 0.25}),
+    "fedadaadam": (fedadaadam.step, fedadaadam.FedAdaAdam, {**DECAYS, "z": 2}),
 }
 
 
 def path(row: str, clients: tuple[Oracle, ...], x: Array, rounds: int, steps: int = 3, **changes: Any) -> list[Array]:
     step, kind, more = ROWS[row]
     h = kind(**{**NUMBERS, **more, **changes})
-    n, state = len(clients), joint.init(h, x, Setup((1,) * len(clients), {"w": (len(x),)}))
+    n, state = len(clients), sys.modules[type(h).__module__].init(h, x, Setup((1,) * len(clients), {"w": (len(x),)}))
     out = [x]
     for _ in range(rounds):
         state, _ = step(h, state, clients, Plan(tuple(range(n)), (steps,) * n, (1,) * n))
@@ -117,9 +118,9 @@ def test_scaling_space_scales_the_path(row: str) -> None:
     """F(x / 4), the rates and tau times 4, v_0 times 16, eps over 4: four times the path, to the last bit."""
     H, e = np.array([[[2.0, 1], [1, 1]], [[1.0, 0], [0, 3]]]), np.array([[1.0, -3], [2, 1]])
     x = np.array([3.0, -1.0])
-    near = path(row, Quadratics(H, e).clients, x, 4)
+    near = path(row, QuadraticClients(H, e).clients, x, 4)
     units = {"eta_l": 0.5, "eps": 0.125, "eta": 1.0, "tau": 1.0, "v0": 1.0}
-    far = path(row, Quadratics(H / 16, e / 4).clients, 4 * x, 4, **units)
+    far = path(row, QuadraticClients(H / 16, e / 4).clients, 4 * x, 4, **units)
     assert [list(4 * a) for a in near] == [list(b) for b in far]
     assert len({tuple(a) for a in near}) == 5
 
@@ -129,7 +130,7 @@ def test_small_rates_descend_where_clients_agree(row: str) -> None:
     """Without momentum, dead zone and disagreement f falls in every round."""
     H, e = np.array([[[2.0, 1], [1, 1]]] * 3), np.array([[1.0, -3]] * 3)
     small = {"eta_l": 0.005, "eta": 0.02, "beta1": 0.0, **({"eps_s": 0.0} if row == "fedadaadagrad" else {})}
-    xs = path(row, Quadratics(H, e).clients, np.array([3.0, -1.0]), 60, **small)
+    xs = path(row, QuadraticClients(H, e).clients, np.array([3.0, -1.0]), 60, **small)
     values = [float(x @ H[0] @ x / 2 - e[0] @ x) for x in xs]
     assert all(b < a for a, b in pairwise(values))
 

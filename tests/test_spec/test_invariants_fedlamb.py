@@ -18,7 +18,7 @@ from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.errors import ParameterError, PlanError
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics, constant, given
+from fedspec.problems.quadratic import QuadraticClients, constant, given
 
 TINY = 1e-12
 LAYERS = {"a": (2,), "b": (3,)}
@@ -148,7 +148,7 @@ def test_a_denominator_that_never_moves_plays_no_part() -> None:
     """lam = 0: where v_0 is above every square, neither v_0 nor eps matters to Fed-LAMB, and both do to Fed-AMS."""
     rng = np.random.default_rng(8)
     H = np.array([np.diag([1.0, 2, 3, 1, 2]), np.eye(5)])
-    clients, x = Quadratics(H, rng.normal(size=(2, 5))).clients, rng.normal(size=5)
+    clients, x = QuadraticClients(H, rng.normal(size=(2, 5))).clients, rng.normal(size=5)
     ends: dict[Any, list[Array]] = {fedlamb: [], local_ams: []}
     for v0, eps in ((2.0**20, 0.0), (2.0**24, 0.0), (2.0**20, 7.0)):
         for program, found in ends.items():
@@ -177,7 +177,7 @@ def test_identities_9_and_11_of_the_proof() -> None:
     """
     eta, b1, eps = 0.125, 0.5, 0.25
     rng = np.random.default_rng(11)
-    problem = Quadratics(np.stack([np.eye(5) * (1 + i) for i in range(3)]), rng.normal(size=(3, 5)))
+    problem = QuadraticClients(np.stack([np.eye(5) * (1 + i) for i in range(3)]), rng.normal(size=(3, 5)))
     h = lamb(eta_l=eta, beta1=b1, eps=eps, bias_correction="none")
     start = rng.normal(size=5)
     rounds = run(h, start, problem.clients, [((0, 1, 2), 1)] * 7, LAYERS)
@@ -218,12 +218,12 @@ def test_it_turns_and_translates_in_special_cases_only() -> None:
     Q = np.array([[0.6, -0.8], [0.8, 0.6]])
     H, e, x = np.array([[[2.0, 1], [1, 1]], [[1.0, 0], [0, 3]]]), np.array([[1.0, -3], [2, 1]]), np.array([3.0, -1.0])
     plans = [((0, 1), 2)] * 3
-    turned = Quadratics(np.stack([(T + T.T) / 2 for T in Q @ H @ Q.T]), e @ Q.T)
+    turned = QuadraticClients(np.stack([(T + T.T) / 2 for T in Q @ H @ Q.T]), e @ Q.T)
     for h, same in ((lamb(v0=2.0**20), True), (lamb(), False)):
-        ends = [run(h, *of, plans)[-1][0].x for of in ((x, Quadratics(H, e).clients), (Q @ x, turned.clients))]
+        ends = [run(h, *of, plans)[-1][0].x for of in ((x, QuadraticClients(H, e).clients), (Q @ x, turned.clients))]
         assert np.allclose(Q @ ends[0], ends[1], rtol=1e-10) is same
     shift = np.array([8.0, 4.0])
-    moved = Quadratics(H, e + np.stack([H_i @ shift for H_i in H]))
+    moved = QuadraticClients(H, e + np.stack([H_i @ shift for H_i in H]))
     for h, same in ((lamb(), True), (lamb(phi="identity"), False), (lamb(lam=0.5), False)):
-        ends = [run(h, *of, plans)[-1][0].x for of in ((x, Quadratics(H, e).clients), (x + shift, moved.clients))]
+        ends = [run(h, *of, plans)[-1][0].x for of in ((x, QuadraticClients(H, e).clients), (x + shift, moved.clients))]
         assert np.allclose(ends[0] + shift, ends[1], rtol=1e-10) is same

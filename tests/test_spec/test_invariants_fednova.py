@@ -15,7 +15,7 @@ from fedspec.arith import Array
 from fedspec.linear import eye
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.plan import Oracle
-from fedspec.problems.quadratic import Quadratics, given, limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, given, limit, local_matrix
 from fedspec.readings import Solver
 
 STEPS = (1, 2, 5, 9)
@@ -163,7 +163,7 @@ def test_the_matrices_of_local_runs(solver: Solver) -> None:
             assert (one - power == K @ H).all()
 
 
-def nova_limit(eta_l: F, problem: Quadratics, p: Array, steps: Sequence[int]) -> Array:
+def nova_limit(eta_l: F, problem: QuadraticClients, p: Array, steps: Sequence[int]) -> Array:
     K = np.stack([local_matrix(Solver.SGD, H_i, tau, eta_l=eta_l) for H_i, tau in zip(problem.H, steps, strict=True)])
     return limit(p / np.array([F(tau) for tau in steps], dtype=object), K, problem)
 
@@ -184,7 +184,7 @@ def test_an_effective_rate_below_two_over_l_contracts() -> None:
         h, steps = rng.uniform(0.1, 2, 3), rng.integers(1, 12, 3).tolist()
         p, eta_l = rng.dirichlet(np.ones(3)), float(rng.uniform(0.01, 0.5))
         tau_eff = float(p @ steps)
-        clients = Quadratics(h[:, None, None], np.zeros((3, 1))).clients
+        clients = QuadraticClients(h[:, None, None], np.zeros((3, 1))).clients
         run = Run("fednova", {"eta_l": eta_l}, clients, tuple(p), np.ones(1))
         run.round(steps)
         if tau_eff * eta_l * max(h) < 2:

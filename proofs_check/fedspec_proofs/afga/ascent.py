@@ -19,8 +19,8 @@ from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.networks import blended_permutation
+from fedspec_proofs.afga.nonconvex import Well, oracles
 from fedspec_proofs.afga.rounds import models
-from fedspec_proofs.afga.wells import Well, oracles
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose

@@ -16,7 +16,7 @@ from fedspec.arith import Stack, Vector, norm, sqrt
 from fedspec.client.lamb import precondition, scaling
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.fed_lamb.bent import Problem, vector
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.shared import constant, quiet
 from fedspec_proofs.words import said
 
@@ -104,11 +104,11 @@ class Seen:
 def seen(h: FedLamb, state: State, clients: Sequence[Oracle]) -> Seen:
     """What happens in the round that begins with a state."""
     rows: list[list[Vector]] = [[], [], [], [], [], []]
-    for kept, oracle in zip(state.kept, clients, strict=True):
+    for i, oracle in enumerate(clients):
         g = oracle(0, state.x)
-        own, p = precondition(local_ams.begin(h, kept), g, state.v_hat, **h.of(precondition))
+        own, p = precondition(local_ams.begin(h, state, i), g, state.v_hat, **h.of(precondition))
         factor = np.concatenate([_factor(h, state.x[at], p[at]) for at in state.layers])
-        of_it = (g, kept.m_i, own.m_i, p, factor / sqrt(state.v_hat), factor * g)
+        of_it = (g, state.m_i[i], own.m_i, p, factor / sqrt(state.v_hat), factor * g)
         for row, value in zip(rows, of_it, strict=True):
             row.append(value)
     return Seen(state.x, state.v_hat, *map(np.stack, rows))

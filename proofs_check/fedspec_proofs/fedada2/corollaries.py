@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec.algorithms import joint
+from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -49,12 +49,12 @@ def _negative(exponents: Sequence[Any]) -> dict[str, Any]:
     return {f"Psi{i}/Psi6 falls": e < 0 for i, e in enumerate(exponents, 1)}
 
 
-def _still_for_all_rates(h: joint.FedAda2) -> bool:
+def _still_for_all_rates(h: fedada2.FedAda2) -> bool:
     """The mean change of the three clients at 0, with eta_l a z3 real."""
     x, eta_l = exact.vector(0), real("eta_l")
     any_rate = replace(h, eta_l=eta_l)
-    state = joint.init(any_rate, x, Setup((1,) * 3, {"w": (1,)}))
-    sent = joint.fedada2(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
+    state = fedada2.init(any_rate, x, Setup((1,) * 3, {"w": (1,)}))
+    sent = fedada2.step(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
     return bool(prove({"Delta = 0": every((sent[0] == 0,))}, {"eta_l > 0": eta_l > 0}))
 
 
@@ -62,8 +62,8 @@ def _never(rate: str) -> Finding:
     """The three clients of Theorem 20, whose gradient stays 1/9 whatever T is."""
     T, x = 10**10, exact.vector(0)
     h = hyper(T, F(1, 4))
-    run = rounds(joint.fedada2, h, BALANCED, x, everybody(BALANCED, 1), 3)
-    other = rounds(joint.fedada2, hyper(10**14, F(1, 4)), BALANCED, x, everybody(BALANCED, 1), 3)
+    run = rounds(fedada2.step, h, BALANCED, x, everybody(BALANCED, 1), 3)
+    other = rounds(fedada2.step, hyper(10**14, F(1, 4)), BALANCED, x, everybody(BALANCED, 1), 3)
     return refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
         "K = z = d = 1, eps = tau = eta = 1, eps_s = 1/4, beta1 = 0, the clients' v_0 = 0, the server's 1, "
@@ -111,7 +111,7 @@ def rate() -> Finding:
 
 @claim(
     "fedada2.corollary-23-exponents-a",
-    statement="In range (A) all five printed quotients Psi_i/Psi6 fall",
+    statement="With eta = T^p1 and eta_l = T^p2 in range (A) all five printed quotients Psi_i/Psi6 fall",
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -143,7 +143,8 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
 
 @claim(
     "fedada2.corollary-23-exponents-b",
-    statement="In range (B) all five printed quotients Psi_i/Psi6 fall, a logarithm in the fifth left out",
+    statement="With eta = T^p1 and eta_l = T^p2 in range (B) all five printed quotients Psi_i/Psi6 fall, a "
+    "logarithm in the fifth left out",
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -221,12 +222,12 @@ def _below(rng: Any) -> dict[str, Fraction]:
     return {"p2": F(int(rng.integers(-49, -25)), 100), "p1": F(int(rng.integers(-49, 0)), 100)}
 
 
-def _quotients(order: Callable[[joint.FedAda2, int], Any], rate: Callable[[int], Any]) -> list[Any]:
+def _quotients(order: Callable[[fedada2.FedAda2, int], Any], rate: Callable[[int], Any]) -> list[Any]:
     """Psi4 of Theorem 20 over a claimed order at T = 10^8 and 10^16, eta = T^(1/4), roots from above to 50 digits."""
     out = []
     for root in (10**2, 10**4):
         T = root**4
-        h = joint.FedAda2(**{**vars(hyper(T, F(1, 4))), "eta": F(root), "eta_l": rate(root)})
+        h = fedada2.FedAda2(**{**vars(hyper(T, F(1, 4))), "eta": F(root), "eta_l": rate(root)})
         s = setting(BALANCED, h, exact.vector(0), T)
         out.append(psis(s, theorem_20(s, ABOVE), ABOVE)[3] / order(h, T))
     return out
@@ -270,7 +271,7 @@ def exchanged_orders() -> Finding:
 def orders() -> Finding:
     """The quotient is the same at T = 10^8 and 10^16."""
 
-    def order(h: joint.FedAda2, T: int) -> Any:
+    def order(h: fedada2.FedAda2, T: int) -> Any:
         return h.eta**3 * h.eta_l**3 * T
 
     early, late = _quotients(order, lambda root: F(1, root**2))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.optimise import Local, optimise
-from fedspec.arith import Array, Vector
+from fedspec.algorithms.fedblended import optimize
+from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
@@ -22,13 +22,25 @@ from fedspec_proofs.refutation import refutation
 STRATEGIES = Source(FEDADA2, "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)")
 
 
+@dataclass(frozen=True)
+class Local:
+    """The hyper-parameters of a client's solver."""
+
+    eta_l: Scalar
+    eps: Scalar
+    beta1: Scalar = 0
+    beta2: Scalar = 0
+    z: int = 1
+    eps_s: Scalar = 0
+
+
 def steps(strategy: Strategy, h: Local, g: Iterable[Any]) -> list[Vector]:
     """The changes of the local model, one for each gradient; run from 0 for 1, 2, ... steps."""
     rows = [np.atleast_1d(np.asarray(row, dtype=object)) for row in g]
     origin = rows[0] * 0
     ends = [origin]
     for k in range(1, len(rows) + 1):
-        ends.append(optimise(strategy, h, origin, lambda step, _: rows[step], k, Cover(((0,),), 1)))
+        ends.append(optimize(strategy, origin, lambda step, _: rows[step], k, Cover(((0,),), 1), **vars(h)))
     return [after - before for before, after in pairwise(ends)]
 
 
@@ -180,17 +192,22 @@ def relaxed() -> Finding:
     """a = A = m = M = 1 for SGD; a = A = 1, theta in [eps, sqrt(K) G + eps] for AdaGrad; a = 1 - beta1, A = 1, theta in
     [eps, G + eps] for Adam. The steps are those of the specification's solvers, the right side their closed form."""
 
-    def sides(s: Local2) -> Iterable[Sides]:
-        a, A, m = bounds(s)
+    def sides(s: Local2, **times: float) -> Iterable[Sides]:
+        a, A, m = (times.get(name, 1.0) * end for name, end in zip("aAm", bounds(s), strict=True))
         roots = {Strategy.SGD: 1.0, Strategy.ADAM: s.G + float(s.h.eps)}
-        M = roots.get(s.strategy, len(s.g) ** 0.5 * s.G + float(s.h.eps))
+        M = times.get("M", 1.0) * roots.get(s.strategy, len(s.g) ** 0.5 * s.G + float(s.h.eps))
         moved = [float(d[0]) for d in steps(s.strategy, s.h, s.g)]
         for p, (theta, weights) in enumerate(_weights(s)):
-            wanted = -s.eta_l * sum(w * g for w, g in zip(weights, s.g, strict=False)) / theta
+            wanted = -times.get("steps", 1.0) * s.eta_l * sum(w * g for w, g in zip(weights, s.g, strict=False)) / theta
             yield abs(moved[p] - wanted), 1e-9 * (1 + abs(wanted))
             yield m, theta
             yield theta, M * (1 + 1e-12)
             yield a, weights[-1]
             yield max(weights), A * (1 + 1e-12)
 
-    return searched(Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides), 500)
+    def off(name: str, by: float) -> Callable[[Local2], Iterable[Sides]]:
+        return lambda s: sides(s, **{name: by})
+
+    ends = {"a": 1.01, "A": 0.99, "m": 1.01, "M": 0.99, "steps": 1.01}
+    spoiled = {f"{name} off by 1%": off(name, by) for name, by in ends.items()}
+    return searched(Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides, spoiled), 500)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import noisy
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -32,7 +32,7 @@ def _smooth(draw: Draw, *, factor: Any = 1) -> Statement:
     zero = a * 0
     H = np.array([[a, zero], [zero, c]], dtype=object)
     x, y, e = draw("x", 2), draw("y", 2), draw("e", 2)
-    (g,) = Quadratics.clients.fget(_Bare(H[None], e[None]))  # type: ignore[attr-defined]
+    (g,) = QuadraticClients.clients.fget(_Bare(H[None], e[None]))  # type: ignore[attr-defined]
     difference, step = g(0, x) - g(0, y), x - y
     inside = [a >= 0, a <= L, c >= 0, c <= L]
     return Statement(
@@ -126,9 +126,9 @@ def variance() -> Finding:
 
 @dataclass(frozen=True)
 class Clients:
-    """Quadratics, weights, a point, and the constants that are said to hold."""
+    """QuadraticClients, weights, a point, and the constants that are said to hold."""
 
-    problem: Quadratics
+    problem: QuadraticClients
     w: Any
     x: Vector
     beta2: Any
@@ -157,7 +157,7 @@ def _opposite() -> int:
     """F_1 = x^2/2 and F_2 = -x^2/2 at equal weights have gradients x and -x, so that kappa^2 >= x^2 for every x: at how
     many of six points that is so."""
     H = exact.vector(1, -1).reshape(2, 1, 1)
-    problem, half = Quadratics(H, exact.vector(0, 0).reshape(2, 1)), rational(1, 2)
+    problem, half = QuadraticClients(H, exact.vector(0, 0).reshape(2, 1)), rational(1, 2)
     count = 0
     for k in range(1, 7):
         g = [client(0, exact.vector(10**k))[0] for client in problem.clients]

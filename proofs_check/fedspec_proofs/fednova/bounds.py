@@ -12,7 +12,7 @@ from fedspec.arith import Array, Vector, Weights
 from fedspec.linear import solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.fednova.settings import Setting
 
 rational: Callable[..., Any] = Fraction
@@ -94,13 +94,13 @@ def mixed(w: Weights, stack: Array) -> Array:
     return total
 
 
-def gap(problem: Quadratics, w: Weights, x: Vector) -> Any:
+def gap(problem: QuadraticClients, w: Weights, x: Vector) -> Any:
     """F_w(x) - inf F_w."""
     z = x - problem.minimiser(w)
     return z @ mixed(w, problem.H) @ z / 2
 
 
-def gradient(problem: Quadratics, w: Weights, x: Vector) -> Vector:
+def gradient(problem: QuadraticClients, w: Weights, x: Vector) -> Vector:
     """grad F_w(x), from the clients' gradients."""
     total: Vector = sum(w_i * g(0, x) for w_i, g in zip(w, problem.clients, strict=True))
     return total
@@ -111,7 +111,7 @@ def _definite(Q: Array) -> bool:
     return bool(Q[0, 0] > 0 and (len(Q) == 1 or Q[0, 0] * Q[1, 1] > Q[0, 1] ** 2))
 
 
-def least_kappa(problem: Quadratics, w: Weights, beta2: Any) -> Any:
+def least_kappa(problem: QuadraticClients, w: Weights, beta2: Any) -> Any:
     """The smallest kappa^2 with sum w_i |grad F_i|^2 <= beta^2 |grad F_w|^2 + kappa^2 everywhere; None: there is none.
 
     With x = x_w + z, r_i = grad F_i(x_w) and b = sum w_i H_i r_i it is sum w_i |r_i|^2 plus the supremum over z of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.fednova import FedNova
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -116,7 +116,7 @@ def fedavg_rate() -> Finding:
 
 def _unlike() -> Run:
     """H = (1/5, 2/5), minimisers 0 and 1, tau = (3, 1), eta = 1/8, T = 64; kappa^2 said to be 0."""
-    problem = Quadratics(exact.vector("1/5", "2/5").reshape(2, 1, 1), exact.vector(0, "2/5").reshape(2, 1))
+    problem = QuadraticClients(exact.vector("1/5", "2/5").reshape(2, 1, 1), exact.vector(0, "2/5").reshape(2, 1))
     h = FedNova(eta_l=rational(1, 8), nova_weights=NovaWeights.IMPLIED)
     s, top, none = Setting(h, problem, (3, 1), (1, 1)), rational(2, 5), rational(0)
     return Run(s, top, none, s.limit(), 64, top, none, rational(3, 2), none, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps, Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -67,7 +67,7 @@ def bound_holds() -> Finding:
         },
         lambda s: [(average(s), right_side(s))],
     )
-    one = Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
+    one = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
     same = replace(opposite((1, 1)), problem=one, kappa2=rational(0))
     far = replace(same, h=replace(same.h, eta_l=ONE, tau_eff=4 * ONE))
     thrown = replace(same, steps=(2, 2), T=128, h=replace(same.h, eta_l=4 * ONE, tau_eff=ONE / 128))
@@ -223,7 +223,7 @@ def right_order() -> Finding:
 )
 def tenth() -> Finding:
     """Two equal clients, one step at 24 eta L = 1, two rounds."""
-    same = Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
+    same = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
     s = replace(opposite((1, 1)), problem=same, kappa2=rational(0), T=24)
     s = replace(s, h=replace(s.h, eta_l=ONE / 24, solver=Solver.SGD))
     return refutation(

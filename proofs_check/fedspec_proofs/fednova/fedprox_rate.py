@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedprox import FedProx
 from fedspec.mixing.accumulation import a_norm
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -34,9 +34,9 @@ class Slow:
     L: Any
 
     @property
-    def problem(self) -> Quadratics:
+    def problem(self) -> QuadraticClients:
         """L x^2 / 2."""
-        return Quadratics(exact.vector(self.L).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
+        return QuadraticClients(exact.vector(self.L).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
 
     @property
     def lower(self) -> Any:
@@ -146,7 +146,7 @@ def _relaxed(r: Run) -> Iterable[Sides]:
 def _one(eta: int, **of: Any) -> Run:
     """One client with F = x^2 / 2, x_0 = 1, one step, alpha = 1/2."""
     h = FedNova(eta_l=rational(eta), mu=rational(1, 2 * eta), solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)
-    problem, one = Quadratics(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1)), rational(1)
+    problem, one = QuadraticClients(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1)), rational(1)
     s = Setting(h, problem, (1,), (1,))
     return replace(Run(s, one, 0 * one, exact.vector(1), 16, one, 0 * one, one, 0 * one, True), **of)
 

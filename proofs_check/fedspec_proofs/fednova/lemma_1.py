@@ -16,7 +16,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.client.sgd import sgd
 from fedspec.linear import eye
 from fedspec.plan import Message
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -76,7 +76,7 @@ def nearer(draw: Draw) -> Iterable[Any]:
     eta, B, x, e = draw("eta", positive=True), draw("B"), draw("x", 2), draw("e", 2)
     H = np.stack([eye(np.array([[eta, eta], [eta, eta]], dtype=object))])
     now = e + B * (x - e)
-    (g,) = Quadratics(H, e[None]).clients
+    (g,) = QuadraticClients(H, e[None]).clients
     yield from sgd(now, g(0, now), eta_l=eta) - (e + (1 - eta) * B * (x - e))
 
 
@@ -151,7 +151,7 @@ def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
     """sum tau_i e_i / sum tau_i less the minimiser of sum tau_i F_i."""
     tau, e = draw("tau", m, positive=True), draw("e", m, 2)
     H = np.stack([eye(np.array([[tau[0]] * 2] * 2, dtype=object))] * m)
-    yield from tau @ e / sum(tau) - Quadratics(H, e).minimiser(tau)
+    yield from tau @ e / sum(tau) - QuadraticClients(H, e).minimiser(tau)
 
 
 @claim(

@@ -10,7 +10,7 @@ from fedspec.algorithms.fedprox import FedProx
 from fedspec.arith import Scalar
 from fedspec.hyper import Hyper
 from fedspec.mixing.nova import general_weights
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -22,7 +22,9 @@ from fedspec_proofs.refutation import refutation
 
 def iso(h: Hyper, steps: tuple[int, ...], e: tuple[int, int] = (0, 1)) -> Setting:
     """H = 1, two clients of equal sample sizes."""
-    return Setting(h, Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1)), steps, (1, 1))
+    return Setting(
+        h, QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1)), steps, (1, 1)
+    )
 
 
 KNOWN_LIMITS: dict[str, tuple[str, str]] = {
@@ -99,7 +101,7 @@ def divergence() -> Finding:
 
 def proximal_example(eta: Scalar) -> Setting:
     """F_1 = x^2 / 2, F_2 = (x - 1)^2, p = 1/2, two proximal steps each at alpha = 1."""
-    problem = Quadratics(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
     return Setting(FedProx(eta_l=eta, mu=1 / eta), problem, (2, 2), (1, 1))
 
 

@@ -18,7 +18,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.client.proximal import proximal_sgd
 from fedspec.hyper import Hyper
 from fedspec.linear import eye
-from fedspec.problems.quadratic import Quadratics, limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -40,7 +40,9 @@ STEPS = ((1, 2), (2, 3))
 def _instance(rng: np.random.Generator) -> Iterator[Setting]:
     """Random quadratics of two or three coordinates and clients, one to four local steps, every algorithm on them."""
     d, m = (int(n) for n in rng.integers(2, 4, size=2))
-    problem = Quadratics(np.stack([exact.symmetric_positive(rng, d) for _ in range(m)]), exact.rationals(rng, m, d))
+    problem = QuadraticClients(
+        np.stack([exact.symmetric_positive(rng, d) for _ in range(m)]), exact.rationals(rng, m, d)
+    )
     steps = tuple(int(t) for t in rng.integers(1, 5, size=m))
     examples = tuple(int(n) for n in rng.integers(1, 9, size=m))
     h = {
@@ -109,7 +111,7 @@ def scalar(draw: Draw, h: Hyper, steps: tuple[int, ...], *, unit: bool = False, 
     """Two clients of one coordinate; curvatures 1 and equal sample sizes if asked for."""
     H, e = draw("h", 2, positive=True), draw("e", 2)
     curvature = H * 0 + 1 if unit else H
-    problem = Quadratics(curvature.reshape(2, 1, 1), e.reshape(2, 1))
+    problem = QuadraticClients(curvature.reshape(2, 1, 1), e.reshape(2, 1))
     n = draw("n", 2, positive=True)
     return Setting(h, problem, steps, (n[0], n[0] if equal else n[1]))
 
@@ -172,9 +174,9 @@ def symbolic_limits() -> Finding:
 LONGER = ("FedAvg", "FedProx", "FedNova(momentum, nova, weighted-norm)")
 
 
-def blank() -> tuple[Quadratics, tuple[int, ...], tuple[int, ...]]:
+def blank() -> tuple[QuadraticClients, tuple[int, ...], tuple[int, ...]]:
     """A problem, steps and sample sizes where nothing depends on them."""
-    return Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1)), (1, 2), (1, 1)
+    return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1)), (1, 2), (1, 1)
 
 
 def _one_more(draw: Draw) -> Iterable[Any]:

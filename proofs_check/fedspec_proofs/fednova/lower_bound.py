@@ -10,7 +10,7 @@ import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -28,10 +28,10 @@ STEPS = ((1, 2), (2, 1), (1, 3), (2, 3), (1, 5))
 HALF = rational(1, 2)
 
 
-def _problem(a: Any) -> Quadratics:
+def _problem(a: Any) -> QuadraticClients:
     """F_1 = (x - a)^2 / 2, F_2 = (x + a)^2 / 2."""
     e = np.array([[a], [-a]], dtype=object)
-    return Quadratics((e * 0 + 1).reshape(2, 1, 1), e)
+    return QuadraticClients((e * 0 + 1).reshape(2, 1, 1), e)
 
 
 def _weights(steps: tuple[int, ...]) -> Any:
@@ -123,7 +123,7 @@ def _round(draw: Draw) -> Iterable[Any]:
     return mean_round(draw, m=2)
 
 
-def _numbers() -> tuple[Quadratics, Any, tuple[int, int]]:
+def _numbers() -> tuple[QuadraticClients, Any, tuple[int, int]]:
     return _problem(rational(1)), _weights((1, 2)), (1, 2)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.algorithms.fednova import FedNova
 from fedspec.arith import Array, Vector, Weights
 from fedspec.errors import ShapeError
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Finding
 from fedspec_proofs.engines import moments
@@ -74,7 +74,7 @@ class Run:
         return weights(self.s)
 
 
-def quadratics(choose: Choose, m: int, d: int) -> tuple[Quadratics, Fraction]:
+def quadratics(choose: Choose, m: int, d: int) -> tuple[QuadraticClients, Fraction]:
     """Clients with rational eigenvalues, and the largest of these."""
     H, top = [], rational(0)
     for _ in range(m):
@@ -82,10 +82,10 @@ def quadratics(choose: Choose, m: int, d: int) -> tuple[Quadratics, Fraction]:
         top = max(top, *eigenvalues)
         H_i = np.diag(np.array(eigenvalues, dtype=object)) * rational(1)
         H.append(TURN @ H_i @ TURN.T if d == 2 and choose.whole(0, 1) else H_i)
-    return Quadratics(np.stack(H), choose.array(m, d, low=-2, high=2, denominator=2)), top
+    return QuadraticClients(np.stack(H), choose.array(m, d, low=-2, high=2, denominator=2)), top
 
 
-def told(choose: Choose, problem: Quadratics, w: Weights) -> tuple[Fraction, Fraction, bool]:
+def told(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fraction, Fraction, bool]:
     """beta^2 and kappa^2 of Assumption 3 for these weights, mostly the smallest that will do."""
     fit = [(b, k) for b in BETAS if (k := least_kappa(problem, w, b)) is not None]
     if not fit:

@@ -13,7 +13,7 @@ from fedspec.algorithms.fednova_sampled import FedNovaSampled
 from fedspec.arith import Vector
 from fedspec.mixing.accumulation import accumulation
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -30,7 +30,7 @@ class Sampled:
     """Clients of one coordinate, q draws with replacement, and the constants that the bound uses."""
 
     h: FedNovaSampled
-    problem: Quadratics
+    problem: QuadraticClients
     steps: tuple[int, ...]
     examples: tuple[int, ...]
     q: int
@@ -167,6 +167,6 @@ def opposite(steps: tuple[int, int], **of: Any) -> Sampled:
         sampled_weights=SampledWeights.WITH_REPLACEMENT,
         sampled_steps=SampledSteps.FIXED,
     )
-    problem = Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(1, -1).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(1, -1).reshape(2, 1))
     zero = rational(0)
     return replace(Sampled(h, problem, steps, (1, 1), 1, zero, ONE, 16, ONE, zero, ONE, ONE, True), **of)

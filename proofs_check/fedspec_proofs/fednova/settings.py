@@ -23,7 +23,7 @@ from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan
-from fedspec.problems.quadratic import Quadratics, limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver, TauEff
 
 
@@ -39,7 +39,7 @@ class Setting:
     """
 
     h: Hyper
-    problem: Quadratics
+    problem: QuadraticClients
     steps: tuple[int, ...]
     examples: tuple[Any, ...]
 
@@ -111,7 +111,9 @@ class Setting:
         return limit(self.client_weights(), self.local_matrices(), self.problem)
 
 
-def algorithms(problem: Quadratics, steps: tuple[int, ...], examples: tuple[Any, ...], **h: Any) -> Iterator[Setting]:
+def algorithms(
+    problem: QuadraticClients, steps: tuple[int, ...], examples: tuple[Any, ...], **h: Any
+) -> Iterator[Setting]:
     """FedAvg, FedProx, and FedNova with every solver: implied weights, its own, and its own with a constant tau_eff."""
     yield Setting(FedAvg(eta_l=h["eta_l"]), problem, steps, examples)
     yield Setting(FedProx(eta_l=h["eta_l"], mu=h["mu"]), problem, steps, examples)

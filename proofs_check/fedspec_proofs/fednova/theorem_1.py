@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec.algorithms.fednova import FedNova
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -41,7 +41,7 @@ ONE = rational(1)
 
 def _alone(h: FedNova, curvature: int, steps: int, **of: Any) -> Run:
     """One client with F = curvature x^2 / 2 and x_0 = 1."""
-    problem = Quadratics(exact.vector(curvature).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
+    problem = QuadraticClients(exact.vector(curvature).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     top = rational(curvature)
     plain = Run(
         Setting(h, problem, (steps,), (1,)), top, 0 * ONE, exact.vector(1), 16, top, 0 * ONE, ONE, 0 * ONE, True
@@ -64,7 +64,7 @@ def two_unlike(solver: Solver) -> Run:
     """Two clients that differ, from the fixed point of the round, and kappa^2 said to be 0."""
     curvatures, e = exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
     h = FedNova(eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
-    s = Setting(h, Quadratics(curvatures, e), (4, 1), (1, 1))
+    s = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
     return Run(s, 2 * ONE, 0 * ONE, s.limit(), 256, 2 * ONE, 0 * ONE, ONE * 9 / 8, 0 * ONE, False)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from fedspec.algorithms.fednova import FedNova
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -38,7 +38,7 @@ def example(eta: Any = ONE / 16, T: int = 256, apart: int = 1) -> Run:
         T: rounds.
         apart: c.
     """
-    problem = Quadratics(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2 * apart).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2 * apart).reshape(2, 1))
     h = FedNova(eta_l=eta, mu=1 / eta, solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)
     s = Setting(h, problem, (2, 2), (1, 1))
     # Over all weights sum w_i F_i'^2 <= 2 (sum w_i F_i')^2 + c^2 is shown below.

@@ -11,7 +11,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.arith import numbers
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
@@ -145,7 +145,7 @@ def a_third_case() -> Finding:
     )
     shares = exact.vector("1/3", "2/3")
     w = general_weights(shares, norms, NovaWeights.IMPLIED)
-    problem = Quadratics(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(1, 2).reshape(2, 1))
+    problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(1, 2).reshape(2, 1))
     s = Setting(FedAvg(eta_l=quarter), problem, (1, 2), (1, 1))
     x, best = s.limit(), problem.minimiser(s.shares())
     gap = abs(x[0] - best[0])

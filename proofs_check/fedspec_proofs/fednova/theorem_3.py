@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms.fednova import FedNova
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact, moments
@@ -155,7 +155,7 @@ def bound(sides: Callable[[Phases], Iterable[Sides]]) -> Inequality[Phases]:
 
 def _two(h: FedNova, steps: tuple[int, ...], then: FedNova, later: tuple[int, ...], T: int, **of: Any) -> Phases:
     """One client with F = x^2 / 4, x_0 = 1."""
-    problem = Quadratics(exact.vector("1/2").reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
+    problem = QuadraticClients(exact.vector("1/2").reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     s = Setting(h, problem, steps, (1,))
     zero, half = rational(0), rational(1, 2)
     first = replace(Run(s, half, zero, exact.vector(1), T, half, zero, ONE, zero, True), **of)
@@ -226,7 +226,7 @@ def fails_as_printed() -> Finding:
 def _dissimilar() -> Phases:
     curvatures, e = exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
     h = FedNova(eta_l=ONE / 64)
-    s = Setting(h, Quadratics(curvatures, e), (4, 1), (1, 1))
+    s = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
     first = Run(s, 2 * ONE, 0 * ONE, s.limit(), 128, 2 * ONE, 0 * ONE, ONE * 9 / 8, 0 * ONE, False)
     return Phases(first, s, 128)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedspec.algorithms.fednova import FedNova
-from fedspec.problems.quadratic import Quadratics
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -42,7 +42,7 @@ def fails_for_the_minimum() -> Finding:
     """
     k, curvatures, e = 256, exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
     h = FedNova(eta_l=ONE / k, tau_eff=ONE * k / 4, tau_eff_choice=TauEff.FIXED)
-    far = Setting(h, Quadratics(curvatures, e), (4, 1), (1, 1))
+    far = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
     near = replace(far, h=replace(h, tau_eff=ONE / 10**9), steps=(1, 1))
     few, many = 20, 2 * k**2 - 50
     p, x = far.shares(), far.limit()

@@ -14,26 +14,26 @@ from fedspec.algorithms.fednova_vr import FedNovaVR, State
 from fedspec.arith import Vector
 from fedspec.linear import eye, solve
 from fedspec.mixing.accumulation import a_norm, accumulation
-from fedspec.mixing.control_variates import cross_client, stored_direction
-from fedspec.mixing.nova import normalised_gradient
+from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import Quadratics, given
+from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact, moments
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.responses import hyper
+from fedspec_proofs.fednova.lower_bound import HALF_OF
+from fedspec_proofs.fednova.responses import Hyper, hyper
 from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)
 
 
-def _two(e: tuple[int, int]) -> Quadratics:
+def _two(e: tuple[int, int]) -> QuadraticClients:
     """F_i = (x - e_i)^2 / 2."""
-    return Quadratics(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
+    return QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(*e).reshape(2, 1))
 
 
 @dataclass
@@ -65,7 +65,7 @@ def holds_the_correction() -> Finding:
     F_i = (x -+ 1)^2 / 2, tau = 5, eta = 1/1000, rho = 1/2, from x = 0. The correction swings between about 1 and
     about 0 where -grad F_1(x*) = 1 is wanted.
     """
-    h, steps = FedNovaAlg2(eta_l=rational(1, 1000), rho=HALF), (5, 5)
+    h, steps = FedNovaAlg2(eta_l=rational(1, 1000), rho=HALF, stored=Stored.CORRECTED), (5, 5)
     problem = _two((1, -1))
     state = fednova_alg2.init(h, exact.vector(0), Setup((1, 1), {"x": (1,)}))
     a = accumulation(Solver.MOMENTUM, 5, rho=HALF)
@@ -89,17 +89,30 @@ def holds_the_correction() -> Finding:
     )
 
 
-def _stored(solver: Solver, tau: int, stored: Stored = Stored.UNCORRECTED) -> Body:
-    """What the client keeps, less G_i a_i / ||a_i||_1, for any gradients and any correction."""
+def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Draw) -> Vector:
+    """What client 0 keeps, less G_0 a_0 / ||a_0||_1, for any gradients and any correction c: client 1 has kept 2 c."""
+    x, c, g = draw("x", 2), draw("c", 2), draw("g", tau, 2)
+    state = State(x=x, d=np.stack([0 * c, 2 * c]), p=x * 0 + HALF_OF[draw is symbolic])
+    after, _ = algorithm.step(own, state, [given(list(g))] * 2, Plan((0, 1), (tau, tau), (1, 1)))
+    a = accumulation(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
+    difference: Vector = after.d[0] * sum(a) - sum(a[k] * g[k] for k in range(tau))
+    return difference
 
+
+def _stored(solver: Solver, tau: int) -> Body:
     def body(draw: Draw) -> Iterable[Any]:
-        h, x, c, g = hyper(draw), draw("x", 2), draw("c", 2), draw("g", tau, 2)
+        h = hyper(draw)
         own = FedNovaVR(eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
-        delta = fednova_vr.local(own, x, c, given(list(g)), tau) - x
-        norm = a_norm(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
-        a = accumulation(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
-        d = stored_direction(normalised_gradient(delta, eta_l=h.eta, a_norm=norm), c, stored=stored)
-        yield from d * norm - sum(a[k] * g[k] for k in range(tau))
+        yield from _kept(fednova_vr, own, h, solver, tau, draw)
+
+    return body
+
+
+def _stored_as_printed(tau: int) -> Body:
+    def body(draw: Draw) -> Iterable[Any]:
+        h = hyper(draw)
+        own = FedNovaAlg2(eta_l=h.eta, rho=h.rho, stored=Stored.CORRECTED)
+        yield from _kept(fednova_alg2, own, h, Solver.MOMENTUM, tau, draw)
 
     return body
 
@@ -117,7 +130,7 @@ def _stored(solver: Solver, tau: int, stored: Stored = Stored.UNCORRECTED) -> Bo
 def without_the_correction() -> Finding:
     """Every solver, tau = 1..3, any gradients and any c_i; without the assumption line 13 as printed."""
     bodies = {f"{s}, tau = {tau}": _stored(s, tau) for s in Solver for tau in (1, 2, 3)}
-    printed = {"momentum, tau = 2, as printed": _stored(Solver.MOMENTUM, 2, Stored.CORRECTED)}
+    printed = {"momentum, tau = 2, as printed": _stored_as_printed(2)}
     return identities(bodies, without={"uncorrected": printed}, instances=8)
 
 
@@ -141,7 +154,7 @@ def _up(v: Any) -> Any:
     return rational(-((-abs(v) * 2**200) // 1), 2**200)
 
 
-def _settles(h: Any, algorithm: Any, problem: Quadratics, steps: tuple[int, int]) -> tuple[Vector, bool]:
+def _settles(h: Any, algorithm: Any, problem: QuadraticClients, steps: tuple[int, int]) -> tuple[Vector, bool]:
     """The state (x, d_1, d_2) that the rounds keep, and whether they tend to it from every start."""
 
     def step(z: Vector, xi: Vector) -> Vector:
@@ -199,7 +212,8 @@ def one_step_short() -> Finding:
     moved = {}
     for loop in Loop:
         h = FedNovaAlg2(eta_l=rational(1), rho=rho, loop=loop)
-        moved[loop] = -fednova_alg2.local(h, exact.vector(0), exact.vector(0), g, 2)[0]
+        alone = fednova_alg2.init(h, exact.vector(0), Setup((1,), {"x": (1,)}))
+        moved[loop] = -fednova_alg2.step(h, alone, [g], Plan((0,), (2,), (1,)))[0].x[0]
     norm = a_norm(Solver.MOMENTUM, 2, rho=rho)
     return refutation(
         instance="tau = 2, rho = 1/2, eta = 1, gradients 1: how far the client goes, against ||a||_1",
@@ -250,7 +264,9 @@ def kept() -> Finding:
     rng, count, moves = generator(), 0, 0
     for _ in range(6):
         m = int(rng.integers(2, 4))
-        problem = Quadratics(np.stack([exact.symmetric_positive(rng, 2) for _ in range(m)]), exact.rationals(rng, m, 2))
+        problem = QuadraticClients(
+            np.stack([exact.symmetric_positive(rng, 2) for _ in range(m)]), exact.rationals(rng, m, 2)
+        )
         examples = tuple(int(n) for n in rng.integers(1, 9, size=m))
         p = exact.vector(*(rational(n, sum(examples)) for n in examples))
         plan = Plan(tuple(range(m)), tuple(int(t) for t in rng.integers(1, 4, size=m)), examples)
@@ -276,7 +292,7 @@ def kept() -> Finding:
 )
 def printed_is_consistent() -> Finding:
     """tau = (1, 2), eta = 1/4, rho = 0, e = (0, 1)."""
-    h = FedNovaAlg2(eta_l=rational(1, 4), rho=rational(0))
+    h = FedNovaAlg2(eta_l=rational(1, 4), rho=rational(0), stored=Stored.CORRECTED)
     z, attracts = _settles(h, fednova_alg2, _two((0, 1)), (1, 2))
     return refutation(
         instance="tau = (1, 2), eta = 1/4: the fixed point against the minimiser",

@@ -1,10 +1,11 @@
 """FedAvgM: FedAvg with momentum on the server.
 
     Delta = sum_i p_i Delta_i              (clients as in FedAvg)
-    v = beta v + Delta
+    v = beta v + Delta                     (Client-Centric: beta v + (1 - beta) Delta)
     x = x + eta v
 
-Source: FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019).
+Client-Centric calls its momentum m and averages; the models are the same where the rate of the sum is eta (1 - beta).
+Source: FedNova, L204 and L244 (in words); Client-Centric, L97-111 and L554; external: Hsu, Qi and Brown (2019).
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.errors import ParameterError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
-from fedspec.readings import MomentumForm, Weighting
+from fedspec.readings import MomentumForm, MomentumSum, Weighting
+from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum, server_momentum
 from fedspec.server.momentum import init as init_momentum
 
@@ -35,7 +38,16 @@ class FedAvgM(Hyper):
     eta: Scalar
     beta: Scalar
     momentum: MomentumForm = MomentumForm.HEAVY_BALL
+    momentum_sum: MomentumSum = MomentumSum.SUM
     weights: Weighting = Weighting.EXAMPLES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.momentum_sum is MomentumSum.AVERAGE and self.momentum is not MomentumForm.HEAVY_BALL:
+            raise ParameterError(
+                f"momentum: got {self.momentum.value!r} with momentum_sum 'average', whose step is eta v; "
+                f"say 'heavy-ball', or momentum_sum 'sum'"
+            )
 
 
 def init(h: FedAvgM, x: Vector) -> ServerMomentum:
@@ -46,7 +58,9 @@ def init(h: FedAvgM, x: Vector) -> ServerMomentum:
 def server(h: FedAvgM, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """Average the changes, feed the buffer, step."""
     delta = aggregate(messages, h.weights, state.x)
-    return server_momentum(state, delta, **h.of(server_momentum)), {"delta": delta}
+    if h.momentum_sum is MomentumSum.AVERAGE:
+        return averaged_momentum(state, delta, eta=h.eta, beta=h.beta), {"delta": delta}
+    return server_momentum(state, delta, eta=h.eta, beta=h.beta, momentum=h.momentum), {"delta": delta}
 
 
 ROW = Algorithm(
@@ -54,12 +68,24 @@ ROW = Algorithm(
     family=Family.SERVERS,
     place=2,
     title="FedAvg with server momentum",
-    source="FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019)",
+    source="FedNova, L204 and L244 (in words); Client-Centric, L97-111; external: Hsu, Qi and Brown (2019)",
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, server_momentum),
-    readings=(Reading(name="hsu-2019", words="v = beta v + Delta, x = x + eta v; Nesterov: x + eta (Delta + beta v)"),),
+    rules=(sgd, weighted_mean, server_momentum, averaged_momentum),
+    readings=(
+        Reading(
+            name="hsu-2019",
+            words="v = beta v + Delta, x = x + eta v; Nesterov: x + eta (Delta + beta v)",
+            fixes={"momentum_sum": "sum"},
+        ),
+        Reading(
+            name="client-centric",
+            words="v = beta v + (1 - beta) Delta, x = x + eta v, heavy ball only (Client-Centric, L107-111 and L554)",
+            fixes={"momentum_sum": "average"},
+        ),
+    ),
     shows=("delta", "v"),
     run=Method(hyper=FedAvgM, init=init, server=server, local=local_sgd, norm=sgd_norm),
+    when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
     costs=Costs(down="m d", up="m d", server="2 d"),
     traps=(
         "the buffer lives from round to round, that of a client does not",

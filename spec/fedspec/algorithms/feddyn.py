@@ -13,13 +13,10 @@ which does not define it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedspec.arith import Scalar, Stack, Vector, zeros
+from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.controlled import dynamic_sgd
 from fedspec.costs import Costs
 from fedspec.domains import is_number
@@ -29,6 +26,7 @@ from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import client_dual, dynamic_average, server_dual
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 
 
 @dataclass(frozen=True)
@@ -59,26 +57,24 @@ class State:
 
 def init(h: FedDyn, x: Vector, setup: Setup) -> State:
     """All dual variables at zero."""
-    return State(x=x, h=zeros(x), lam_i=np.stack([zeros(x)] * setup.clients))
+    return State(x=x, h=zeros(x), lam_i=stack([zeros(x)] * setup.clients))
 
 
-def local(h: FedDyn, state: State, i: int, gradient: Oracle, tau: int) -> Vector:
-    """The model of client i after tau steps on its regularised objective."""
-    y = state.x
-    for k in range(tau):
-        y = dynamic_sgd(y, gradient(k, y), state.lam_i[i], state.x, eta_l=h.eta_l, mu=h.mu)
-    return y
-
-
-def step(h: FedDyn, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
-    who = list(plan.participants)
-    Y = np.stack([local(h, state, i, clients[i], tau) for i, tau in zip(who, plan.steps, strict=True)])
-    deltas = Y - state.x
-    lam_i = state.lam_i.copy()
-    lam_i[who] = np.stack([client_dual(state.lam_i[i], delta, mu=h.mu) for i, delta in zip(who, deltas, strict=True)])
-    dual = server_dual(state.h, deltas, mu=h.mu, clients=len(lam_i))
-    x = dynamic_average(Y, dual, mu=h.mu)
+    lam_i = state.lam_i
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
+        y = x
+        for k in range(tau):
+            y = dynamic_sgd(y, gradient(k, y), lam_i[i], x, eta_l=h.eta_l, mu=h.mu)
+        return y, client_dual(lam_i[i], y - x, mu=h.mu)
+
+    S = list(plan.participants)
+    y, kept = each(client, clients, plan, state.x)
+    lam_i = put(lam_i, S, kept)
+    dual = server_dual(state.h, y - state.x, mu=h.mu, clients=len(lam_i))
+    x = dynamic_average(y, dual, mu=h.mu)
     return State(x=x, h=dual, lam_i=lam_i), {"lam_i": lam_i, "h": dual}
 
 

@@ -13,6 +13,12 @@
     x = mean over D of x_i
     v_hat = max(v_hat, mean over D of s_i)
 
+That is the box repaired. The print takes one gradient a round, before a loop over t that it does not open (L137); it
+averages m^t with m^(t-1) and v^t with v^t, both of the round before, and puts their corrected values in their place
+(L140-141); it divides by v_hat_r, of which it makes the first, v_hat_1, nowhere (L143, L131); and it divides sums over
+D^r by n (L152-154). It runs as ``fed-lamb-literal``: with beta2 = 0.999 its v grows 999-fold each round, which its own
+text rules out ("smooth updates", L120; the proofs correct nothing, L577).
+
 A layer is a block of the model. The box wants lam in ]0, 1[, its theory 0 and its experiments 0, 0.01 or 0.1: here
 lam >= 0. It calls lam a control of the scale of the layerwise gradients (L329); it is a weight decay inside the
 normalised direction, which it turns. Its text calls phi a factor of the rate that "Line 12" computes (L120): phi is
@@ -27,15 +33,12 @@ Source: Fed-LAMB, Alg. 1 (L127-156).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.algorithms.local_ams import FedAms, State, init, run
-from fedspec.arith import Scalar, Vector
+from fedspec.algorithms.local_ams import FedAms, State, after, init, run
+from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
 from fedspec.client.lamb import layer_step, precondition, sent_moment
 from fedspec.costs import Costs
 from fedspec.domains import is_number
@@ -43,6 +46,7 @@ from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import ParameterError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
+from fedspec.population import Clients, each
 from fedspec.readings import Normalisation, Phi
 
 __all__ = ["FedLamb", "init", "step"]
@@ -53,7 +57,8 @@ class FedLamb(FedAms):
     """Hyper-parameters and readings of Fed-LAMB; phi_m and phi_M are read where phi clips.
 
     Raises:
-        ParameterError: phi clips and phi_m is not below phi_M.
+        ParameterError: phi clips and phi_m is not below phi_M; phi_m or phi_M is given where phi does not clip; or
+            what :class:`FedAms` refuses.
     """
 
     lam: Scalar = 0
@@ -64,6 +69,12 @@ class FedLamb(FedAms):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("phi_m", "phi_M"):
+            if self.phi is not Phi.CLIP and getattr(self, name) != 1:
+                raise ParameterError(
+                    f"{name}: got {getattr(self, name)} where phi is {self.phi}, which reads neither phi_m nor phi_M; "
+                    f"drop it, or say phi = clip"
+                )
         numbers = is_number(self.phi_m) and is_number(self.phi_M)
         if self.phi is Phi.CLIP and numbers and not self.phi_m < self.phi_M:
             raise ParameterError(
@@ -72,11 +83,37 @@ class FedLamb(FedAms):
             )
 
 
-def step(h: FedLamb, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+def fed_lamb(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading with phi the identity."""
+    v_hat = state.v_hat
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
+        m, v = state.m_i[i], state.v_i[i]
+        for t in range(1, T + 1):
+            g = gradient(t - 1, x)
+            m = h.beta1 * m + (1 - h.beta1) * g
+            v = h.beta2 * v + (1 - h.beta2) * g**2
+            p = m / (1 - h.beta1**t) / (sqrt(v_hat) + h.eps)
+            new = []
+            for l in state.layers:
+                x_l = x[..., l]
+                q = p[..., l] + h.lam * x_l
+                new.append(x_l - h.eta_l * (ratio(q, norm(q)) * norm(x_l)))
+            x = concatenate(new)
+        return x, m, v
+
+    D = list(plan.participants)
+    x_i, m_i, v_i = each(client, clients, plan, state.x)
+    x = x_i.sum(axis=0) / len(D)
+    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
+    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
+
+
+def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round under any options."""
 
     def move(h: FedLamb, state: State, x: Vector, p: Vector) -> Vector:
-        return np.concatenate([layer_step(x[layer], p[layer], **h.of(layer_step)) for layer in state.layers])
+        return concatenate([layer_step(x[..., l], p[..., l], **h.of(layer_step)) for l in state.layers])
 
     return run(h, state, clients, plan, move)
 
@@ -93,8 +130,9 @@ ROW = Algorithm(
         Reading(
             name="fed-lamb",
             words=(
-                "a fresh gradient at every local step, m_i corrected in a copy, means over the clients of a "
-                "round; phi is the identity, as in the experiments (L329), unless a subject declares another"
+                "the box repaired: a fresh gradient at every local step, moments carried on unless a subject says "
+                "otherwise, m_i corrected in a copy, means over the clients of a round; phi is the identity, as in the "
+                "experiments (L329), unless a subject declares another"
             ),
             fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "participants"},
         ),
@@ -109,15 +147,24 @@ ROW = Algorithm(
         Reading(
             name="fed-lamb-literal",
             words=(
-                "the box as printed, with three defects: one gradient a round, whatever T (L137); m_i and v_i "
-                "replaced by their corrected values, which can grow without bound (L140-141); sums over the "
-                "clients of a round divided by the number of all (L152-154)"
+                "every index as printed: one gradient a round, whatever T (L137); m_i^t from m_i^(t-1) and v_i^t "
+                "from v_i^t of the round before, each replaced by its corrected value, which can grow without "
+                "bound (L140-141); sums over the clients of a round divided by the number of all (L152-154)"
             ),
-            fixes={"gradient": "stale", "bias_correction": "in-place", "averaged": "all"},
+            fixes={"gradient": "stale", "memory": "two-index", "bias_correction": "in-place", "averaged": "all"},
+        ),
+        Reading(
+            name="fed-lamb-last-sent",
+            words=(
+                "as fed-lamb, with the means over all n clients that line 15 prints (L152-154): a client that sits "
+                "out counts with the model and the second moment that it sent last"
+            ),
+            fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "last-sent"},
         ),
     ),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
+    run=Program(hyper=FedLamb, init=init, step=step, plain=fed_lamb, takes=("layers",)),
+    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
@@ -81,7 +81,7 @@ ROW = Algorithm(
     title="normalised averaging",
     source="FedNova, eqs. (4), (12) (L198)",
     levels=("server", "round"),
-    rules=(accumulation, normalised_gradient, general_weights, effective_steps, general_update),
+    rules=(*STEPS.values(), accumulation, normalised_gradient, general_weights, effective_steps, general_update),
     readings=(
         Reading(
             name="fednova",
@@ -111,6 +111,8 @@ ROW = Algorithm(
     ),
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, local=local, norm=norm),
+    when=RUN_BY,
+    read_when={**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),

@@ -3,25 +3,24 @@
     every client i:
         u = 0
         c_i = - d_i + sum_j p_j d_j            (d from the round before; 0 in the first)
-        for k = 0..tau_i-1:
+        for k = 0..tau_i-1:                    (printed: u^(k) = rho u^(k-1) + g_i(x^(k)) + c_i from u^(0) = 0, L980)
             u = rho u + g_i(x_i) + c_i
             x_i = x_i - eta_l u
         a_i = [tau_i - rho (1 - rho^tau_i) / (1 - rho)] / (1 - rho)
-        d_i = (x - x_i) / (eta_l a_i)
+        d_i = (x - x_i) / (eta_l a_i) - c_i    (printed: d_i = (x - x_i) / (eta a_i), L985)
     x = x - (sum_i p_i a_i) eta_l sum_i p_i d_i
 
-Source: FedNova, Alg. 2 (L972-989). As printed the loop cannot run (see ``Loop``) and d_i holds c_i, so that the
-correction swings (see ``Stored``). The canonical reading repairs the loop only; the other repair makes it FedNova with
-cross-client variance reduction as the text (L204) has it. The first round is not printed: d = 0.
+Two lines of the print are repaired. The loop takes its gradient at the result of its own step, which cannot be run; it
+is that of eqs. (35)-(36). Line 13 leaves c_i in d_i, and the correction swings for ever; the text (L204) corrects by
+the d_i of eq. (12), the mean of the gradients themselves. The server's step is the same with either, since the p_i c_i
+sum to zero. Readings keep the print (see ``Loop`` and ``Stored``). The first round is not printed: d = 0.
+Source: FedNova, Alg. 2 (L972-989).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from fedspec import phrases
 from fedspec.algorithms.fednova_vr import State, init
@@ -32,13 +31,14 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import momentum_norm
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.plan import Oracle, Plan
-from fedspec.readings import Loop, Solver, Stored, TauEff, Weighting
+from fedspec.population import Clients, each
+from fedspec.readings import Loop, Stored, TauEff, Weighting
 
-__all__ = ["FedNovaAlg2", "State", "init", "local", "step"]
+__all__ = ["FedNovaAlg2", "State", "init", "step"]
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,32 @@ class FedNovaAlg2(Hyper):
     eta_l: Scalar
     rho: Scalar
     weights: Weighting = Weighting.EXAMPLES
-    stored: Stored = Stored.CORRECTED
+    stored: Stored = Stored.UNCORRECTED
     loop: Loop = Loop.SHIFTED
 
 
-def local(h: FedNovaAlg2, x: Vector, c_i: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after the loop of lines 6-10."""
-    state = begin(x)
-    for k in range(tau if h.loop is Loop.SHIFTED else tau - 1):
-        state = momentum(state, corrected_gradient(gradient(k, state.x), c_i), eta_l=h.eta_l, rho=h.rho)
-    return state.x
-
-
-def step(h: FedNovaAlg2, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
     Raises:
         PlanError: somebody does not take part.
     """
-    steps = plan.steps_of_all(len(clients))
-    a = numbers([a_norm(Solver.MOMENTUM, tau, rho=h.rho) for tau in steps], state.x)
-    c_i = cross_client(state.d, state.p)
-    deltas = [local(h, state.x, c_i[i], clients[i], tau) - state.x for i, tau in enumerate(steps)]
-    d = np.stack([normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i) for delta, a_i in zip(deltas, a, strict=True)])
-    tau_eff = effective_steps(state.p, a, steps, TauEff.WEIGHTED_NORM)
-    x = general_update(state.x, d, state.p, tau_eff=tau_eff, eta_l=h.eta_l)
-    kept = np.stack([stored_direction(d_i, c, stored=h.stored) for d_i, c in zip(d, c_i, strict=True)])
-    return replace(state, x=x, d=kept), {"c_i": c_i, "tau_eff": tau_eff}
+    plan, p = plan.of_everyone(len(clients)), state.p
+    missed = 0 if h.loop is Loop.SHIFTED else 1
+    c_i = cross_client(state.d, p)
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
+        local = begin(x)
+        for k in range(tau - missed):
+            local = momentum(local, corrected_gradient(gradient(k, local.x), c_i[i]), eta_l=h.eta_l, rho=h.rho)
+        a_i = momentum_norm(tau, rho=h.rho)
+        d_i = normalised_gradient(local.x - x, eta_l=h.eta_l, a_norm=a_i)
+        return stored_direction(d_i, c_i[i], stored=h.stored), a_i
+
+    d, a = each(client, clients, plan, state.x)
+    tau_eff = effective_steps(p, numbers(a, p), plan.steps, TauEff.WEIGHTED_NORM)
+    x = general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)
+    return replace(state, x=x, d=d), {"c_i": c_i, "tau_eff": tau_eff}
 
 
 ROW = Algorithm(
@@ -88,7 +87,7 @@ ROW = Algorithm(
         cross_client,
         corrected_gradient,
         momentum,
-        accumulation,
+        momentum_norm,
         normalised_gradient,
         stored_direction,
         effective_steps,
@@ -96,14 +95,14 @@ ROW = Algorithm(
     ),
     readings=(
         Reading(
-            name="line-13-as-printed",
-            words="the loop as in eqs. (35)-(36); d_i holds the correction, a defect: c_i swings every round",
-            fixes={"stored": "corrected", "loop": "shifted"},
-        ),
-        Reading(
             name="repaired",
             words="the loop as in eqs. (35)-(36); d_i without the correction, as the text (L204) defines it",
             fixes={"stored": "uncorrected", "loop": "shifted"},
+        ),
+        Reading(
+            name="line-13-as-printed",
+            words="the loop as in eqs. (35)-(36); d_i holds the correction, a defect: c_i swings every round",
+            fixes={"stored": "corrected", "loop": "shifted"},
         ),
         Reading(
             name="as-printed",

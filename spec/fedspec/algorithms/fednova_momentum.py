@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
@@ -76,7 +76,7 @@ ROW = Algorithm(
     title="normalised averaging with server momentum; hybrid momentum with a momentum solver",
     source="FedNova, L204 and L244 (in words)",
     levels=("server", "round"),
-    rules=(accumulation, normalised_gradient, effective_steps, general_change, nova_momentum),
+    rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_change, nova_momentum),
     readings=(
         Reading(
             name="fednova",
@@ -91,6 +91,8 @@ ROW = Algorithm(
     ),
     shows=("tau_eff", "delta", "v"),
     run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local, norm=norm),
+    when=RUN_BY,
+    read_when=READ_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(
         "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",

@@ -8,19 +8,19 @@
     x = x - tau_eff sum over S of w_i eta_l d_i
 
 with w_i = p_i / sum over S of p_j in the box, which is not unbiased, w_i = 1/q or w_i = p_i m/q under the two schemes
-that are. Source: FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839). How S is drawn is the plan's; a
+that are. The box is canonical, since it runs and keeps to its text: tau_eff is "the same as FedAvg" (L961) when it is
+divided by the sample's share as the weights are. The sum of L961, which is not divided, makes the step smaller than
+FedAvg's by that share; it is a reading, and so are the unbiased schemes, which the paper analyses and does not print as
+an algorithm. Source: FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839). How S is drawn is the plan's; a
 client drawn twice trains once for each draw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from fedspec.algorithms.local import local_solve
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
 from fedspec.arith import Scalar, Vector, Weights, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -32,6 +32,7 @@ from fedspec.mixing.nova import normalised_gradient
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import SampledSteps, SampledWeights, Solver
 
 
@@ -62,24 +63,26 @@ def init(h: FedNovaSampled, x: Vector, setup: Setup) -> State:
     return State(x=x, p=shares(setup.examples, x))
 
 
-def step(h: FedNovaSampled, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
     Raises:
         PlanError: a client is drawn twice where clients are drawn without replacement.
     """
-    who = list(plan.participants)
-    if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT and len(set(who)) < len(who):
+    S = list(plan.participants)
+    if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT and len(set(S)) < len(S):
         raise PlanError(f"participants: {plan.participants} names a client twice; draw without replacement here")
-    p = state.p[who]
-    d, norms = [], []
-    for i, tau in zip(who, plan.steps, strict=True):
-        y = local_solve(h.solver, state.x, clients[i], tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        norms.append(a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma))
-        d.append(normalised_gradient(y - state.x, eta_l=h.eta_l, a_norm=norms[-1]))
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
+        x_i = local_solve(h.solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
+        a_i = a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
+
+    p = state.p[S]
+    d, a = each(client, clients, plan, state.x)
     w = sampled_weights(p, clients=len(state.p), sampled_weights=h.sampled_weights)
-    tau_eff = sampled_steps(p, w, numbers(norms, p), sampled_steps=h.sampled_steps, tau_eff=h.tau_eff)
-    x = sampled_update(state.x, np.stack(d), w, tau_eff=tau_eff, eta_l=h.eta_l)
+    tau_eff = sampled_steps(p, w, numbers(a, p), sampled_steps=h.sampled_steps, tau_eff=h.tau_eff)
+    x = sampled_update(state.x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)
     return replace(state, x=x), {"w": w, "tau_eff": tau_eff}
 
 
@@ -90,7 +93,7 @@ ROW = Algorithm(
     title="normalised averaging over sampled clients",
     source="FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839)",
     levels=("round",),
-    rules=(accumulation, normalised_gradient, sampled_weights, sampled_steps, sampled_update),
+    rules=(*STEPS.values(), accumulation, normalised_gradient, sampled_weights, sampled_steps, sampled_update),
     readings=(
         Reading(
             name="box",
@@ -120,6 +123,8 @@ ROW = Algorithm(
     ),
     shows=("w", "tau_eff"),
     run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
+    when=RUN_BY,
+    read_when={**READ_BY, "tau_eff": ("sampled_steps=fixed",)},
     costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
     traps=(
         "tau_eff made from the sample brings the inconsistency back at order 1/q",

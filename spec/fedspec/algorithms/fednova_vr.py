@@ -13,15 +13,12 @@ step is the same with d_i + c_i. The paper does not say what the first round doe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.algorithms.local import local_solve
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, zeros
+from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_solve
+from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -32,6 +29,7 @@ from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import Solver, TauEff, Weighting
 
 
@@ -58,35 +56,31 @@ class State:
 
 def init(h: Any, x: Vector, setup: Setup) -> State:
     """No direction yet: the first round is not corrected."""
-    return State(x=x, d=np.stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
+    return State(x=x, d=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
 
 
-def local(h: FedNovaVR, x: Vector, c_i: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau steps of the solver on corrected gradients."""
-
-    def corrected(k: int, y: Vector) -> Vector:
-        return corrected_gradient(gradient(k, y), c_i)
-
-    return local_solve(h.solver, x, corrected, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-
-
-def step(h: FedNovaVR, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedNovaVR, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
     Raises:
         PlanError: somebody does not take part.
     """
-    steps = plan.steps_of_all(len(clients))
-    a = numbers([a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma) for tau in steps], state.x)
-    c_i = cross_client(state.d, state.p)
-    d = []
-    for i, tau in enumerate(steps):
-        delta = local(h, state.x, c_i[i], clients[i], tau) - state.x
-        moved = normalised_gradient(delta, eta_l=h.eta_l, a_norm=a[i])
-        d.append(stored_direction(moved, c_i[i]))
-    tau_eff = effective_steps(state.p, a, steps, TauEff.WEIGHTED_NORM)
-    x = general_update(state.x, np.stack(d), state.p, tau_eff=tau_eff, eta_l=h.eta_l)
-    return replace(state, x=x, d=np.stack(d)), {"c_i": c_i, "tau_eff": tau_eff}
+    plan, p = plan.of_everyone(len(clients)), state.p
+    c_i = cross_client(state.d, p)
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
+        def corrected(k: int, y: Vector) -> Vector:
+            return corrected_gradient(gradient(k, y), c_i[i])
+
+        x_i = local_solve(h.solver, x, corrected, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
+        a_i = a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        d_i = normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i)
+        return stored_direction(d_i, c_i[i]), a_i
+
+    d, a = each(client, clients, plan, state.x)
+    tau_eff = effective_steps(p, numbers(a, p), plan.steps, TauEff.WEIGHTED_NORM)
+    x = general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)
+    return replace(state, x=x, d=d), {"c_i": c_i, "tau_eff": tau_eff}
 
 
 ROW = Algorithm(
@@ -99,6 +93,7 @@ ROW = Algorithm(
     rules=(
         cross_client,
         corrected_gradient,
+        *STEPS.values(),
         accumulation,
         normalised_gradient,
         stored_direction,
@@ -112,6 +107,8 @@ ROW = Algorithm(
     ),
     shows=("c_i", "tau_eff"),
     run=Program(hyper=FedNovaVR, init=init, step=step, takes=("everyone",)),
+    when=RUN_BY,
+    read_when=READ_BY,
     costs=Costs(
         down="2 n d",
         up="n (d + 1)",

@@ -7,8 +7,9 @@
         v - (1 - beta2) Delta^2 sign(v - Delta^2)   (FedYogi)
     x = x + eta m / (sqrt(v) + tau)
 
-with v_0 >= tau^2. Source: FedAda2, eq. (SU) (L51) and App. C.2; external: Reddi et al. (2021), Algorithm 2,
-which averages uniformly in the box and by examples in the experiments.
+with v_0 >= tau^2. The mean is uniform, as in every box that has one of these servers: FedAda2's eq. (SU), AFGA's
+eq. (2) and Algorithm 2 of Reddi et al. (2021), whose experiments weight by examples; so do most implementations, which
+then declare it. Source: FedAda2, eq. (SU) (L100) and App. C.2; external: Reddi et al. (2021), Algorithm 2.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class FedAdagrad(Hyper):
     beta1: Scalar
     tau: Scalar
     v0: Scalar
-    weights: Weighting = Weighting.EXAMPLES
+    weights: Weighting = Weighting.UNIFORM
     bias_correction: BiasCorrection = BiasCorrection.NONE
     epsilon: Epsilon = Epsilon.OUTSIDE
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT
@@ -58,7 +59,7 @@ class FedAdam(Hyper):
     beta2: Scalar
     tau: Scalar
     v0: Scalar
-    weights: Weighting = Weighting.EXAMPLES
+    weights: Weighting = Weighting.UNIFORM
     bias_correction: BiasCorrection = BiasCorrection.NONE
     epsilon: Epsilon = Epsilon.OUTSIDE
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT
@@ -135,7 +136,7 @@ ROWS = (
         family=Family.SERVERS,
         place=6,
         title="adaptive server, AdaGrad",
-        source="FedAda2, eq. (SU) (L51); external: Reddi et al. (2021)",
+        source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_adagrad),
         readings=_readings("fedadagrad")[:3],

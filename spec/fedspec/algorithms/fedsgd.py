@@ -11,13 +11,9 @@ Source: Fed-LAMB, sec. 4 (L329), where it is a baseline, not written out; and th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -26,6 +22,7 @@ from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,16 @@ def init(h: FedSgd, x: Vector, setup: Setup) -> State:
     return State(x=x)
 
 
-def step(h: FedSgd, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
-    models = [local_sgd(h, state.x, clients[i], steps) for i, steps in zip(plan.participants, plan.steps, strict=True)]
-    return State(x=model_mean(np.stack(models), clients=len(models))), {}
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> Vector:
+        for k in range(T):
+            x = sgd(x, gradient(k, x), eta_l=h.eta_l)
+        return x
+
+    models = each(client, clients, plan, state.x)
+    return State(x=model_mean(models, clients=len(plan.participants))), {}
 
 
 ROW = Algorithm(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.momentum import (
@@ -48,6 +49,35 @@ def local_sgd(h: HasRate, x: Vector, gradient: Oracle, tau: int) -> Vector:
 def sgd_norm(h: HasRate, tau: int) -> Scalar:
     """||a||_1 of plain SGD: the number of steps."""
     return tau
+
+
+STEPS: dict[Solver, Callable[..., Any]] = {
+    Solver.SGD: sgd,
+    Solver.PROXIMAL: proximal_sgd,
+    Solver.DECAYED: decayed_sgd,
+    Solver.MOMENTUM: momentum,
+    Solver.NESTEROV: nesterov,
+    Solver.DAMPENED: dampened,
+    Solver.MOMENTUM_PROXIMAL_OUTSIDE: momentum_proximal_outside,
+    Solver.MOMENTUM_PROXIMAL_INSIDE: momentum_proximal_inside,
+}
+"""The local step of each of FedNova's solvers."""
+
+RUN_BY = {f"solver={solver}": (step,) for solver, step in STEPS.items()}
+"""Which of them runs under which option, as a row says it."""
+
+READ_BY: dict[str, tuple[str, ...]] = {
+    "mu": ("solver=proximal", "solver=momentum-proximal-outside", "solver=momentum-proximal-inside"),
+    "rho": (
+        "solver=momentum",
+        "solver=nesterov",
+        "solver=dampened",
+        "solver=momentum-proximal-outside",
+        "solver=momentum-proximal-inside",
+    ),
+    "gamma": ("solver=decayed",),
+}
+"""Which of FedNova's local solvers read a hyper-parameter, as a row says it."""
 
 
 def local_solve(

@@ -1,4 +1,4 @@
-"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the round that Fed-LAMB shares with it.
+"""Local AMSGrad with periodic averaging: the paper's Fed-AMS, and the general round that Fed-LAMB shares with it.
 
     for each client i in D:
         x_i = x;  m_i, v_i as it left them
@@ -26,24 +26,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant, zeros
-from fedspec.client.lamb import Moments, precondition, sent_moment
-from fedspec.client.sgd import sgd
+from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, maximum, put, sqrt, stack, zeros
+from fedspec.client.lamb import Moments, precondition, ratio_step, sent_moment
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import ParameterError
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Sent
 
 
 @dataclass(frozen=True)
 class FedAms(Hyper):
-    """Hyper-parameters and readings of Fed-AMS."""
+    """Hyper-parameters and readings of Fed-AMS.
+
+    Raises:
+        ParameterError: an option plays no part beside the others, or divides what another has divided already.
+    """
 
     eta_l: Scalar
     beta1: Scalar
@@ -57,64 +60,148 @@ class FedAms(Hyper):
     sent: Sent = Sent.RAW
     averaged: Averaged = Averaged.PARTICIPANTS
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        correction, memory = self.bias_correction, self.memory
+        if self.exponent is Exponent.GLOBAL:
+            if correction is LocalCorrection.NONE and self.sent is Sent.RAW:
+                raise ParameterError(
+                    "exponent: got global where bias_correction is none and sent is raw; nothing is divided by "
+                    "1 - beta^t: drop exponent, or correct something"
+                )
+            if memory is not ClientMemory.CARRIED:
+                raise ParameterError(
+                    f"exponent: got global where memory is {memory}; only moments that are carried on from round to "
+                    f"round have seen more steps than the round's: drop exponent, or say memory = carried"
+                )
+        if self.sent is Sent.CORRECTED and correction is LocalCorrection.IN_PLACE:
+            raise ParameterError(
+                "sent: got corrected where bias_correction is in-place; v_i is corrected already and would be divided "
+                "twice: say sent = raw"
+            )
+
 
 @dataclass(frozen=True)
 class State:
-    """The server's model and denominator, what every client keeps, and where the layers lie in a model."""
+    """The server's model and denominator, what every client keeps, and where the layers lie in a model.
+
+    Attributes:
+        x: the model.
+        v_hat: what the next round divides by.
+        m_i: every client's first moment as its last round left it.
+        v_i: its second.
+        t: how many gradients they hold.
+        layers: the coordinates of each layer.
+        table: every client's m_i^t and v_i^t, t = 1, 2, ..., where its memory has two indices.
+        sent: the x_i and s_i that every client sent last, where all are averaged.
+    """
 
     x: Vector
     v_hat: Vector
-    kept: tuple[Moments, ...]
+    m_i: Stack
+    v_i: Stack
+    t: tuple[int, ...]
     layers: tuple[slice, ...]
+    table: tuple[tuple[Stack, Stack], ...] = ()
+    sent: tuple[Stack, ...] = ()
 
 
 def init(h: FedAms, x: Vector, setup: Setup) -> State:
     """No first moment anywhere; v_0 in every second one."""
-    own = Moments(m_i=zeros(x), v_i=constant(h.v0, x), t=0)
-    return State(x=x, v_hat=constant(h.v0, x), kept=(own,) * setup.clients, layers=layers(setup.shapes))
+    n, v_0 = setup.clients, constant(h.v0, x)
+    m_i, v_i = stack([zeros(x)] * n), stack([v_0] * n)
+    sent = (stack([x] * n), v_i) if h.averaged is Averaged.LAST_SENT else ()
+    return State(x=x, v_hat=v_0, m_i=m_i, v_i=v_i, t=(0,) * n, layers=layers(setup.shapes), sent=sent)
 
 
-def begin(h: FedAms, kept: Moments) -> Moments:
-    """The moments with which a client starts a round."""
+def fed_ams(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading."""
+    v_hat = state.v_hat
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
+        m, v = state.m_i[i], state.v_i[i]
+        for t in range(1, T + 1):
+            g = gradient(t - 1, x)
+            m = h.beta1 * m + (1 - h.beta1) * g
+            v = h.beta2 * v + (1 - h.beta2) * g**2
+            p = m / (1 - h.beta1**t) / (sqrt(v_hat) + h.eps)
+            x = x - h.eta_l * p
+        return x, m, v
+
+    D = list(plan.participants)
+    x_i, m_i, v_i = each(client, clients, plan, state.x)
+    x = x_i.sum(axis=0) / len(D)
+    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
+    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
+
+
+def after(state: State, plan: Plan, *, x: Vector, v_hat: Vector, m_i: Stack, v_i: Stack) -> State:
+    """The state after a round: what is new for the server, and for the clients that took part in it."""
+    D, steps = list(plan.participants), dict(zip(plan.participants, plan.steps, strict=True))
+    t = tuple(count + steps.get(i, 0) for i, count in enumerate(state.t))
+    return replace(state, x=x, v_hat=v_hat, m_i=put(state.m_i, D, m_i), v_i=put(state.v_i, D, v_i), t=t)
+
+
+def begin(h: FedAms, state: State, i: int) -> Moments:
+    """The moments with which client i starts a round, and the steps that a bias correction counts in them."""
+    m_i, v_i = state.m_i[i], state.v_i[i]
     if h.memory is ClientMemory.RESET:
-        return Moments(m_i=zeros(kept.m_i), v_i=constant(h.v0, kept.v_i), t=0)
-    return replace(kept, t=0) if h.exponent is Exponent.LOCAL else kept
+        return Moments(m_i=zeros(m_i), v_i=constant(h.v0, v_i), t=0)
+    return Moments(m_i=m_i, v_i=v_i, t=0 if h.exponent is Exponent.LOCAL else _counted(state.t, i, m_i))
+
+
+def _counted(t: Sequence[int], i: int | list[int], like: Vector) -> Count:
+    """The count of client i; of a stack of clients, an array with one for each."""
+    counts: Any = array([t[j] for j in i], like) if isinstance(i, list) else t[i]
+    return counts  # type: ignore[no-any-return]
 
 
 Move = Callable[[Any, State, Vector, Vector], Vector]
 """The local model after a step from x along the ratio p."""
 
 
-def local(h: FedAms, state: State, i: int, gradient: Oracle, steps: int, move: Move) -> tuple[Vector, Moments]:
-    """Client i's model and moments after its local steps."""
-    x, own = state.x, begin(h, state.kept[i])
-    for k in range(steps):
-        if k == 0 or h.gradient is LocalGradient.FRESH:
-            g = gradient(k, x)
-        own, p = precondition(own, g, state.v_hat, **h.of(precondition))
-        x = move(h, state, x, p)
-    return x, own
+def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
+    """One round under any options; m_i and what is sent of v_i are shown for its participants, in their order."""
+    table = _table(h, state, max(plan.steps))
+
+    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Any, ...]:
+        own, last = begin(h, state, i), tuple((m[i], v[i]) for m, v in table)
+        now = list(last)
+        for k in range(T):
+            if k == 0 or h.gradient is LocalGradient.FRESH:
+                g = gradient(k, x)
+            if last:
+                own = Moments(m_i=last[k - 1][0] if k else zeros(x), v_i=last[k][1], t=k)
+            own, p = precondition(own, g, state.v_hat, **h.of(precondition))
+            now[k : k + 1] = [(own.m_i, own.v_i)] if last else []
+            x = move(h, state, x, p)
+        return x, own.m_i, own.v_i, sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent), tuple(now)
+
+    D = list(plan.participants)
+    models, m_i, v_i, s_i, now = each(client, clients, plan, state.x)
+    table = tuple((put(m, D, m_t), put(v, D, v_t)) for (m, v), (m_t, v_t) in zip(table, now, strict=True))
+    sent = tuple(put(old, D, new) for old, new in zip(state.sent, (models, s_i), strict=False))
+    averaged = sent or (models, s_i)
+    n = len(D) if h.averaged is Averaged.PARTICIPANTS else len(state.t)
+    x = model_mean(averaged[0], clients=n)
+    v_hat = moment_maximum(state.v_hat, averaged[1], clients=n)
+    state = replace(after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), table=table, sent=sent)
+    return state, {"m_i": m_i, "s_i": s_i, "v_hat": v_hat}
 
 
-def run(h: FedAms, state: State, clients: Sequence[Oracle], plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
-    """One round; m_i and what is sent of v_i are shown for its participants, in their order."""
-    who = plan.participants
-    ends = [local(h, state, i, clients[i], steps, move) for i, steps in zip(who, plan.steps, strict=True)]
-    models = np.stack([x for x, _ in ends])
-    moments = np.stack([sent_moment(own.v_i, steps=own.t, beta2=h.beta2, sent=h.sent) for _, own in ends])
-    n = len(who) if h.averaged is Averaged.PARTICIPANTS else len(state.kept)
-    v_hat = moment_maximum(state.v_hat, moments, clients=n)
-    after = {i: own for i, (_, own) in zip(who, ends, strict=True)}
-    kept = tuple(after.get(i, own) for i, own in enumerate(state.kept))
-    values = {"m_i": np.stack([own.m_i for _, own in ends]), "s_i": moments, "v_hat": v_hat}
-    return replace(state, x=model_mean(models, clients=n), v_hat=v_hat, kept=kept), values
+def _table(h: FedAms, state: State, steps: int) -> tuple[tuple[Stack, Stack], ...]:
+    """The moments of every step that a round needs, where the memory has two indices; new ones as at first."""
+    if h.memory is not ClientMemory.TWO_INDEX:
+        return ()
+    first = (zeros(state.m_i), constant(h.v0, state.v_i))
+    return state.table + (first,) * (steps - len(state.table))
 
 
-def step(h: FedAms, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of Fed-AMS."""
+def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of Fed-AMS under any options."""
 
     def move(h: FedAms, state: State, x: Vector, p: Vector) -> Vector:
-        return sgd(x, p, eta_l=h.eta_l)
+        return ratio_step(x, p, eta_l=h.eta_l)
 
     return run(h, state, clients, plan, move)
 
@@ -126,10 +213,10 @@ ROW = Algorithm(
     title="local AMSGrad with periodic averaging; not FedAMS (fedams), whose server adapts",
     source="Fed-LAMB, sec. 4 (L329), not written out: Alg. 1 without line 12; external: Chen, Li and Li (2020)",
     levels=("round",),
-    rules=(precondition, sgd, sent_moment, model_mean, moment_maximum),
+    rules=(precondition, ratio_step, sent_moment, model_mean, moment_maximum),
     readings=(Reading(name="fed-ams", words="Fed-LAMB with x_i = x_i - eta_l p for its line 12 and no decay"),),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedAms, init=init, step=step, takes=("layers",)),
+    run=Program(hyper=FedAms, init=init, step=step, plain=fed_ams, takes=("layers",)),
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -10,22 +10,20 @@ The text calls the clients' solver AdaGrad. Source: FedAda2, App. A, eq. (2) (L3
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.client.normalised import normalised_sgd
 from fedspec.costs import Costs
-from fedspec.domains import check_steps
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Weighting
 from fedspec.server.average import average
 
 
@@ -49,24 +47,18 @@ def init(h: FedAvgNormalised, x: Vector, setup: Setup) -> State:
     return State(x)
 
 
-def local(h: FedAvgNormalised, x: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model after tau normalised steps from x.
-
-    Raises:
-        PlanError: tau is not a whole number >= 1.
-    """
-    check_steps(tau)
-    for k in range(tau):
-        x = normalised_sgd(x, gradient(k, x), eta_l=h.eta_l, eps=h.eps)
-    return x
-
-
-def step(h: FedAvgNormalised, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: FedAvgNormalised, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
-    x = state.x
-    deltas = [local(h, x, clients[i], tau) - x for i, tau in zip(plan.participants, plan.steps, strict=True)]
-    delta = weighted_mean(np.stack(deltas), shares([1] * len(deltas), x))
-    return State(average(x, delta)), {"delta": delta}
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = x
+        for k in range(tau):
+            y = normalised_sgd(y, gradient(k, y), eta_l=h.eta_l, eps=h.eps)
+        return y - x
+
+    deltas = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    return State(average(state.x, delta)), {"delta": delta}
 
 
 ROW = Algorithm(

@@ -6,32 +6,30 @@
     Delta = 1/|S| (sum_i Delta_i + sigma c z)      (z: d standard normal draws, part of the plan)
     server: average, AdaGrad or Adam
 
-The budget that sigma buys is computed by ``fedspec_proofs.privacy``. Source: FedAda2, sec. 5 (L206) and App. H.1
+The budget that sigma buys is computed by ``fedspec_proofs.privacy``. Source: FedAda2, sec. 6.1 (L206) and App. H.1
 (L1639), which leave the mechanism to the reader; external: McMahan et al. (2018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-import numpy as np
-
-from fedspec.algorithms.local import local_sgd
-from fedspec.arith import Scalar, Vector
+from fedspec.arith import Scalar, Vector, array
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
-from fedspec.hyper import Hyper
+from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import PrivateServer
-from fedspec.server.adagrad import Adaptive, general_adagrad
+from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import general_adam
+from fedspec.server.adam import adam
 from fedspec.server.average import average
 
 
@@ -39,45 +37,61 @@ from fedspec.server.average import average
 class DpFedAvg(Hyper):
     """Hyper-parameters of DP-FedAvg and of its adaptive servers."""
 
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **dict.fromkeys(("beta1", "tau", "v0"), ("server=adagrad", "server=adam")),
+        "beta2": ("server=adam",),
+    }
+
     eta_l: Scalar
     eta: Scalar
     clip_norm: Scalar
     sigma: Scalar
-    beta1: Scalar = 0
-    beta2: Scalar = 0
-    tau: Scalar = 1
-    v0: Scalar = 0
+    beta1: Scalar = NOT_GIVEN
+    beta2: Scalar = NOT_GIVEN
+    tau: Scalar = NOT_GIVEN
+    v0: Scalar = NOT_GIVEN
     server: PrivateServer = PrivateServer.AVERAGE
 
 
 def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
-    """No momentum; second moment v_0."""
-    return init_adaptive(x, v0=h.v0)
+    """No momentum; second moment v_0 where the server has one."""
+    return init_adaptive(x, v0=0 if h.server is PrivateServer.AVERAGE else h.v0)
 
 
-def step(h: DpFedAvg, state: Adaptive, clients: Sequence[Oracle], plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
+def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
     """One round.
 
     Raises:
         PlanError: the plan does not bring one draw of noise for each coordinate.
     """
-    x = state.x
-    if len(plan.noise) != len(x):
-        raise PlanError(f"noise: {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw each")
-    deltas = [
-        clip(local_sgd(h, x, clients[i], tau) - x, clip_norm=h.clip_norm)
-        for i, tau in zip(plan.participants, plan.steps, strict=True)
-    ]
-    noise = np.array(plan.noise, dtype=x.dtype)
-    delta = noisy_mean(np.stack(deltas), noise, clip_norm=h.clip_norm, sigma=h.sigma)
+    check_noise(plan, state.x)
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = x
+        for k in range(tau):
+            y = sgd(y, gradient(k, y), eta_l=h.eta_l)
+        return clip(y - x, clip_norm=h.clip_norm)
+
+    deltas = each(client, clients, plan, state.x)
+    delta = noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)
     match h.server:
         case PrivateServer.AVERAGE:
-            state = Adaptive(x=average(x, delta, eta=h.eta), m=state.m, v=state.v, t=state.t + 1)
+            state = replace(state, x=average(state.x, delta, eta=h.eta), t=state.t + 1)
         case PrivateServer.ADAGRAD:
-            state = general_adagrad(state, delta, **h.of(general_adagrad))
+            state = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
         case PrivateServer.ADAM:
-            state = general_adam(state, delta, **h.of(general_adam))
+            state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
     return state, {"delta": delta}
+
+
+def check_noise(plan: Plan, x: Vector) -> None:
+    """Refuse a plan without noise for the server.
+
+    Raises:
+        PlanError: the plan does not bring one draw of noise for each coordinate.
+    """
+    if len(plan.noise) != len(x):
+        raise PlanError(f"noise: {len(plan.noise)} draws for {len(x)} coordinates; give one standard normal draw each")
 
 
 ROW = Algorithm(
@@ -87,13 +101,13 @@ ROW = Algorithm(
     title="clipped changes and a noisy mean under a plain or adaptive server",
     source="FedAda2, L206 and App. H.1 (L1639), in words; external: McMahan et al. (2018)",
     levels=("round",),
-    rules=(sgd, clip, noisy_mean, average, general_adam, general_adagrad),
+    rules=(sgd, clip, noisy_mean, average, adam, adagrad),
     readings=(
         Reading(name="mcmahan-2018", words="flat clipping of the whole change, noise on the sum, mean over |S|"),
     ),
     shows=("delta",),
     run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),
-    when={"server=average": (average,), "server=adagrad": (general_adagrad,), "server=adam": (general_adam,)},
+    when={"server=average": (average,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
     costs=Costs(down="m d", up="m d", server="d", note="under the server that averages; adaptive ones keep 3 d"),
     traps=(
         "the change is clipped whole, by its Euclidean length, before the mean",

@@ -11,14 +11,11 @@ for tau and reports that it may diverge then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Stack, Vector, Weights, zeros
+from fedspec.arith import Scalar, Stack, Vector, Weights, stack, zeros
 from fedspec.client.controlled import drift_free_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -27,6 +24,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import drift_controls
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
 from fedspec.readings import Divisor, Weighting
 from fedspec.server.average import average
 
@@ -51,27 +49,28 @@ class State:
 
 def init(h: VrlSgd, x: Vector, setup: Setup) -> State:
     """Nothing is subtracted in the first round."""
-    return State(x=x, v_i=np.stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
+    return State(x=x, v_i=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
 
 
-def local(h: VrlSgd, x: Vector, v_i: Vector, gradient: Oracle, tau: int) -> Vector:
-    """The local model of a client after tau steps."""
-    for k in range(tau):
-        x = drift_free_sgd(x, gradient(k, x), v_i, eta_l=h.eta_l)
-    return x
-
-
-def step(h: VrlSgd, state: State, clients: Sequence[Oracle], plan: Plan) -> tuple[State, dict[str, Any]]:
+def step(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
     Raises:
         PlanError: somebody does not take part.
     """
-    steps = plan.steps_of_all(len(clients))
-    X = np.stack([local(h, state.x, state.v_i[i], clients[i], tau) for i, tau in enumerate(steps)])
-    delta = weighted_mean(X - state.x, state.p)
+    plan = plan.of_everyone(len(clients))
+    v_i = state.v_i
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
+        x_i = x
+        for k in range(tau):
+            x_i = drift_free_sgd(x_i, gradient(k, x_i), v_i[i], eta_l=h.eta_l)
+        return x_i, x_i - x
+
+    x_i, deltas = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, state.p)
     x = average(state.x, delta, eta=1)
-    v_i = drift_controls(state.v_i, X, x, steps=steps, eta_l=h.eta_l, divisor=h.divisor)
+    v_i = drift_controls(v_i, x_i, x, steps=plan.steps, eta_l=h.eta_l, divisor=h.divisor)
     return replace(state, x=x, v_i=v_i), {"delta": delta, "v_i": v_i}
 
 

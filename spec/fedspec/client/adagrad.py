@@ -46,6 +46,8 @@ def general_adagrad(
 ) -> AdaGrad:
     """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
 
+        x = x - eta_l g / sqrt(v + eps)  adagrad.step [epsilon=inside]
+
     Source: FedAda2, Alg. 9 with z = 1 (L1490).
     """
     v = state.v + g**2

@@ -63,6 +63,12 @@ def general_adam(
 ) -> Adam:
     """:func:`adam` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m                                    adam.m_hat [bias_correction=none]
+        v_hat = v                                    adam.v_hat [bias_correction=none]
+        m_hat = sqrt(1 - beta2^t) / (1 - beta1^t) m  adam.m_hat [bias_correction=step]
+        v_hat = v                                    adam.v_hat [bias_correction=step]
+        x = x - eta_l m_hat / sqrt(v_hat + eps)      adam.step [epsilon=inside]
+
     Source: FedAda2, Alg. 6 (L1335).
     """
     t = state.t + 1

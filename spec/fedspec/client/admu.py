@@ -51,8 +51,8 @@ def admu(
         u = m_hat / (sqrt(v_hat) + eps)                                         admu.u
         x = x - eta_l u unless ||u|| < eps_s                                    admu.step
 
-    Alg. 8 leaves v_hat open where v is not updated; it is carried as in Alg. 7, line 13. With ``DeadZone.MOMENTUM``
-    the step is always taken, and a short one leaves m = 0 to the next.
+    Alg. 8 leaves v_hat open where v is not updated, so that it cannot be run with z > 1; v_hat is carried as in Alg. 7,
+    line 13. With ``DeadZone.MOMENTUM`` the step is always taken, and a short one leaves m = 0 to the next.
 
     Source: FedAda2, Alg. 7 (L1357); the dead zone and v_0: Alg. 8 (L1397).
     """
@@ -84,7 +84,7 @@ ROW = Algorithm(
         ),
         Reading(
             name="fedada2-literal",
-            words="a short step is taken and clears the momentum: Alg. 8 as printed (L1418-1421), a defect of the text",
+            words="a short step is taken and clears the momentum: Alg. 8 as printed (L1418-1421), against L142",
             fixes={"dead_zone": "momentum"},
         ),
     ),

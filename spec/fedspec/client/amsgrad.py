@@ -61,6 +61,17 @@ def general_amsgrad(
 ) -> AmsGrad:
     """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m / (1 - beta1^t)                  amsgrad.m_hat [bias_correction=moments]
+        v_hat = max(v_hat, v / (1 - beta2^t))      amsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
+        v_step = v_hat / (1 - beta2^t)             amsgrad.v_step [bias_correction=moments]
+        v_step = v_hat                             amsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
+        x = x - eta_l m / sqrt(v_hat + eps)        amsgrad.step [epsilon=inside]
+        x = x - eta_l m_hat / (sqrt(v_step) + eps)  amsgrad.step [bias_correction=moments]
+        x = x - eta_l m_hat / sqrt(v_step + eps)   amsgrad.step [bias_correction=moments, epsilon=inside]
+        eta_t = eta_l sqrt(1 - beta2^t) / (1 - beta1^t)  amsgrad.eta_t [bias_correction=step]
+        x = x - eta_t m / (sqrt(v_hat) + eps)      amsgrad.step [bias_correction=step]
+        x = x - eta_t m / sqrt(v_hat + eps)        amsgrad.step [bias_correction=step, epsilon=inside]
+
     The corrected readings divide m by 1 - beta1^t, and v by 1 - beta2^t either before or after the maximum is taken.
     External: Reddi, Kale and Kumar (2018), Algorithm 2.
     """

@@ -1,10 +1,16 @@
-"""The client of Fed-LAMB: its own moments over a denominator that all share, a step of given length in each layer."""
+"""Steps of given length in each layer: Fed-LAMB's client, whose denominator all share, and LAMB, which has its own.
+
+A layer is a block of the model. LAMB is external: You et al. (2020), "Large Batch Optimization for Deep Learning",
+Algorithm 2; Fed-LAMB compares itself with it (sec. 3.2, L258) and does not print it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Count, Scalar, Vector, maximum, minimum, norm, ratio, sqrt
+from fedspec.arith import Count, Scalar, Shared, Vector, concatenate, maximum, minimum, norm, ratio, sqrt, zeros
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
 from fedspec.rules import rule
@@ -27,7 +33,7 @@ def _corrected(moment: Vector, beta: Scalar, t: Count, now: bool) -> Vector:
 def precondition(
     state: Moments,
     g: Vector,
-    v_hat: Vector,
+    v_hat: Shared,
     *,
     beta1: Scalar,
     beta2: Scalar,
@@ -36,12 +42,22 @@ def precondition(
 ) -> tuple[Moments, Vector]:
     """The moments after local step t and the ratio p to step along; v_hat is the server's, the same all round long.
 
-        m_i = beta1 m_i + (1 - beta1) g            lamb.m_i
-        v_i = beta2 v_i + (1 - beta2) g^2          lamb.v_i
-        m_hat = m_i / (1 - beta1^t)                lamb.m_hat
-        p = m_hat / (sqrt(v_hat) + eps)            lamb.p
+        m_i = beta1 m_i + (1 - beta1) g            fed-lamb.m_i
+        v_i = beta2 v_i + (1 - beta2) g^2          fed-lamb.v_i
+        m_hat = m_i / (1 - beta1^t)                fed-lamb.m_hat
+        p = m_hat / (sqrt(v_hat) + eps)            fed-lamb.p
 
-    With ``LocalCorrection.IN_PLACE`` m_i and v_i are themselves divided by 1 - beta^t, with ``NONE`` nothing is.
+    Without the correction nothing is divided, in place m_i and v_i are themselves. With two indices, as printed, m_i
+    and v_i are averaged with those of the round before, of step t - 1 and of step t:
+
+        m_hat = m_i  fed-lamb.m_hat [bias_correction=none]
+        m_hat = m_i  fed-lamb.m_hat [bias_correction=in-place]
+        m_i = (beta1 m_i + (1 - beta1) g) / (1 - beta1^t)  fed-lamb.m_i [bias_correction=in-place]
+        v_i = (beta2 v_i + (1 - beta2) g^2) / (1 - beta2^t)  fed-lamb.v_i [bias_correction=in-place]
+        m^t = beta1 m^(t-1) + (1 - beta1) g  fed-lamb.m_i [memory=two-index]
+        v^t = beta2 v^t + (1 - beta2) g^2  fed-lamb.v_i [memory=two-index]
+        m^t = (beta1 m^(t-1) + (1 - beta1) g) / (1 - beta1^t)  fed-lamb.m_i [bias_correction=in-place, memory=two-index]
+        v^t = (beta2 v^t + (1 - beta2) g^2) / (1 - beta2^t)  fed-lamb.v_i [bias_correction=in-place, memory=two-index]
 
     Source: Fed-LAMB, Alg. 1, lines 8-10 (L140-143).
     """
@@ -79,10 +95,12 @@ def layer_step(
 ) -> Vector:
     """One local step of one layer, to which x and p belong; the decay turns the step and does not lengthen it.
 
-        q = p + lam x                              lamb.q
-        x = x - eta_l phi(||x||) q / ||q||         lamb.step
+        q = p + lam x                              fed-lamb.q
+        x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
 
-    The paper leaves q = 0 open; the layer then stays. Without normalisation the step is eta_l q.
+        x = x - eta_l q                            fed-lamb.x_i [normalisation=none]
+
+    The paper leaves q = 0 open; the layer then stays.
 
     Source: Fed-LAMB, Alg. 1, line 12 (L147).
     """
@@ -93,13 +111,149 @@ def layer_step(
 
 
 @rule
+def ratio_step(x: Vector, p: Vector, *, eta_l: Scalar) -> Vector:
+    """One local step of Fed-AMS, along the ratio itself.
+
+        x = x - eta_l p                            fed-ams.x_i
+
+    Source: Fed-LAMB, sec. 4 (L329): Alg. 1 without line 12.
+    """
+    return x - eta_l * p
+
+
+@rule
 def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.RAW) -> Vector:
     """The second moment that client i sends after its last local step T.
 
-        s_i = v_i                                  lamb.s_i
-
-    or v_i / (1 - beta2^T).
+        s_i = v_i                                  fed-lamb.s_i
+        s_i = v_i / (1 - beta2^T)                  fed-lamb.s_i [sent=corrected]
 
     Source: Fed-LAMB, Alg. 1, lines 9 and 13 (L141, L149).
     """
     return _corrected(v_i, beta2, steps, sent is Sent.CORRECTED)
+
+
+@dataclass(frozen=True)
+class Averages:
+    """LAMB's two moments and the number of steps that they have seen."""
+
+    m: Vector
+    v: Vector
+    t: Count
+
+
+@rule
+def lamb_ratio(
+    state: Averages,
+    g: Vector,
+    *,
+    beta1: Scalar,
+    beta2: Scalar,
+    eps: Scalar,
+    bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
+) -> tuple[Averages, Vector]:
+    """The moments after step t and LAMB's ratio r, which is Adam's step.
+
+        m = beta1 m + (1 - beta1) g                lamb.m
+        v = beta2 v + (1 - beta2) g^2              lamb.v
+        m_hat = m / (1 - beta1^t)                  lamb.m_hat
+        v_hat = v / (1 - beta2^t)                  lamb.v_hat
+        r = m_hat / (sqrt(v_hat) + eps)            lamb.r
+
+    Other readings leave both as they are, or replace them by their corrected values:
+
+        m_hat = m                                           lamb.m_hat [bias_correction=none]
+        v_hat = v                                           lamb.v_hat [bias_correction=none]
+        m = (beta1 m + (1 - beta1) g) / (1 - beta1^t)       lamb.m [bias_correction=in-place]
+        v = (beta2 v + (1 - beta2) g^2) / (1 - beta2^t)     lamb.v [bias_correction=in-place]
+        m_hat = m                                           lamb.m_hat [bias_correction=in-place]
+        v_hat = v                                           lamb.v_hat [bias_correction=in-place]
+
+    External: You et al. (2020), Algorithm 2.
+    """
+    t = state.t + 1
+    in_place, copies = (bias_correction is c for c in (LocalCorrection.IN_PLACE, LocalCorrection.MOMENTS))
+    m = _corrected(beta1 * state.m + (1 - beta1) * g, beta1, t, in_place)
+    v = _corrected(beta2 * state.v + (1 - beta2) * g**2, beta2, t, in_place)
+    m_hat = _corrected(m, beta1, t, copies)
+    v_hat = _corrected(v, beta2, t, copies)
+    return Averages(m=m, v=v, t=t), m_hat / (sqrt(v_hat) + eps)
+
+
+@dataclass(frozen=True)
+class Lamb:
+    """A local model, its two moments and the number of steps taken."""
+
+    x: Vector
+    m: Vector
+    v: Vector
+    t: int
+
+
+def begin(x: Vector) -> Lamb:
+    """The state at the start of a round: moments at zero."""
+    return Lamb(x=x, m=zeros(x), v=zeros(x), t=0)
+
+
+def lamb(
+    state: Lamb,
+    g: Vector,
+    layers: tuple[slice, ...],
+    *,
+    eta_l: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    eps: Scalar,
+    lam: Scalar = 0,
+    phi_m: Scalar = 1,
+    phi_M: Scalar = 1,
+    phi: Phi = Phi.IDENTITY,
+    bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
+) -> Lamb:
+    """One local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
+
+        q = r + lam x                              lamb.q
+        x = x - eta_l phi(||x||) q / ||q||         lamb.step
+
+    x, r and q are those of one layer; where q = 0 it stays. External: You et al. (2020), Algorithm 2.
+    """
+    own, r = lamb_ratio(
+        Averages(m=state.m, v=state.v, t=state.t), g, beta1=beta1, beta2=beta2, eps=eps, bias_correction=bias_correction
+    )
+    new = []
+    for l in layers:
+        new.append(layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi))
+    return Lamb(x=concatenate(new), m=own.m, v=own.v, t=own.t)
+
+
+ROW = Algorithm(
+    id="lamb",
+    family=Family.LOCAL_SOLVERS,
+    place=21,
+    title="LAMB: Adam at one length in every layer",
+    source="external: You et al. (2020); Fed-LAMB compares itself with it (L258)",
+    levels=("client",),
+    rules=(lamb_ratio, lamb),
+    readings=(
+        Reading(
+            name="you-2020",
+            words="both moments corrected in copies, eps outside the root, the decay inside the normalised direction",
+            fixes={"bias_correction": "moments"},
+        ),
+        Reading(name="uncorrected", words="no bias correction", fixes={"bias_correction": "none"}),
+        Reading(
+            name="assigned",
+            words="m = m / (1 - beta1^t) and v = v / (1 - beta2^t) taken as assignments that the averages go on from",
+            fixes={"bias_correction": "in-place"},
+        ),
+    ),
+    shows=("m", "v"),
+    run=LocalSolver(rule=lamb, begin=begin),
+    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
+    costs=Costs(working="3 d"),
+    traps=(
+        "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",
+        "the decay is added to the ratio before its length is taken",
+        "with phi the identity a layer at zero never moves",
+    ),
+)

@@ -62,6 +62,7 @@ def dampened(
     """Local step k = 0, 1, ... of momentum whose buffer is an average of gradients.
 
         u = rho u + (1 - rho) g                    dampened.u
+        u = g if k = 0, else rho u + (1 - rho) g   dampened.u [start=first-gradient]
         x = x - eta_l u                            dampened.step
 
     Accumulation vector a_k = 1 - rho^(tau-k). The other reading starts the buffer at the first gradient, u = g.

@@ -74,6 +74,7 @@ def sm3_i(
     """One local step of SM3-I.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-i.step
+        x = x - eta_l ratio(g, sqrt(nu))                     sm3-i.step [zero=zero-over-zero]
 
     Source: FedAda2, Alg. 3 with z = 1 (L701).
     """
@@ -95,6 +96,7 @@ def sm3_ii(
     """One local step of SM3-II.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-ii.step
+        x = x - eta_l ratio(g, sqrt(nu))                     sm3-ii.step [zero=zero-over-zero]
 
     Source: FedAda2, Alg. 4 with z = 1 (L717).
     """
@@ -118,6 +120,7 @@ ROWS = (
         ),
         shows=("nu",),
         run=LocalSolver(rule=sm3_i, begin=begin),
+        read_when={"eps": ("zero=epsilon",)},
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "a coordinate takes the least of its sets' sums; a set adds its largest square",
@@ -139,6 +142,7 @@ ROWS = (
         ),
         shows=("nu",),
         run=LocalSolver(rule=sm3_ii, begin=begin),
+        read_when={"eps": ("zero=epsilon",)},
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "first the bound with this gradient, then the sets take its maximum",

@@ -122,7 +122,7 @@ ROWS = (
             ),
             Reading(
                 name="fedada2-literal",
-                words="mu cleared at every step: Algs. 2 and 4 as printed (L675, L723), a defect of the text",
+                words="mu cleared at every step: Algs. 2 and 4 as printed (L675, L723), against the bound of L689",
                 fixes={"idle": "reset"},
             ),
             Reading(

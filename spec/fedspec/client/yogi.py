@@ -46,6 +46,15 @@ def general_yogi(
 ) -> Adam:
     """:func:`yogi` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m / (1 - beta1^t)                        yogi.m_hat [bias_correction=moments]
+        v_hat = v / (1 - beta2^t)                        yogi.v_hat [bias_correction=moments]
+        x = x - eta_l m / sqrt(v + eps)                  yogi.step [epsilon=inside]
+        x = x - eta_l m_hat / (sqrt(v_hat) + eps)        yogi.step [bias_correction=moments]
+        x = x - eta_l m_hat / sqrt(v_hat + eps)          yogi.step [bias_correction=moments, epsilon=inside]
+        eta_t = eta_l sqrt(1 - beta2^t) / (1 - beta1^t)  yogi.eta_t [bias_correction=step]
+        x = x - eta_t m / (sqrt(v) + eps)                yogi.step [bias_correction=step]
+        x = x - eta_t m / sqrt(v + eps)                  yogi.step [bias_correction=step, epsilon=inside]
+
     External: Zaheer et al. (2018), Algorithm 2.
     """
     t = state.t + 1

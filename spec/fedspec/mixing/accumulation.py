@@ -12,6 +12,7 @@ from typing import Any
 from fedspec.arith import Scalar
 from fedspec.domains import check_steps
 from fedspec.readings import Solver, choice
+from fedspec.rules import rule
 
 
 def _powers(r: Scalar, n: int) -> Scalar:
@@ -47,14 +48,14 @@ _ENTRY: dict[Solver, Callable[..., Any]] = {
 def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> list[Scalar]:
     """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu.
 
-        sgd                        a_k = 1                                                  fednova.a_sgd
-        proximal                   a_k = (1-alpha)^(tau-1-k)                                fednova.a_proximal
-        decayed                    a_k = gamma^k                                            fednova.a_decayed
-        momentum                   a_k = (1-rho^(tau-k)) / (1-rho)                          fednova.a_momentum
-        nesterov                   a_k = (1-rho^(tau-k+1)) / (1-rho)                        fednova.a_nesterov
-        dampened                   a_k = 1-rho^(tau-k)                                      fednova.a_dampened
-        momentum-proximal-outside  a_k = ((1-alpha)^n-rho^n) / (1-alpha-rho), n = tau-k     fednova.a_outside
-        momentum-proximal-inside   a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1)  fednova.a_inside
+        a_k = 1                                   fednova.a_sgd [solver=sgd]
+        a_k = (1-alpha)^(tau-1-k)                 fednova.a_proximal [solver=proximal]
+        a_k = gamma^k                             fednova.a_decayed [solver=decayed]
+        a_k = (1-rho^(tau-k)) / (1-rho)           fednova.a_momentum [solver=momentum]
+        a_k = (1-rho^(tau-k+1)) / (1-rho)         fednova.a_nesterov [solver=nesterov]
+        a_k = 1-rho^(tau-k)                       fednova.a_dampened [solver=dampened]
+        a_k = ((1-alpha)^n-rho^n) / (1-alpha-rho), n = tau-k  fednova.a_outside [solver=momentum-proximal-outside]
+        a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1)  fednova.a_inside [solver=momentum-proximal-inside]
 
     Raises:
         PlanError: tau is not a whole number >= 1.
@@ -69,3 +70,14 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
 def a_norm(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> Scalar:
     """||a||_1 as FedNova uses it: the plain sum of the entries, which is the l1 norm when none is negative."""
     return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))
+
+
+@rule
+def momentum_norm(tau: int, *, rho: Scalar) -> Scalar:
+    """||a_i||_1 of heavy-ball momentum.
+
+        a_i = [tau_i - rho (1 - rho^tau_i) / (1 - rho)] / (1 - rho)  fednova-alg2.a_i
+
+    Source: FedNova, Alg. 2, line 12 (L984).
+    """
+    return a_norm(Solver.MOMENTUM, tau, rho=rho)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.errors import PlanError
 from fedspec.readings import Control, Divisor, Stored
 from fedspec.rules import rule
 
@@ -26,8 +27,9 @@ def client_control(
     """The control variate that a SCAFFOLD client keeps: its mean uncorrected gradient of the round.
 
         c_i = c_i - c - Delta_i / (eta_l tau_i)    scaffold.c_i
+        c_i = g_i(x)                               scaffold.c_i [control=gradient-at-x]
 
-    Option I keeps g, the gradient at the model that the round began with, instead: c_i = g_i(x).
+    Option I keeps the gradient at the model that the round began with.
     External: Karimireddy et al. (2020), Algorithm 1, line 12, with Delta_i = y - x.
     """
     return c_i - c - delta / (eta_l * steps) if control is Control.MEAN_GRADIENT else g
@@ -53,10 +55,16 @@ def drift_controls(
     """What VRL-SGD's clients keep; row i of X is where client i's local steps ended, x the mean of these rows.
 
         v_i = v_i + (x - x_i) / (eta_l tau_i)      vrl-sgd.v_i
+        v_i = v_i + (x - x_i) / (eta_l mean tau_j)  vrl-sgd.v_i [divisor=mean-steps]
 
-    The published algorithm has one tau for everybody; the other reading divides by the mean of all tau_i.
+    Raises:
+        PlanError: there is not one number of steps for each client.
+
+    The published algorithm has one tau for everybody.
     External: Liang et al. (2019), Algorithm 1; FedNova, L78, puts tau_i for tau.
     """
+    if len(steps) != len(X):
+        raise PlanError(f"steps: {len(steps)} step counts for {len(X)} clients; give one for each")
     tau = numbers(steps, x)
     if divisor is Divisor.MEAN_STEPS:
         tau = tau * 0 + sum(tau) / len(steps)
@@ -79,6 +87,7 @@ def stored_direction(d: Vector, c_i: Vector, *, stored: Stored = Stored.UNCORREC
     """The direction that a client keeps for the next round's correction, from the one that it has moved along.
 
         d_i = d_i - c_i                            fednova-vr.d
+        d_i = (x - x_i) / (eta_l ||a_i||_1)        fednova-vr.d [stored=corrected]
 
     Every linear solver adds ||a_i||_1 times c_i to its sum of gradients, so that this is the mean of the gradients
     without the correction. Alg. 2 keeps d_i itself. Source: FedNova, L204 and eq. (12); Alg. 2, line 13 (L985).

@@ -35,8 +35,13 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
     """The effective number of local steps.
 
         tau_eff = sum_i p_i ||a_i||_1              fednova.tau_eff
+        tau_eff = sum_i p_i tau_i                  fednova.tau_eff [tau_eff_choice=weighted-steps]
+        tau_eff = a constant                       fednova.tau_eff [tau_eff_choice=fixed]
 
-    or sum_i p_i tau_i, or a constant. Source: FedNova, eqs. (5), (12) and sec. 5.
+    The constant is the server's. Source: FedNova, eqs. (5), (12) and sec. 5.
+
+    Raises:
+        PlanError: there is not one number of steps for each client.
     """
     if len(steps) != len(p):
         raise PlanError(f"steps: {len(steps)} step counts for {len(p)} clients; give one for each")
@@ -50,10 +55,15 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
 def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weights:
     """The weights of the general rule: p itself (FedNova), or what plain averaging implies.
 
-        w_i = p_i, or p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w
+        w_i = p_i                                  fednova.w
+        w_i = p_i ||a_i||_1 / sum_j p_j ||a_j||_1  fednova.w [nova_weights=implied]
+
+    Raises:
+        WeightError: p is negative somewhere or does not sum to one.
 
     Source: FedNova, eqs. (5)-(7).
     """
+    check_shares(p)
     return p if choice is NovaWeights.NOVA else p * a_norms / (p @ a_norms)
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from fedspec.arith import Stack, Vector, maximum
+from fedspec.population import Blocks
 from fedspec.rules import rule
 
 
 @rule
-def model_mean(models: Stack, *, clients: int) -> Vector:
+def model_mean(models: Stack | Blocks, *, clients: int) -> Vector:
     """The server's model: the mean of the local models of the clients of a round.
 
-        x = 1/n sum over D of x_i                  fed-lamb.step
+        x = 1/|D| sum over D of x_i                fed-lamb.step
+        x = 1/n sum over D of x_i                  fed-lamb.step [averaged=all]
+        x = 1/n sum over all of x_i                fed-lamb.step [averaged=last-sent]
 
-    n is the size of D, or, as the box prints it, the number of all clients. Source: Fed-LAMB, Alg. 1, line 15 (L152).
+    Args:
+        models: those that are added up.
+        clients: what the sum is divided by: |D|, or as the box prints it n, the number of all clients.
+
+    Source: Fed-LAMB, Alg. 1, line 15 (L152).
     """
     mean: Vector = models.sum(axis=0) / clients
     return mean
@@ -22,7 +29,9 @@ def model_mean(models: Stack, *, clients: int) -> Vector:
 def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
     """What the next round divides by: no coordinate of it ever falls.
 
-        v_hat = max(v_hat, 1/n sum over D of s_i)  fed-lamb.v_hat
+        v_hat = max(v_hat, 1/|D| sum over D of s_i)   fed-lamb.v_hat
+        v_hat = max(v_hat, 1/n sum over D of s_i)     fed-lamb.v_hat [averaged=all]
+        v_hat = max(v_hat, 1/n sum over all of s_i)   fed-lamb.v_hat [averaged=last-sent]
 
     The maximum is of means, not the mean of maxima. Source: Fed-LAMB, Alg. 1, line 15 (L152-154).
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Stack, Vector, minimum, norm, ratio
+from fedspec.arith import Scalar, Stack, Vector, minimum, norm, numbers, ratio
+from fedspec.population import Blocks, weigh
 from fedspec.rules import rule
 
 
@@ -12,7 +13,7 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
 
         Delta_i = min(1, c / ||Delta_i||) Delta_i  dp.clip
 
-    The paper names the clip value c and not the place of the mechanism (L1645); this is that of DP-FedAvg.
+    The paper names the clip value c and not the place of the mechanism (L1647); this is that of DP-FedAvg.
     External: McMahan et al. (2018), flat clipping.
     """
     length = norm(delta)
@@ -21,11 +22,13 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
 
 
 @rule
-def noisy_mean(deltas: Stack, noise: Vector, *, clip_norm: Scalar, sigma: Scalar) -> Vector:
+def noisy_mean(deltas: Stack | Blocks, noise: Vector, *, clip_norm: Scalar, sigma: Scalar) -> Vector:
     """The mean of clipped changes with Gaussian noise, whose standard draws are passed in.
 
         Delta = 1/|S| (sum over S of Delta_i + sigma c z)  dp.delta
 
     External: McMahan et al. (2018); sigma = 1 in FedAda2, L206 and L1639.
     """
-    return (sum(deltas) + sigma * clip_norm * noise) / len(deltas)
+    total = weigh(numbers([1] * len(deltas), noise), deltas)
+    delta: Vector = (total + sigma * clip_norm * noise) / len(deltas)
+    return delta

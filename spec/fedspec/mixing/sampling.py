@@ -6,6 +6,7 @@ Here p_i = n_i / n over all m clients, also those that are not drawn, and S has 
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Stack, Vector, Weights
+from fedspec.population import Blocks, weigh
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec.rules import rule
 
@@ -15,8 +16,10 @@ def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights
     """The weights of the q clients drawn, from their shares p_i.
 
         w_i = p_i / sum over S of p_j              fednova-sampled.w
+        w_i = 1 / q                                fednova-sampled.w [sampled_weights=with-replacement]
+        w_i = p_i m / q                            fednova-sampled.w [sampled_weights=without-replacement]
 
-    Or 1 / q, or p_i m / q, m the number of all clients. Source: FedNova, Alg. 1, line 6 (L969) and footnote 1 (L87).
+    With m the number of all clients. Source: FedNova, Alg. 1, line 6 (L969) and footnote 1 (L87).
     """
     if sampled_weights is SampledWeights.SELF_NORMALISED:
         return p / sum(p)
@@ -32,8 +35,10 @@ def sampled_steps(
     """The effective number of local steps of a round with sampled clients.
 
         tau_eff = sum over S of w_i ||a_i||_1      fednova-sampled.tau_eff
+        tau_eff = sum over S of p_i ||a_i||_1      fednova-sampled.tau_eff [sampled_steps=sum]
+        tau_eff = a constant                       fednova-sampled.tau_eff [sampled_steps=fixed]
 
-    Or sum over S of p_i ||a_i||_1, or a constant. Source: FedNova, Alg. 1, line 6 (L969), L961 and App. G.
+    The constant is the server's. Source: FedNova, Alg. 1, line 6 (L969), L961 and App. G.
     """
     if sampled_steps is SampledSteps.FIXED:
         return tau_eff
@@ -42,11 +47,11 @@ def sampled_steps(
 
 
 @rule
-def sampled_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def sampled_update(x: Vector, d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The general rule over the clients drawn; its weights need not sum to one.
 
         x = x - tau_eff sum over S of w_i eta_l d_i  fednova-sampled.step
 
     Source: FedNova, Alg. 1, line 6 (L969), and eq. (153) (L839).
     """
-    return x - tau_eff * (w @ (eta_l * d))
+    return x - tau_eff * (weigh(w, d) * eta_l)

@@ -23,7 +23,7 @@ from fedspec.readings import Solver
 
 
 @dataclass(frozen=True)
-class Quadratics:
+class QuadraticClients:
     """n clients in d dimensions.
 
     Attributes:
@@ -114,7 +114,7 @@ def local_matrix(
     return K
 
 
-def limit(W: Weights, K: Shaped[Array, "n d d"], problem: Quadratics) -> Vector:
+def limit(W: Weights, K: Shaped[Array, "n d d"], problem: QuadraticClients) -> Vector:
     """The point that an iteration x = x + c sum_i W_i Delta_i converges to, if it does.
 
         x~ = (sum_i W_i K_i H_i)^(-1) sum_i W_i K_i e_i

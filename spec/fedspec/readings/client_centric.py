@@ -15,7 +15,7 @@ class Normalise(StrEnum):
 
 
 class MomentumSum(StrEnum):
-    """What the server's momentum of CC-FedAvgM holds; the same models where the rate of the sum is eta (1 - beta)."""
+    """What the momentum of FedAvgM and CC-FedAvgM holds; the models agree where the sum's rate is eta (1 - beta)."""
 
     AVERAGE = "average"
     """v = beta v + (1 - beta) Delta: Client-Centric (L554), which calls it m."""

@@ -20,8 +20,8 @@ class DeadZone(StrEnum):
     STEP = "step"
     """The step: x stays, m is kept. In Algs. 2 and 10, where m_k is the gradient, clearing m_k does just this."""
     MOMENTUM = "momentum"
-    """m = 0 from the next step on; this step is taken. Alg. 8 as printed (L1418-1421), a defect: it clears m_k when
-    m_hat_k, which moves the model, is already formed."""
+    """m = 0 from the next step on; this step is taken. Alg. 8 as printed (L1418-1421): it clears m_k when m_hat_k,
+    which moves the model, is already formed, while the text sets a short update to 0 (L142)."""
 
 
 class Idle(StrEnum):
@@ -30,8 +30,8 @@ class Idle(StrEnum):
     CARRIED = "carried"
     """mu_k = mu_(k-1) and nu_k = nu_(k-1): Alg. 4, line 12 (L731), and the bound of Lemma 15 on nu asks for this mu."""
     RESET = "reset"
-    """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723), a defect: with z > 1 every update then
-    starts from nothing, and nu is no sum."""
+    """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723). With z > 1 every update then starts from
+    nothing, and nu does not bound the sum of squares, as the text says it does (L689)."""
     RECOMPUTED = "recomputed"
     """mu_k = mu_(k-1) and nu_k(j) = min over r with j in S_r of mu_k(r): all that is left where nu is not stored."""
 
@@ -64,3 +64,8 @@ class Received(StrEnum):
     """v_0 is what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""
     UNCORRECTED = "uncorrected"
     """v_0 is what was sent, and neither moment is corrected, as on the server (App. C.2, L1136)."""
+    M_CORRECTED = "m-corrected"
+    """v_0 is what was sent, and m alone is corrected, since only m starts at zero."""
+    WITHOUT_START = "without-start"
+    """v_hat = (v - beta2^n v_0) / (1 - beta2^n): what L1390-1393 ask of a v_0 that is not 0, which takes out again
+    what was sent."""

@@ -21,6 +21,10 @@ class ClientMemory(StrEnum):
     """m_i and v_i as the client's last round left them, whenever that was."""
     RESET = "reset"
     """m_i = 0 and v_i = v_0 in every round."""
+    TWO_INDEX = "two-index"
+    """Alg. 1 as printed (L140-141): a client keeps m_i^t and v_i^t of every step t; step t of a round averages m_i^t
+    with m_i^(t-1), and v_i^t with v_i^t, of the last round that had such a step. m_i^0 = 0 in every round, since no
+    line assigns it; at first m_i^t = 0 and v_i^t = v_0."""
 
 
 class LocalCorrection(StrEnum):
@@ -60,6 +64,9 @@ class Averaged(StrEnum):
     """The number of these clients."""
     ALL = "all"
     """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
+    LAST_SENT = "last-sent"
+    """n, of a sum over all clients (L152-154), in which those that sit out count with what they sent last; a client
+    that has sent nothing yet counts with theta_0 and v_0."""
 
 
 class Phi(StrEnum):

@@ -33,7 +33,7 @@ def adagrad(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: 
         v = v + Delta^2                            fedadagrad.v
         x = x + eta m / (sqrt(v) + tau)            fedadagrad.step
 
-    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
+    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
     """
     m = beta1 * state.m + (1 - beta1) * delta
     v = state.v + delta**2
@@ -55,7 +55,12 @@ def general_adagrad(
 ) -> Adaptive:
     """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
 
-    Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
+        v = v + m^2                                      fedadagrad.v [second_moment=momentum]
+        x = x + eta m / sqrt(v + tau)                    fedadagrad.step [epsilon=inside]
+        x = x + eta m / (1 - beta1^t) / (sqrt(v) + tau)  fedadagrad.step [bias_correction=moments]
+        x = x + eta m / (1 - beta1^t) / sqrt(v + tau)    fedadagrad.step [bias_correction=moments, epsilon=inside]
+
+    Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta

@@ -40,6 +40,16 @@ def general_adam(
 ) -> Adaptive:
     """:func:`adam` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m / (1 - beta1^t)                      fedadam.m_hat [bias_correction=moments]
+        v_hat = v / (1 - beta2^t)                      fedadam.v_hat [bias_correction=moments]
+        v = beta2 v + (1 - beta2) m^2                  fedadam.v [second_moment=momentum]
+        x = x + eta m / sqrt(v + tau)                  fedadam.step [epsilon=inside]
+        x = x + eta m_hat / (sqrt(v_hat) + tau)        fedadam.step [bias_correction=moments]
+        x = x + eta m_hat / sqrt(v_hat + tau)          fedadam.step [bias_correction=moments, epsilon=inside]
+        eta_t = eta sqrt(1 - beta2^t) / (1 - beta1^t)  fedadam.eta_t [bias_correction=step]
+        x = x + eta_t m / (sqrt(v) + tau)              fedadam.step [bias_correction=step]
+        x = x + eta_t m / sqrt(v + tau)                fedadam.step [bias_correction=step, epsilon=inside]
+
     Source: FedAda2, App. C.2 (L1136); Reddi et al. (2021), Algorithm 2.
     """
     t = state.t + 1

@@ -59,6 +59,17 @@ def general_amsgrad(
 ) -> AmsGrad:
     """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m / (1 - beta1^t)               fedamsgrad.m_hat [bias_correction=moments]
+        v_hat = max(v_hat, v / (1 - beta2^t))   fedamsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
+        v_step = v_hat / (1 - beta2^t)          fedamsgrad.v_step [bias_correction=moments]
+        v_step = v_hat                          fedamsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
+        x = x + eta m / (sqrt(v_hat) + eps)     fedamsgrad.step [epsilon=outside]
+        x = x + eta m_hat / sqrt(v_step + eps)  fedamsgrad.step [bias_correction=moments]
+        x = x + eta m_hat / (sqrt(v_step) + eps)  fedamsgrad.step [bias_correction=moments, epsilon=outside]
+        eta_t = eta sqrt(1 - beta2^t) / (1 - beta1^t)  fedamsgrad.eta_t [bias_correction=step]
+        x = x + eta_t m / sqrt(v_hat + eps)     fedamsgrad.step [bias_correction=step]
+        x = x + eta_t m / (sqrt(v_hat) + eps)   fedamsgrad.step [bias_correction=step, epsilon=outside]
+
     Source: AFGA, eq. (2) (L112-130).
     """
     t = state.t + 1
@@ -89,6 +100,8 @@ def ams(
         v = beta2 v + (1 - beta2) Delta^2          fedams.v
         v_hat = max(v_hat, v, eps)                 fedams.v_hat
         x = x + eta m / sqrt(v_hat)                fedams.step
+        v_hat = max(v_hat, v)                      fedams.v_hat [option=2]
+        x = x + eta m / sqrt(v_hat + eps)          fedams.step [option=2]
 
     External: Wang, Lin and Chen (2022), Algorithm 1, which the AFGA paper names in its footnote 5.
     """

@@ -35,9 +35,9 @@ def server_momentum(
 
         v = beta v + Delta                         fedavgm.v
         x = x + eta v                              fedavgm.step
+        x = x + eta (Delta + beta v)               fedavgm.step [momentum=nesterov]
 
-    The Nesterov form steps along Delta + beta v instead of v. Source: FedNova, L204 and L244 (in words);
-    external: Hsu, Qi and Brown (2019).
+    Source: FedNova, L204 and L244 (in words); external: Hsu, Qi and Brown (2019).
     """
     v = beta * state.v + delta
     step = v if momentum is MomentumForm.HEAVY_BALL else delta + beta * v

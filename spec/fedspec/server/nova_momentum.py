@@ -20,9 +20,11 @@ def nova_momentum(
     """One server step with momentum, from the change that FedNova would make.
 
         v = beta v + Delta                         fednova-momentum.v
+        v = beta v - Delta / eta_l                 fednova-momentum.v [buffer_holds=gradients]
         x = x + v                                  fednova-momentum.step
+        x = x - eta_l v                            fednova-momentum.step [buffer_holds=gradients]
 
-    SlowMo's buffer holds gradients, v = beta v - Delta / eta_l and x = x - eta_l v: the same models while eta_l stays.
+    SlowMo's buffer holds gradients: the same models while eta_l stays.
     Source: FedNova, L204 and L244 (in words); external: Wang et al. (2020).
     """
     if buffer_holds is BufferHolds.CHANGES:

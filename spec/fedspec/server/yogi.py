@@ -40,6 +40,16 @@ def general_yogi(
 ) -> Adaptive:
     """:func:`yogi` in every reading; its defaults are the rule as it is printed.
 
+        m_hat = m / (1 - beta1^t)                      fedyogi.m_hat [bias_correction=moments]
+        v_hat = v / (1 - beta2^t)                      fedyogi.v_hat [bias_correction=moments]
+        v = v - (1 - beta2) m^2 sign(v - m^2)          fedyogi.v [second_moment=momentum]
+        x = x + eta m / sqrt(v + tau)                  fedyogi.step [epsilon=inside]
+        x = x + eta m_hat / (sqrt(v_hat) + tau)        fedyogi.step [bias_correction=moments]
+        x = x + eta m_hat / sqrt(v_hat + tau)          fedyogi.step [bias_correction=moments, epsilon=inside]
+        eta_t = eta sqrt(1 - beta2^t) / (1 - beta1^t)  fedyogi.eta_t [bias_correction=step]
+        x = x + eta_t m / (sqrt(v) + tau)              fedyogi.step [bias_correction=step]
+        x = x + eta_t m / sqrt(v + tau)                fedyogi.step [bias_correction=step, epsilon=inside]
+
     External: Reddi et al. (2021), Algorithm 2.
     """
     t = state.t + 1

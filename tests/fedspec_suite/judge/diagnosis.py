@@ -131,12 +131,14 @@ def _samples(setting: Setting) -> Iterator[Scenario]:
 
 
 def _richness(s: Scenario) -> tuple[int, int, int]:
-    """How many hyper-parameters are not zero and blocks there are; how many coordinates start off zero; how many
-    entries of the clients' objectives are not zero.
+    """How many hyper-parameters are neither zero nor equal, and blocks there are, one more if somebody is drawn twice;
+    how many coordinates start off zero; how many entries of the clients' objectives are not zero.
     """
     x, problem = flatten(s.case.x0), s.case.problem
     there = 0 if problem is None else int(np.count_nonzero(problem.e))
-    return sum(map(bool, s.case.hyper.values())) + len(s.case.x0), int(np.count_nonzero(x)), there
+    twice = any(len(set(e.participants)) < len(e.participants) for e in s.events if isinstance(e, Round))
+    values = {v for v in s.case.hyper.values() if v}
+    return len(values) + len(s.case.x0) + twice, int(np.count_nonzero(x)), there
 
 
 def _attendance(s: Scenario) -> int:
@@ -204,7 +206,8 @@ def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
     for other in CATALOGUE.values():
         level = setting.level in other.levels and other.id != setting.algorithm.id
         options = {**other.defaults(), **{n: v for n, v in setting.options.items() if n in other.options}}
-        if level and set(other.numbers_at(setting.level)) <= mine and set(setting.options) <= set(options) | {"solver"}:
+        needed = set(other.numbers_under(setting.level, options)) if level else set()
+        if level and needed <= mine and set(setting.options) <= set(options) | {"solver"}:
             yield other.id, options
 
 

@@ -192,7 +192,7 @@ LAWS = (
     law(
         id="private-clip",
         words="a client's change keeps its direction; its length is the smaller of its own and c",
-        source="App. H.1 (L1645), clip value c; flat clipping (external)",
+        source="App. H.1 (L1647), clip value c; flat clipping (external)",
         cases=_alone,
         check=_shortened,
         applies=about(Fact.PRIVATE),

@@ -113,6 +113,8 @@ def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 def _no_zero_over_zero(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay moves the model where no gradient does"
     pinned = [n for n in ADAPTIVE if setting.fixed.get(n, 1) == 0]
     return f"not offered: with {pinned[0]} = 0 the first step is 0/0" if pinned else ""
 
@@ -131,6 +133,10 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array
     s: Scenario = draw(scenarios(setting))
     shape = {n: a.shape for n, a in s.case.x0.items()}
     return s, draw(blocks(shape, setting.dtype, denominator=4))
+
+
+def _sees_no_length(setting: Setting) -> str:
+    return "its steps depend on the length of the layers" if setting.algorithm.has(Fact.LAYERED) else ""
 
 
 def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
@@ -170,6 +176,8 @@ def _scales_needs(setting: Setting) -> str:
 
 def _has_rate(setting: Setting) -> str:
     rate = "eta_l" if setting.level == "client" else "eta"
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay depends on the model that the rate moves"
     if rate not in setting.numbers:
         return "it has no rate of its own"
     if rate in setting.fixed:
@@ -222,6 +230,8 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
 def _elementwise(setting: Setting) -> str:
     if setting.algorithm.has(Fact.NORMALISED):
         return "the length of the gradient couples coordinates"
+    if setting.algorithm.has(Fact.LAYERED):
+        return "the length of a layer couples its coordinates"
     if setting.fixed.get("eps_s", 0) != 0:
         return "not offered: the dead zone, which couples coordinates, cannot be turned off"
     return _unshaped(setting)
@@ -258,6 +268,8 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
 
 
 def _regroupable(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.LAYERED):
+        return "its layers are the blocks"
     return "not offered: one block only" if setting.one_block else _unshaped(setting)
 
 
@@ -311,6 +323,7 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
+        applies=_sees_no_length,
     ),
     Law(
         id="mirrors",

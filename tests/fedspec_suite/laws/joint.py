@@ -200,7 +200,7 @@ LAWS = (
     law(
         id="joint-moments",
         words="the server's moments are sums over the changes that it shows",
-        source="eq. (SU) (L51) and L1136",
+        source="eq. (SU) (L100) and L1136",
         cases=round_scenarios,
         check=_sums,
         applies=about(Fact.JOINT),
@@ -218,7 +218,7 @@ LAWS = (
     law(
         id="joint-v-grows",
         words="the server's second moment never falls, or falls by its decay alone",
-        source="eq. (SU) (L51) and App. C.2 (L1136)",
+        source="eq. (SU) (L100) and App. C.2 (L1136)",
         cases=round_scenarios,
         check=_grows,
         applies=about(Fact.JOINT),
@@ -227,7 +227,7 @@ LAWS = (
     law(
         id="joint-alone",
         words="the aggregate is the mean over the draws of what each client would change alone",
-        source="eq. (SU) (L51); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
+        source="eq. (SU) (L100); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
         cases=_one_round,
         check=_one_at_a_time,
         applies=about_any(Fact.JOINT, *BOUNDED),

@@ -40,7 +40,9 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
     match kind:
         case Strategy.ADAGRAD:
             return np.asarray(h["v0"] + n * own)
-        case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
+        case Strategy.ADAM if o.get("received") == Received.WITHOUT_START:
+            return own
+        case Strategy.ADAM if o.get("received") in (Received.UNCORRECTED, Received.M_CORRECTED):
             return np.asarray(b**n * h["v0"] + (1 - b**n) * own)
         case Strategy.ADAM:
             return np.asarray(b**n * h["v0"] / (1 - b**n) + own)
@@ -109,7 +111,7 @@ LAWS = (
     law(
         id="joint-constant",
         words="clients with constant gradients: every step in closed form, and the server's sums of them",
-        source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L51)",
+        source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L100)",
         cases=_flat,
         check=_check,
         applies=about(Fact.JOINT),

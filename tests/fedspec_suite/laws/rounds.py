@@ -15,8 +15,7 @@ from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Exchange, Level, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec.problems.quadratic import Quadratics as Problem
-from fedspec.problems.quadratic import limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
@@ -60,7 +59,7 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
         W = tau_eff * (p / a if o["nova_weights"] == "nova" else p / (p @ a))
     else:
         W = p * h["eta"]
-    clients = Problem(problem.H, problem.e)
+    clients = QuadraticClients(problem.H, problem.e)
     end = limit(W, K, clients)
     pull = sum(W_i * (K_i @ H_i) for W_i, K_i, H_i in zip(W, K, problem.H, strict=True))
     gap = flatten(exact.case.x0) - end
@@ -83,10 +82,12 @@ EXEMPT: dict[tuple[str, Fact | str], str] = {
     ("common-minimum", Fact.PRIVATE): "its noise moves the model everywhere",
     ("clones", Fact.PRIVATE): "its noise is divided by the number of clients",
     ("common-minimum", Fact.DECAYING): "its decay moves the model where no gradient does",
+    ("common-minimum", "received=without-start"): "its second moment is what is left of two equal numbers there",
     ("common-minimum", "averaged=all"): "it shrinks the model unless all take part",
     ("problem-translates", Fact.LAYERED): "its steps depend on the length of the layers",
     ("problem-translates", "averaged=all"): "it shrinks the model unless all take part",
     ("bystander", "averaged=all"): "it divides by the number of all clients",
+    ("bystander", "averaged=last-sent"): "it divides by the number of all clients",
     ("bystander", Fact.COUNTS_ALL): "it has a mean or shares over all clients",
 }
 """Why a law of this file is not asked of an algorithm, by law and fact, or option and value."""

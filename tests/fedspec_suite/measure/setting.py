@@ -11,18 +11,6 @@ from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.readings import Solver
 
-SOLVER_NUMBERS: dict[Solver, tuple[str, ...]] = {
-    Solver.SGD: (),
-    Solver.PROXIMAL: ("mu",),
-    Solver.DECAYED: ("gamma",),
-    Solver.MOMENTUM: ("rho",),
-    Solver.NESTEROV: ("rho",),
-    Solver.DAMPENED: ("rho",),
-    Solver.MOMENTUM_PROXIMAL_OUTSIDE: ("rho", "mu"),
-    Solver.MOMENTUM_PROXIMAL_INSIDE: ("rho", "mu"),
-}
-"""The hyper-parameters that each of FedNova's local solvers has."""
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -43,20 +31,7 @@ class Setting:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The hyper-parameters that play a part in this setting."""
-        names = self.algorithm.numbers_at(self.level)
-        if "solver" in self.options and self.level != "server":
-            solver = Solver(self.options["solver"])
-            names = tuple(n for n in names if n not in {"mu", "rho", "gamma"} or n in SOLVER_NUMBERS[solver])
-        if any(self.options.get(n, "fixed") != "fixed" for n in ("tau_eff_choice", "sampled_steps")):
-            names = tuple(n for n in names if n != "tau_eff")
-        if self.options.get("zero") == "zero-over-zero":
-            names = tuple(n for n in names if n != "eps")
-        if self.options.get("phi", "clip") != "clip":
-            names = tuple(n for n in names if n not in {"phi_m", "phi_M"})
-        if "staleness" in self.options:
-            mine = {"polynomial": {"twice_a"}, "hinge": {"hinge_a", "hinge_b"}}.get(self.options["staleness"], set())
-            names = tuple(n for n in names if n not in {"twice_a", "hinge_a", "hinge_b"} - mine)
-        return names
+        return self.algorithm.numbers_under(self.level, self.options)
 
     @property
     def solver(self) -> Solver:

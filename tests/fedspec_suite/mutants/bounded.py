@@ -8,8 +8,8 @@ _STEP = "fedspec.client.normalised.normalised_sgd"
 _ROUND = "fedspec.algorithms.normalised."
 _NORMALISED = ("normalised-sgd", "fedavg-normalised")
 _PRIVATE = "fedspec.algorithms.private.step"
-_CLIENT = "clip(local_sgd(h, x, clients[i], tau) - x, clip_norm=h.clip_norm)"
-_NOISY = "noisy_mean(np.stack(deltas), noise, clip_norm=h.clip_norm, sigma=h.sigma)"
+_CLIENT = "clip(y - x, clip_norm=h.clip_norm)"
+_NOISY = "noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)"
 
 MUTANTS = (
     *(
@@ -34,14 +34,14 @@ MUTANTS = (
             new=new,
         )
         for slug, words, function, old, new in (
-            ("by-examples", "the mean weighs by examples", "step", "[1] * len(deltas)", "plan.examples"),
-            ("one-step", "every client takes one step", "local", "range(tau)", "range(1)"),
+            ("by-examples", "the mean weighs by examples", "step", ", Weighting.UNIFORM", ""),
+            ("one-step", "every client takes one step", "step", "range(tau)", "range(1)"),
             (
                 "server-rate",
                 "the server steps with the clients' rate",
                 "step",
-                "average(x, delta)",
-                "average(x, h.eta_l * delta)",
+                "average(state.x, delta)",
+                "average(state.x, h.eta_l * delta)",
             ),
         )
     ),
@@ -72,19 +72,19 @@ MUTANTS = (
             words=words,
             algorithms=("dp-fedavg",),
             rule="fedspec.mixing.private.noisy_mean",
-            old="(sum(deltas) + sigma * clip_norm * noise) / len(deltas)",
+            old="(total + sigma * clip_norm * noise) / len(deltas)",
             new=new,
         )
         for slug, words, new in (
-            ("unscaled", "the noise is not scaled by c", "(sum(deltas) + sigma * noise) / len(deltas)"),
-            ("undivided", "the noise is not divided by |S|", "sum(deltas) / len(deltas) + sigma * clip_norm * noise"),
+            ("unscaled", "the noise is not scaled by c", "(total + sigma * noise) / len(deltas)"),
+            ("undivided", "the noise is not divided by |S|", "total / len(deltas) + sigma * clip_norm * noise"),
             (
                 "divided-twice",
                 "the noise is divided by |S| twice",
-                "(sum(deltas) + sigma * clip_norm * noise / len(deltas)) / len(deltas)",
+                "(total + sigma * clip_norm * noise / len(deltas)) / len(deltas)",
             ),
-            ("variance", "sigma^2 stands for sigma", "(sum(deltas) + sigma**2 * clip_norm * noise) / len(deltas)"),
-            ("sum", "the noisy sum is not divided by |S|", "sum(deltas) + sigma * clip_norm * noise"),
+            ("variance", "sigma^2 stands for sigma", "(total + sigma**2 * clip_norm * noise) / len(deltas)"),
+            ("sum", "the noisy sum is not divided by |S|", "total + sigma * clip_norm * noise"),
         )
     ),
     *(
@@ -100,13 +100,13 @@ MUTANTS = (
                 "clips-models",
                 "the local models are clipped instead of their changes",
                 _CLIENT,
-                "clip(local_sgd(h, x, clients[i], tau), clip_norm=h.clip_norm) - x",
+                "clip(y, clip_norm=h.clip_norm) - x",
             ),
             (
                 "first-noise",
                 "one draw of noise serves all coordinates",
-                "np.array(plan.noise, dtype=x.dtype)",
-                "np.array(plan.noise[:1] * len(x), dtype=x.dtype)",
+                "array(plan.noise, state.x)",
+                "array(plan.noise[:1] * len(state.x), state.x)",
             ),
         )
     ),

@@ -152,15 +152,15 @@ _FEDDYN: tuple[Edit, ...] = (
         "h-stale",
         "the step uses the dual variable of the round before",
         f"{_ALGORITHMS}feddyn.step",
-        "dynamic_average(Y, dual",
-        "dynamic_average(Y, state.h",
+        "dynamic_average(y, dual",
+        "dynamic_average(y, state.h",
     ),
     (
         "never-stored",
         "lam_i is computed and not stored",
         f"{_ALGORITHMS}feddyn.step",
-        "lam_i[who] = np",
-        "kept = np",
+        "lam_i = put(lam_i, S, kept)",
+        "kept = kept",
     ),
 )
 
@@ -184,8 +184,8 @@ _VRL: tuple[Edit, ...] = (
         "from-old-model",
         "the drift is measured from the model that the round began with",
         f"{_ALGORITHMS}vrl_sgd.step",
-        "drift_controls(state.v_i, X, x",
-        "drift_controls(state.v_i, X, state.x",
+        "drift_controls(v_i, x_i, x",
+        "drift_controls(v_i, x_i, state.x",
     ),
 )
 

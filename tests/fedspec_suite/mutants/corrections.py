@@ -9,6 +9,7 @@ _ALGORITHMS = "fedspec.algorithms."
 _STEPS = "fedspec.client.controlled."
 _KEPT = "fedspec.mixing.control_variates."
 _MOMENTUM_SOLVER = {"solver": "momentum"}
+_LINE_13 = {"stored": "corrected"}
 
 _VR: tuple[Edit, ...] = (
     ("sign", "the correction has the wrong sign", f"{_STEPS}corrected_gradient", "return g + c_i", "return g - c_i"),
@@ -35,15 +36,15 @@ _VR: tuple[Edit, ...] = (
         "next-client",
         "every client keeps the direction of the next one",
         f"{_ALGORITHMS}fednova_vr.step",
-        "x=x, d=np.stack(d)",
-        "x=x, d=np.stack(d[1:] + d[:1])",
+        "x=x, d=d",
+        "x=x, d=stack([*d[1:], d[0]])",
     ),
     (
         "steps-normaliser",
         "changes are normalised by tau_i instead of ||a_i||_1",
         f"{_ALGORITHMS}fednova_vr.step",
-        "a_norm=a[i]",
-        "a_norm=numbers([tau], a)[0]",
+        "a_norm=a_i",
+        "a_norm=numbers([tau], x)[0]",
         _MOMENTUM_SOLVER,
     ),
 )
@@ -52,32 +53,32 @@ _ALG2: tuple[Edit, ...] = (
     (
         "one-more",
         "one local step more than a_i counts",
-        f"{_ALGORITHMS}fednova_alg2.local",
-        "range(tau if",
-        "range(tau + 1 if",
+        f"{_ALGORITHMS}fednova_alg2.step",
+        "range(tau - missed)",
+        "range(tau + 1 - missed)",
     ),
     (
         "fixed-point",
         "every gradient is taken at the server's model",
-        f"{_ALGORITHMS}fednova_alg2.local",
-        "gradient(k, state.x)",
+        f"{_ALGORITHMS}fednova_alg2.step",
+        "gradient(k, local.x)",
         "gradient(k, x)",
     ),
-    ("never-stored", "d_i is not stored", f"{_ALGORITHMS}fednova_alg2.step", "d=kept", "d=state.d"),
-    ("nothing-stored", "d_i is stored as zero", f"{_KEPT}stored_direction", "else d", "else 0 * d"),
+    ("never-stored", "d_i is not stored", f"{_ALGORITHMS}fednova_alg2.step", "x=x, d=d", "x=x, d=state.d"),
+    ("nothing-stored", "d_i is stored as zero", f"{_KEPT}stored_direction", "else d", "else 0 * d", _LINE_13),
     (
         "steps-normaliser",
         "changes are normalised as without momentum",
         f"{_ALGORITHMS}fednova_alg2.step",
-        "a_norm(Solver.MOMENTUM, tau, rho=h.rho)",
+        "momentum_norm(tau, rho=h.rho)",
         "tau",
     ),
     (
         "correction-outside",
         "the correction does not enter the momentum buffer",
-        f"{_ALGORITHMS}fednova_alg2.local",
-        "momentum(state, corrected_gradient(gradient(k, state.x), c_i)",
-        "momentum(replace(state, x=state.x - h.eta_l * c_i), gradient(k, state.x)",
+        f"{_ALGORITHMS}fednova_alg2.step",
+        "momentum(local, corrected_gradient(gradient(k, local.x), c_i[i])",
+        "momentum(replace(local, x=local.x - h.eta_l * c_i[i]), gradient(k, local.x)",
     ),
 )
 
@@ -88,9 +89,9 @@ MUTANTS = (
         id="fednova-alg2-buffer-kept",
         words="the momentum buffer is not reset: the next client goes on with it",
         algorithms=("fednova-alg2",),
-        rule=f"{_ALGORITHMS}fednova_alg2.local",
-        old="state = momentum(state,",
-        new="state = local.last = momentum(replace(state, u=getattr(local, 'last', state).u) if k == 0 else state,",
+        rule=f"{_ALGORITHMS}fednova_alg2.step",
+        old="local = momentum(local,",
+        new="local = step.last = momentum(replace(local, u=getattr(step, 'last', local).u) if k == 0 else local,",
         leaks="session",
     ),
 )

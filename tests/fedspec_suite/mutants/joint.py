@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fedspec_suite.mutants.mutant import Mutant
 
-_J, _O = "fedspec.algorithms.joint.", "fedspec.algorithms.optimise."
-_PAIRS = ("joint-local", "joint-direct", "fedada2")
+_A = "fedspec.algorithms."
+_SERVER = _A + "server_update.server_update"
+_PAIRS = ("fedada2", "joint-local", "joint-direct")
 _WEIGHTED = ("fedadaadagrad", "fedadaadam", "fedblended")
-_ALIKE = ("fedada2", "joint-local", "fedadaadagrad", "fedadaadam")
-_DELAYED = ("fedadaadagrad", "fedada2", "fedadaadam")
-_MEAN = "weighted_mean(np.stack(deltas), shares([1] * len(deltas), state.x))"
-_TRAINED = "optimise(strategy, own, state.x, clients[i], tau, state.cover) - state.x"
+_MEAN = "weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))"
+_EACH = "each(client, clients, plan, state.x)"
+_PLAN = "type(plan)(**{**vars(plan), "
 
-_AGDU = """agdu_state = Agdu(x=x, v=v, t=0)
+_ADAGRAD = """y = begin_adagrad(x)
         for k in range(tau):
-            agdu_state = agdu(agdu_state, gradient(k, agdu_state.x), **h.of(agdu))
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
 """
-_ADMU = """state = Admu(x=x, m=zeros(x), v=v, v_hat=zeros(x), t=0)
-    for k in range(tau):
-        state = admu(state, gradient(k, state.x), **h.of(admu))
-"""
-_SM3 = """sm3 = begin_sm3(x, cover)
+_DELAYED_ADAGRAD = """y = begin(x)
         for k in range(tau):
-            sm3 = sm3_ii_delayed(sm3, gradient(k, sm3.x), cover, **h.of(sm3_ii_delayed))
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
 """
+_ADAM = """y = begin(x)
+        for k in range(tau):
+            g = gradient(k, y.x)
+            y = admu(y, g, **decays, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, dead_zone=h.dead_zone)
+"""
+_SM3 = """y = begin_adagrad(x, S)
+        for k in range(tau):
+            g = gradient(k, y.x)
+            y = sm3_ii_delayed(y, g, S, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, idle=h.idle)
+"""
+
+
+def _step(algorithm: str) -> str:
+    """The round of an algorithm."""
+    return f"{_A}{algorithm.replace('-', '_')}.step"
+
+
+def _boxes(slug: str, words: str, old: str, new: str, algorithms: tuple[str, ...], **options: str) -> Iterator[Mutant]:
+    """The same edit in the box of each algorithm; the first one has the plain id."""
+    for algorithm in algorithms:
+        yield Mutant(
+            id=f"joint-{slug}" + (f"-{algorithm}" if algorithm != algorithms[0] else ""),
+            words=words,
+            algorithms=(algorithm,),
+            rule=_step(algorithm),
+            old=old,
+            new=new,
+            options=options,
+        )
+
 
 MUTANTS = (
     *(
@@ -45,24 +73,24 @@ MUTANTS = (
         id="joint-weights-normalised",
         words="the weighted changes are divided by the sum of their weights instead of their number",
         algorithms=_WEIGHTED,
-        rule=_J + "finish",
+        rule=_SERVER,
         old=_MEAN,
         new=_MEAN + " * (len(deltas) / sum(plan.scales) if plan.scales else 1)",
     ),
     *(
-        Mutant(id=f"joint-{slug}", words=words, algorithms=names, rule=_J + "finish", old=_MEAN, new=new)
+        Mutant(id=f"joint-{slug}", words=words, algorithms=names, rule=_SERVER, old=_MEAN, new=new)
         for slug, words, names, new in (
             (
                 "by-examples",
                 "the mean weighs by examples",
                 (*_PAIRS, *_WEIGHTED),
-                "weighted_mean(np.stack(deltas), shares(plan.examples, state.x))",
+                "weighted_mean(deltas, shares(plan.examples, state.x))",
             ),
             (
                 "drawn-twice-counts-once",
                 "a client that is drawn twice counts once",
                 ("fedada2", "fedadaadagrad"),
-                "weighted_mean(np.stack(deltas), "
+                "weighted_mean(deltas, "
                 "shares([int(plan.participants.index(i) == p) for p, i in enumerate(plan.participants)], state.x))",
             ),
             ("sum", "a sum over the participants instead of their mean", _PAIRS, "sum(deltas)"),
@@ -73,79 +101,122 @@ MUTANTS = (
         id="joint-servers-exchanged",
         words="the server's AdaGrad and Adam are exchanged",
         algorithms=_PAIRS,
-        rule=_J + "finish",
-        old="is Adaptivity.ADAM",
-        new="is Adaptivity.ADAGRAD",
+        rule=_SERVER,
+        old="if server is Adaptivity.ADAM:",
+        new="beta2 = beta2 or 0\n    if server is Adaptivity.ADAGRAD:",
     ),
     *(
-        Mutant(id=f"joint-{slug}", words=words, algorithms=_ALIKE, rule=_J + "alike", old=_TRAINED, new=new)
+        mutant
         for slug, words, new in (
             (
                 "first-client",
                 "everybody trains on the data of the first participant",
-                _TRAINED.replace("clients[i]", "clients[plan.participants[0]]"),
+                _EACH.replace("clients,", "[clients[plan.participants[0]]] * len(clients),"),
             ),
             (
                 "longest-work",
                 "everybody takes as many steps as the one who takes most",
-                _TRAINED.replace("tau,", "max(plan.steps),"),
+                _EACH.replace("plan,", _PLAN + "'steps': (max(plan.steps),) * len(plan.steps)}),"),
             ),
-            ("sign", "the changes point uphill", "state.x - " + _TRAINED.removesuffix(" - state.x")),
+            ("sign", "the changes point uphill", f"-{_EACH}"),
         )
+        for mutant in _boxes(slug, words, _EACH, new, (*_PAIRS, *_WEIGHTED))
     ),
     *(
         Mutant(
             id=f"joint-direct-{slug}",
             words=words,
             algorithms=("joint-direct",),
-            rule=_J + "joint_direct",
-            old="state.x, state.server.v\n",
-            new=f"state.x, {new}\n",
+            rule=_step("joint-direct"),
+            old="sent = state.v\n",
+            new=f"sent = {new}\n",
         )
         for slug, words, new in (
-            ("nothing-sent", "the server's second moment is not sent", "0 * state.server.v"),
-            ("root-sent", "the root of the server's second moment is sent", "sqrt(state.server.v)"),
-            ("momentum-sent", "the square of the server's momentum is sent", "state.server.m**2"),
+            ("nothing-sent", "the server's second moment is not sent", "0 * state.v"),
+            ("root-sent", "the root of the server's second moment is sent", "sqrt(state.v)"),
+            ("momentum-sent", "the square of the server's momentum is sent", "state.m**2"),
         )
     ),
     Mutant(
         id="joint-direct-both-moments",
         words="the clients' momentum starts at what the server sent, too",
         algorithms=("joint-direct",),
-        rule=_O + "optimise_from",
-        old="Admu(x=x, m=zeros(x), v=v,",
-        new="Admu(x=x, m=v, v=v,",
+        rule=_step("joint-direct"),
+        old="m=zeros(x), v=v_0",
+        new="m=v_0, v=v_0",
         options={"client": "adam", "received": "corrected"},
     ),
-    Mutant(
-        id="joint-decays-of-the-server",
-        words="the clients use the server's decays",
-        algorithms=_PAIRS,
-        rule=_J + "local",
-        old='getattr(h, f"{n}_l") for',
-        new="getattr(h, n) for",
-        options={"client": "adam"},
+    *(
+        Mutant(
+            id=f"received-{slug}",
+            words=words,
+            algorithms=("joint-direct",),
+            rule=f"fedspec.client.received.{function}",
+            old=old,
+            new=new,
+            options={"client": "adam", "received": received},
+        )
+        for slug, words, received, function, old, new in (
+            (
+                "start-undecayed",
+                "v_0 is taken out of v_hat as if it had not decayed",
+                "without-start",
+                "second_moment",
+                "beta2**t * v_0",
+                "v_0",
+            ),
+            (
+                "start-uncorrected",
+                "v_0 is taken out of v_hat, which is not corrected then",
+                "without-start",
+                "second_moment",
+                "(v - beta2**t * v_0) / (1 - beta2**t)",
+                "v - beta2**t * v_0",
+            ),
+            (
+                "m-by-beta2",
+                "m is corrected by the decay of v",
+                "m-corrected",
+                "received_adam",
+                "(1 - beta1**t)",
+                "(1 - beta2**t)",
+            ),
+        )
+    ),
+    *_boxes(
+        "decays-of-the-server",
+        "the clients use the server's decays",
+        "beta1=h.beta1_l, beta2=h.beta2_l",
+        "beta1=h.beta1, beta2=h.beta2 or h.beta2_l",
+        _PAIRS,
+        client="adam",
+    ),
+    *_boxes(
+        "stabiliser-of-the-server",
+        "the clients use the server's tau for eps",
+        "eta_l=h.eta_l, eps=h.eps",
+        "eta_l=h.eta_l, eps=h.tau",
+        (*_PAIRS, "fedadaadagrad", "fedadaadam"),
     ),
     Mutant(
-        id="joint-stabiliser-of-the-server",
+        id="joint-stabiliser-of-the-server-fedblended",
         words="the clients use the server's tau for eps",
-        algorithms=(*_PAIRS, *_WEIGHTED),
-        rule=_J + "local",
-        old="eps=h.eps",
-        new="eps=h.tau",
+        algorithms=("fedblended",),
+        rule=_step("fedblended"),
+        old='"eps": h.eps',
+        new='"eps": h.tau',
     ),
-    Mutant(
-        id="joint-delay-lost",
-        words="delay and dead zone do not reach the clients",
-        algorithms=_DELAYED,
-        rule=_J + "local",
-        old='("z", "eps_s", "dead_zone", "idle")',
-        new='("dead_zone", "idle")',
+    *_boxes(
+        "delay-lost",
+        "delay and dead zone do not reach the clients",
+        "eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s",
+        "eta_l=h.eta_l, eps=h.eps",
+        ("fedada2", "fedadaadagrad", "fedadaadam"),
     ),
     Mutant(
         id="joint-dead-zone-cap",
         words="the dead zone is a cap: steps longer than eps_s are shortened to it",
-        algorithms=_DELAYED,
+        algorithms=("fedadaadagrad", "fedada2", "fedadaadam"),
         rule="fedspec.client.delay.unless_short",
         old="where_shorter(u, eps_s, y * 0, y)",
         new="where_less(0, eps_s, minimum(1, ratio(eps_s, norm(u))), 1) * y",
@@ -154,80 +225,88 @@ MUTANTS = (
         id="fedada2-uncompressed",
         words="the clients keep the whole preconditioner",
         algorithms=("fedada2",),
-        rule=_J + "fedada2",
-        old='f"sm3-{h.client}"',
-        new="h.client",
+        rule=_step("fedada2"),
+        old="S = state.cover",
+        new="S = type(state.cover)(tuple((j,) for j in range(len(state.x))), len(state.x))",
     ),
     Mutant(
         id="fedada2-blocks-reversed",
         words="the cover takes the blocks of the model in the wrong order",
         algorithms=("fedada2",),
-        rule=_J + "init",
-        old="setup.shapes)",
-        new="dict(reversed(setup.shapes.items())))",
+        rule=_A + "fedada2.init",
+        old="covered(x, setup,",
+        new="covered(x, type(setup)(setup.examples, dict(reversed(setup.shapes.items()))),",
     ),
     *(
         Mutant(
             id=f"joint-carried-{slug}",
             words=f"the clients' {what} outlives the round",
-            algorithms=names,
-            rule=_O + function,
+            algorithms=(algorithm,),
+            rule=_step(algorithm),
             old=old,
-            new=old.replace(before, after) + ("    " * deep + f"{function}.kept = {kept}\n"),
+            new=old.replace(fresh, f"type({fresh})({kept})") + f"        step.kept = {keep}\n",
             leaks="session",
         )
-        for slug, what, names, function, old, before, after, deep, kept in (
+        for slug, what, algorithm, old, fresh, kept, keep in (
             (
                 "adagrad",
                 "AdaGrad",
-                ("joint-local", "fedadaadagrad"),
-                "optimise_from",
-                _AGDU,
-                "v=v, t=0",
-                "v=getattr(optimise_from, 'kept', v), t=0",
-                2,
-                "agdu_state.v",
+                "joint-local",
+                _ADAGRAD,
+                "begin_adagrad(x)",
+                "x, getattr(step, 'kept', begin_adagrad(x).v), 0",
+                "y.v",
+            ),
+            (
+                "adagrad-fedadaadagrad",
+                "AdaGrad",
+                "fedadaadagrad",
+                _DELAYED_ADAGRAD,
+                "begin(x)",
+                "x, getattr(step, 'kept', begin(x).v), 0",
+                "y.v",
             ),
             (
                 "adam",
                 "momentum",
-                ("fedadaadam",),
-                "optimise_from",
-                _ADMU,
-                "m=zeros(x),",
-                "m=getattr(optimise_from, 'kept', zeros(x)),",
-                1,
-                "state.m",
+                "fedadaadam",
+                _ADAM,
+                "begin(x)",
+                "x, getattr(step, 'kept', begin(x).m), begin(x).v, begin(x).v_hat, 0",
+                "y.m",
             ),
             (
                 "sm3",
                 "SM3",
-                ("fedada2",),
-                "optimise",
+                "fedada2",
                 _SM3,
-                "begin_sm3(x, cover)",
-                "type(begin_sm3(x, cover))(x, *getattr(optimise, 'kept', (begin_sm3(x, cover).mu, zeros(x))), 0)",
-                2,
-                "sm3.mu, sm3.nu",
+                "begin_adagrad(x, S)",
+                "x, *getattr(step, 'kept', (begin_adagrad(x, S).mu, begin_adagrad(x, S).nu)), 0",
+                "y.mu, y.nu",
             ),
         )
     ),
     *(
         Mutant(
-            id=f"fedblended-{slug}", words=words, algorithms=("fedblended",), rule=_J + "fedblended", old=old, new=new
+            id=f"fedblended-{slug}",
+            words=words,
+            algorithms=("fedblended",),
+            rule=_step("fedblended"),
+            old=old,
+            new=new,
         )
         for slug, words, old, new in (
             (
                 "strategies-reversed",
                 "the strategies go to the wrong clients",
-                "tau, name in zip(plan.participants, plan.steps, plan.strategies,",
-                "tau, name in zip(plan.participants, plan.steps, plan.strategies[::-1],",
+                _EACH,
+                _EACH.replace("plan,", _PLAN + "'strategies': plan.strategies[::-1]}),"),
             ),
             (
                 "one-strategy",
                 "everybody uses the first strategy",
-                'choice(Strategy, "strategies", name)',
-                'choice(Strategy, "strategies", plan.strategies[0])',
+                "Strategy(strategy)",
+                "Strategy(plan.strategies[0])",
             ),
         )
     ),
@@ -236,8 +315,8 @@ MUTANTS = (
             id=f"fedblended-sgd-{slug}",
             words=words,
             algorithms=("fedblended",),
-            rule=_O + "_sgd",
-            old="unless_short(g, g, h.eps_s)",
+            rule=_A + "fedblended.optimize",
+            old="unless_short(g, g, eps_s)",
             new=new,
         )
         for slug, words, new in (
@@ -245,7 +324,7 @@ MUTANTS = (
             (
                 "dead-zone-late",
                 "clients with SGD measure eta_l g in the dead zone",
-                "unless_short(g, h.eta_l * g, h.eps_s)",
+                "unless_short(g, eta_l * g, eps_s)",
             ),
         )
     ),

@@ -15,6 +15,7 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import DOMAINS
+from fedspec.rules import Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import graph, table
@@ -57,7 +58,7 @@ def record(a: Algorithm) -> dict[str, Any]:
     text = text_of(a)
     return {
         **line(a),
-        "equations": [{"id": e.id, "text": e.text, "rule": e.rule} for e in a.equations],
+        "equations": [_equation(e) for e in (*a.equations, *_others(a))],
         "domains": {n: {"domain": DOMAINS[n].domain.words, "meaning": DOMAINS[n].meaning} for n in a.numbers},
         "defaults": a.defaults(),
         "definitions": {
@@ -88,6 +89,21 @@ def show(a: Algorithm, out: Console) -> None:
             out.print(block)
 
 
+def _others(a: Algorithm) -> list[Equation]:
+    """The equations that stand in the place of canonical ones under other options."""
+    known, own = set(a.equations), a.options.keys()
+    mine = (e for rule in a.rules for e in printed(rule) if e not in known)
+    return [e for e in mine if e.when and {option for option, _ in e.when} <= own]
+
+
+def _conditions(e: Equation) -> str:
+    return ", ".join(f"{option} = {value}" for option, value in sorted(e.when))
+
+
+def _equation(e: Equation) -> dict[str, str]:
+    return {"id": e.id, "text": e.text, "rule": e.rule, **({"where": _conditions(e)} if e.when else {})}
+
+
 def _head(words: str) -> Text:
     return Text(f"\n{words}", style="bold")
 
@@ -102,11 +118,11 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("as printed", style="dim"), Text("as run", style="dim"))
+        side.add_row(Text("the box, in our words", style="dim"), Text("as run", style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("as printed", style="dim"), box, Text("\nas run", style="dim"), code)
+        yield from ("", Text("the box, in our words", style="dim"), box, Text("\nas run", style="dim"), code)
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 
@@ -115,7 +131,12 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("id", "equation", *(["rule"] if width >= 120 else []))
     for e in a.equations:
         t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= 120 else []))
-    yield from (_head("equations"), t)
+    yield from (_head("equations of the canonical reading"), t)
+    if others := _others(a):
+        t = table.plain("id", "equation", "where")
+        for e in others:
+            t.add_row(e.id, Text(e.text), _conditions(e))
+        yield from (_head("equations in their place under other options"), t)
 
 
 def _symbols(a: Algorithm, width: int) -> Iterator[Any]:

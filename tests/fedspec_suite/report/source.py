@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method
-from fedspec.rules import equations, printed
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
+from fedspec.rules import equations, plain
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,24 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
-    runs, the rule as it is printed comes before it.
+    The code of a step ends with that of the rule that moves the model, unless the step is plain and says it all; where
+    the rule has a general form, which is what runs, the rule as it is printed comes before it.
     """
     if isinstance(a.run, LocalSolver):
-        docstring, functions = inspect.getdoc(printed(a.run.rule)) or "", [a.run.rule]
+        docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
     elif isinstance(a.run, Method):
         docstring = inspect.getdoc(inspect.getmodule(a.run.server)) or ""
         functions = [a.run.server]
         if inspect.getmodule(a.run.local) is inspect.getmodule(a.run.server):
             functions = [a.run.local, a.run.server]
     else:
-        docstring, functions = inspect.getdoc(inspect.getmodule(a.run.step)) or "", [a.run.step]
+        docstring, functions = inspect.getdoc(inspect.getmodule(a.run.step)) or "", [a.run.plain or a.run.step]
     box, prose = _divided(docstring)
     moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
+    if isinstance(a.run, Program) and a.run.plain:
+        moves = []
     chosen = [*_with_helpers(functions), *(rule for rule in moves if rule not in functions)]
-    both = (f for rule in chosen for f in dict.fromkeys((printed(rule), rule)))
+    both = (f for rule in chosen for f in dict.fromkeys((plain(rule), rule)))
     return Text(box, prose, "\n\n".join(map(_code, both)))
 
 
@@ -94,9 +96,14 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
     """Whether a function that is called belongs to the algorithm's text: refusing bad plans does not."""
     if other.__name__.startswith("check_"):
         return False
-    if other.__module__ == caller.__module__:
+    if other.__module__ == caller.__module__ or _of_clients(other):
         return True
     return other.__module__.startswith("fedspec.algorithms.") and other.__module__ not in COMMON
+
+
+def _of_clients(f: Callable[..., Any]) -> bool:
+    """Whether it is a rule of the clients: what a box spells out where its code calls it by name."""
+    return f.__module__.startswith("fedspec.client.") and bool(equations(f))
 
 
 def _called(f: Callable[..., Any]) -> Iterator[str]:
@@ -120,7 +127,8 @@ WIDTH = 88
 
 def _signature(node: ast.FunctionDef) -> str:
     """``def name(arguments):`` without types, on as many lines as it takes."""
-    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+    many = [node.args.vararg] if node.args.vararg else []
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *many):
         argument.annotation = None
     arguments = ast.unparse(node.args)
     line = f"def {node.name}({arguments}):"

@@ -3,10 +3,10 @@
 ==================  =================================================================================================
 ``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,
                     FedAMS
-``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, Yogi, AMSGrad, SM3, normalised
+``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, Yogi, AMSGrad, SM3, normalised, LAMB
 ``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps
 ``fedada2``         FedAda2 and its baselines, dp-FedAvg, normalised FedAvg
-``fed_lamb``        Fed-LAMB, Fed-AMS
+``fed_lamb``        Fed-LAMB, Fed-AMS, LAMB
 ``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
 ``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
 ``asynchronous``    the client-centric family, FedBuff, FedAsync

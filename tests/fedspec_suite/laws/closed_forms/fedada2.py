@@ -31,6 +31,8 @@ RULE = {
 }
 """The local solver behind a strategy."""
 
+CORRECTED = {"bias_correction": "moments"}
+
 NORMALISED = "normalised"
 """What is no strategy of blended optimisation: a step over the length of its gradient."""
 
@@ -63,9 +65,19 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
             return np.asarray(g / (length(g) + h["eps"]))
         case Strategy.SGD:
             return g * 0 if total(a * a for a in g) < h["eps_s"] * h["eps_s"] else g
-        case Strategy.ADAM if o.get("received") == Received.UNCORRECTED:
-            return direction("adam", rows, h, {}, h["eps"])
+        case Strategy.ADAM if "received" in o:
+            return received_step(rows, h, o["received"])
     return delayed_solvers.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
+
+
+def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
+    """What the last step of a client's Adam takes eta_l of, its second moment begun at what was sent."""
+    if received == Received.WITHOUT_START:
+        return direction("adam", rows, {**h, "v0": 0}, CORRECTED, h["eps"])
+    if received == Received.CORRECTED:
+        return direction("adam", rows, h, CORRECTED, h["eps"])
+    correction = 1 - h["beta1"] ** len(rows) if received == Received.M_CORRECTED else 1
+    return direction("adam", rows, h, {}, h["eps"]) / correction
 
 
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:

@@ -43,6 +43,9 @@ def normalised_change(e: Messages, h: Numbers, o: Options) -> Array:
 
 def _heavy_ball(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     v = decayed(h["beta"], past)
+    if o["momentum_sum"] == "average":
+        mean: Array = h["eta"] * (1 - h["beta"]) * v
+        return mean
     step: Array = h["eta"] * (past[-1] + h["beta"] * v if o["momentum"] == "nesterov" else v)
     return step
 

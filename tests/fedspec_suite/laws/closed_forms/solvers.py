@@ -12,7 +12,7 @@ from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.laws.closed_forms import delayed_solvers
+from fedspec_suite.laws.closed_forms import delayed_solvers, fed_lamb
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import each, length, total
 from fedspec_suite.measure.scenario import Scenario
@@ -105,6 +105,8 @@ def models(s: Scenario) -> list[Array]:
                 x = start - h["eta_l"] * total(row / (length(row) + h["eps"]) for row in rows)
             elif name in delayed_solvers.NAMES:
                 x = x - h["eta_l"] * delayed_solvers.steps(name, rows, cover.sets, h, o)[-1]
+            elif name == "lamb":
+                x = x - h["eta_l"] * fed_lamb.lamb_direction(rows, x, s)
             elif name in ADAPTIVE:
                 x = x - h["eta_l"] * direction(name, rows, h, o, h["eps"])
             else:

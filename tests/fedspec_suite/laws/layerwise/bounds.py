@@ -10,14 +10,15 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Round
+from fedspec.contract import Gradient, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.cases import client_scenarios, round_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
@@ -52,6 +53,22 @@ def _has_length(bench: Bench, s: Scenario) -> None:
             rest = all(float(a) == float(b) for a, b in zip(before[k][at], before[k + 1][at], strict=True))
             want = 0.0 if rest else s.case.hyper["eta_l"] * _scaled(s, float(np.linalg.norm(x[at])))
             _near(bench, k, at.start, float(np.linalg.norm(y[at] - x[at])), want, bound, "the length of a layer's step")
+
+
+def _local_length(bench: Bench, s: Scenario) -> None:
+    """Every layer moves by eta_l phi of its own length at every local step, or stays where the rule has it stay."""
+    x, before, scale = flatten(s.case.x0).astype(float), flatten(s.case.x0), bench.expect(s)
+    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
+        bench.finite("x", got["x"], f"step {k + 1}")
+        y = got["x"].astype(float)
+        if isinstance(event, Gradient):
+            for at in each_layer(s):
+                bound = sum(w.bound for w in scale[k]["x"][at]) + float(np.abs(x[at]).sum())
+                rest = all(float(a) == float(b) for a, b in zip(before[at], scale[k]["x"][at], strict=True))
+                want = 0.0 if rest else s.case.hyper["eta_l"] * _scaled(s, float(np.linalg.norm(x[at])))
+                moved = float(np.linalg.norm(y[at] - x[at]))
+                _near(bench, k, at.start, moved, want, bound, "the length of a layer's step")
+        x, before = y, scale[k]["x"]
 
 
 def _near(bench: Bench, k: int, j: int, got: float, want: float, bound: float, what: str, below: bool = False) -> None:
@@ -104,6 +121,15 @@ LAWS = (
         cases=_single_steps,
         check=_has_length,
         applies=LAYERED,
+    ),
+    Law(
+        id="local-step-length",
+        words="at every local step every layer moves by eta_l phi of its length, or not at all",
+        levels=("client",),
+        source="external: You et al. (2020), Algorithm 2: q over ||q|| is a unit vector",
+        cases=client_scenarios,
+        check=_local_length,
+        applies=about(Fact.LAYERED),
     ),
     Law(
         id="layer-displacement",

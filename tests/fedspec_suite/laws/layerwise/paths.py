@@ -14,7 +14,17 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, rounds
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND, compare, posed, problem_of, rounds_of
+from fedspec_suite.laws.layerwise.shared import (
+    AMS,
+    BOX,
+    LAMB,
+    ROUND,
+    compare,
+    of_the_round,
+    posed,
+    problem_of,
+    rounds_of,
+)
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
@@ -48,7 +58,7 @@ def _decays(bench: Bench, s: Scenario) -> None:
 def _has_decay(setting: Setting) -> str:
     if setting.fixed.get("lam", 1) == 0:
         return "not offered: lam cannot be set"
-    return about(*LAMB, phi="identity", normalisation="layer")(setting)
+    return of_the_round(about(*LAMB, phi="identity", normalisation="layer"))(setting)
 
 
 @st.composite
@@ -147,7 +157,7 @@ LAWS = (
         source=BOX + "line 12 (L147) where p is along x",
         cases=_radial,
         check=_stretches,
-        applies=about(*LAMB, phi="identity", normalisation="layer"),
+        applies=of_the_round(about(*LAMB, phi="identity", normalisation="layer")),
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -158,7 +168,7 @@ LAWS = (
         source=BOX + "line 12 (L147) in one dimension",
         cases=_signed,
         check=_steps_by_signs,
-        applies=about(*LAMB, normalisation="layer"),
+        applies=of_the_round(about(*LAMB, normalisation="layer")),
         needs=("beta1", "lam"),
         zeroes=("beta1", "lam"),
     ),

@@ -28,6 +28,12 @@ def small_rate(why_not: Applies) -> Applies:
     return lambda setting: why_not(setting) or (too_large if setting.fixed.get("eta_l", 0) >= 1 else "")
 
 
+def of_the_round(why_not: Applies) -> Applies:
+    """The law is asked where a round's models are made of its participants'."""
+    others = "it is about the models of the round"
+    return lambda setting: why_not(setting) or (others if setting.options.get("averaged") == "last-sent" else "")
+
+
 def problem_of(s: Scenario) -> Quadratics:
     """The clients' objectives."""
     assert s.case.problem is not None

@@ -20,6 +20,7 @@ from fedspec_suite.laws.layerwise.shared import (
     LAMB,
     ROUND,
     compare,
+    of_the_round,
     posed,
     problem_of,
     same,
@@ -187,7 +188,7 @@ LAWS = (
         source=BOX + "line 15 (L152): what a client does depends on no other of its round",
         cases=_several,
         check=_is_mean_of_solos,
-        applies=about(*ALL),
+        applies=of_the_round(about(*ALL)),
     ),
     Law(
         id="sampled-clones",

@@ -149,7 +149,7 @@ EDGES = (
         _synchronous(
             "fedavgm",
             lambda s, K: {"eta": s.case.hyper["eta"] * (1 - s.case.hyper["beta"]) / K},
-            {"momentum": "heavy-ball"},
+            {"momentum": "heavy-ball", "momentum_sum": "sum"},
         ),
         ": eta (1 - beta) / K for eta there",
         options={"momentum_sum": "average"},

@@ -125,13 +125,14 @@ def told(
     level = level or s.case.level
     kept = {n: v for n, v in s.case.options.items() if n in target.options}
     numbers = {**s.case.hyper, **(hyper or {})}
+    chosen = {**target.defaults(), **kept, **(options or {})}
     case = replace(
         s.case,
         algorithm=algorithm,
         level=level,
         reading=target.readings[0].name,
-        options={**target.defaults(), **kept, **(options or {})},
-        hyper={n: numbers[n] for n in target.numbers_at(level) if n in numbers},
+        options=chosen,
+        hyper={n: numbers[n] for n in target.numbers_under(level, chosen) if n in numbers},
         x0=s.case.x0 if x0 is None else x0,
     )
     return Scenario(case, s.events if events is None else tuple(events))

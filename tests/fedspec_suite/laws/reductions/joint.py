@@ -172,7 +172,7 @@ JOINT = (
         "Algs. 4, 7 and 8 (L717, L1357, L1397)",
         _to("fedadaadam"),
         _narrowed(),
-        {"cover": "singletons", "client": "adam", "server": "adagrad"},
+        {"cover": "singletons", "client": "adam", "server": "adagrad", "idle": "carried"},
         roots=True,
     ),
     _adaptive(
@@ -186,6 +186,17 @@ JOINT = (
         {"received": "corrected"},
         ("v0",),
         ("v0",),
+        roots=True,
+    ),
+    _adaptive(
+        "joint-direct-without-start-is-joint-local",
+        "joint-direct",
+        "joint-local",
+        "a client's Adam takes out of its second moment what it began with",
+        "L1390-1393: the unbiased v_hat does not depend on v_0",
+        _to("joint-local"),
+        _narrowed(),
+        {"client": "adam", "received": "without-start"},
         roots=True,
     ),
     *(

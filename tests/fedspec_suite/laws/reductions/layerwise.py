@@ -46,6 +46,14 @@ def in_fed_ams(s: Scenario) -> Scenario:
     return told(s, "fed-ams")
 
 
+def _uncorrected(s: Scenario) -> Scenario:
+    options = {"bias_correction": "none"}
+    if s.case.options["sent"] == "raw":
+        # Nothing is left that a count of steps corrects.
+        options["exponent"] = "local"
+    return told(s, "fed-lamb", options=options)
+
+
 EDGES = (
     Edge(
         "fed-lamb-is-fed-ams",
@@ -68,7 +76,7 @@ EDGES = (
         "lam = 0, with no bias correction of m: a step of given length does not see a factor of its direction",
         "Fed-LAMB, Alg. 1, line 12 (L147): homogeneous of degree 0 in p",
         "round",
-        lambda s: told(s, "fed-lamb", options={"bias_correction": "none"}),
+        _uncorrected,
         fixing(lam=0.0),
         {"normalisation": "layer", "bias_correction": "moments"},
         needs=("lam",),
@@ -97,7 +105,7 @@ EDGES = (
         "round",
         _at_once,
         _equal_steps,
-        {**PLAIN, "gradient": "stale"},
+        {**PLAIN, "gradient": "stale", "memory": "carried"},
         needs=("beta1", "beta2", "eta_l"),
         zeroes=("beta1",),
         roots=True,

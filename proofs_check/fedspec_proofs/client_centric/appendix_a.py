@@ -11,7 +11,7 @@ from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
 from fedspec.mixing.arrivals import local_change
 from fedspec.plan import Arrival
-from fedspec.problems.quadratic import Quadratics, limit, local_matrix
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Normalise, Solver
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.algorithms import SETUP
@@ -23,7 +23,7 @@ from fedspec_proofs.refutation import refutation
 RATE = exact.number("1/10")
 
 
-TOY = Quadratics(H=exact.vector(1, 1).reshape(2, 1, 1), e=exact.vector(-1, 2).reshape(2, 1))
+TOY = QuadraticClients(H=exact.vector(1, 1).reshape(2, 1, 1), e=exact.vector(-1, 2).reshape(2, 1))
 
 
 STEPS = (2, 5)
@@ -96,7 +96,8 @@ def debiased() -> Finding:
     "eta_l -> 0",
     source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
     repairs="client-centric.appendix-a-debiased",
 )

@@ -1,0 +1,74 @@
+"""What a rule's docstring prints, run: an interpreter of the equations, so that the text can be held to the code.
+
+A printed equation has implicit products, ``^``, ``||u||`` for the length of a vector, ``A unless C`` for a step that is
+not taken where C holds, and ``A if C is whole, else B``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fedspec.arith import greatest, least, norm, ratio, sign, sqrt, where_shorter
+
+FUNCTIONS = {
+    "sqrt": sqrt,
+    "max": lambda *xs: greatest(xs),
+    "min": lambda *xs: least(xs),
+    "sign": sign,
+    "ratio": ratio,
+    "norm": norm,
+    "floor": lambda q: q.numerator // q.denominator,
+}
+
+_TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|\|\||.)")
+_UNLESS = re.compile(r"(?P<new>.*) unless \|\|(?P<u>\w+)\|\| < (?P<length>\w+)")
+_WHOLE = re.compile(r"(?P<due>.*) (?:if \(t - 1\)/z is whole|at these t), else (?P<kept>\w+)")
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> tuple[str, Any]:
+    """The symbol on the left of a printed equation, and what its right side is worth.
+
+    Raises:
+        SyntaxError: it is no equation of one symbol that this module reads.
+        NameError: it has a symbol without a value.
+    """
+    left, _, right = text.partition(" = ")
+    if not left.isidentifier():
+        raise SyntaxError(f"printed: {text!r} has no single symbol on its left")
+    if m := _UNLESS.fullmatch(right):
+        u = names[m["u"]]
+        return left, where_shorter(u, names[m["length"]], names[left], _value(m["new"], names))
+    if m := _WHOLE.fullmatch(right):
+        return left, _value(m["due"] if (names["t"] - 1) % names["z"] == 0 else m["kept"], names)
+    return left, _value(right, names)
+
+
+def _value(text: str, names: Mapping[str, Any]) -> Any:
+    return eval(python(text), {"__builtins__": {}}, {**FUNCTIONS, **names})
+
+
+def python(text: str) -> str:
+    """A printed expression as Python writes it.
+
+    Raises:
+        SyntaxError: the bars of a length are not closed.
+    """
+    out: list[str] = []
+    open_length = False
+    for token in _TOKEN.findall(text):
+        opens = token == "||" and not open_length
+        operand = opens or token == "(" or token[0].isalnum() or token[0] == "_"
+        after = bool(out) and (out[-1] == ")" or out[-1][-1].isalnum() or out[-1][-1] == "_")
+        called = token == "(" and bool(out) and out[-1] in FUNCTIONS
+        if operand and after and not called:
+            out.append("*")
+        if token == "||":
+            out.extend(("norm", "(") if opens else (")",))
+            open_length = opens
+        else:
+            out.append("**" if token == "^" else token)
+    if open_length:
+        raise SyntaxError(f"printed: the length in {text!r} is not closed")
+    return " ".join(out)

@@ -1,0 +1,124 @@
+"""FedAda2: adaptive clients whose preconditioners start from zero and are compressed by SM3, an adaptive server.
+
+    for each participating client i (a multiset):
+        x_i = x;  v_0 = 0                                                         (line 4)
+        for k = 1 .. tau_i:
+            g = g_i(x_i)                                                          (line 6)
+            if (k - 1)/z is whole:                                                (SM3)
+                v_k(j) = min over b with j in S_b of mu_(k-1)(b) + g(j)^2
+                mu_k(b) = max over j in S_b of v_k(j)
+            else: v_k = v_(k-1), mu_k = mu_(k-1)
+            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
+        Delta_i = x_i - x                                                         (line 14)
+    Delta = 1/|S| sum_i Delta_i                                                   (SU)
+    m = beta1 m + (1 - beta1) Delta
+    v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
+    x = x + eta m / (sqrt(v) + tau)
+
+A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. Clients may run Adam over SM3's second moment instead.
+
+Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
+Source: FedAda2, Algs. 1 and 2 (L108, L667), eqs. (SM3) (L695) and (SU) (L100).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from fedspec import phrases
+from fedspec.algorithms.joint_local import JointLocal
+from fedspec.algorithms.server_update import Covered, covered, server_update
+from fedspec.arith import Scalar, Vector
+from fedspec.client.sm3 import accumulate_ii
+from fedspec.client.sm3_adam import average_ii, sm3_adam
+from fedspec.client.sm3_adam import begin as begin_adam
+from fedspec.client.sm3_delayed import begin as begin_adagrad
+from fedspec.client.sm3_delayed import sm3_ii_delayed
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.facts import Fact
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Adaptivity, CoverName, Idle
+from fedspec.server.adagrad import adagrad
+from fedspec.server.adam import adam
+
+
+@dataclass(frozen=True)
+class FedAda2(JointLocal):
+    """Those of joint adaptivity; the delay z, the dead zone eps_s and the cover of SM3."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "idle": ("client=adagrad",)}
+
+    z: int = 1
+    eps_s: Scalar = 0
+    cover: CoverName = CoverName.AXES
+    idle: Idle = Idle.CARRIED
+
+
+def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
+    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    return covered(x, setup, v0=h.v0, cover=h.cover)
+
+
+def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
+    """One round: Alg. 2, lines 2-16."""
+    S = state.cover
+
+    def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = begin_adagrad(x, S)
+        for k in range(tau):
+            g = gradient(k, y.x)
+            y = sm3_ii_delayed(y, g, S, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, idle=h.idle)
+        return y.x - x
+
+    def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = begin_adam(x, S)
+        for k in range(tau):
+            g = gradient(k, y.x)
+            y = sm3_adam(y, g, S, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
+        return y.x - x
+
+    client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
+    deltas = each(client, clients, plan, state.x)
+    server, shown = server_update(
+        state.server, deltas, plan, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau, server=h.server
+    )
+    return replace(state, server=server), shown
+
+
+ROW = Algorithm(
+    id="fedada2",
+    family=Family.JOINT,
+    place=3,
+    title="adaptive clients with SM3, adaptive server",
+    source="FedAda2, Algs. 1 and 2 (L108, L667); SM3-Adam clients: external, a reconstruction",
+    levels=("round",),
+    rules=(accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, weighted_mean, adam, adagrad),
+    readings=(
+        Reading(
+            name="fedada2",
+            words="local preconditioners start from zero, SM3-II, dead zone eps_s",
+            requires=(v0_at_least_tau_squared("fedada2"),),
+        ),
+    ),
+    shows=("delta", "m", "v"),
+    run=Program(hyper=FedAda2, init=init, step=step, takes=("layers", "repeats")),
+    when={
+        "client=adagrad": (accumulate_ii, sm3_ii_delayed),
+        "client=adam": (average_ii, sm3_adam),
+        "server=adagrad": (adagrad,),
+        "server=adam": (adam,),
+    },
+    costs=Costs(down="m d", up="m d", working="2 d + q", server="3 d", note=f"AdaGrad clients; {phrases.NU_IS_SPARE}"),
+    traps=(
+        phrases.LOCAL_FRESH,
+        phrases.FIRST_OF_EVERY_Z,
+        phrases.DEAD_ZONE,
+        "sampling is with repetition; |S| counts it",
+    ),
+    facts=(Fact.JOINT,),
+)

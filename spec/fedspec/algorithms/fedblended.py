@@ -1,0 +1,173 @@
+"""Federated blended optimisation: a local solver for each client, under server AdaGrad.
+
+    for each strategy O, for each client i that was drawn for it (a multiset):
+        x_i = x                                                     (line 5)
+        x_i = Optimize(O, i, x_i, tau_i steps, Clip = True)         (line 6)
+        Delta_i = w(O) (x_i - x)                                    (line 7)
+    S = the number of all draws                                     (line 10)
+    Delta = 1/S sum of all Delta_i                                  (line 11)
+    m = beta1 m + (1 - beta1) Delta                                 (line 12)
+    v = v + Delta^2                                                 (line 13)
+    x = x + eta m / (sqrt(v) + tau)                                 (line 14)
+
+Clip = True is the dead zone: a step shorter than eps_s is not taken. w(O) comes with the plan, as Xi_i.
+Source: FedAda2, Alg. 5 (L1167-1185); the strategies: footnote 4 of sec. 4 (L106), and sec. 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from fedspec import phrases
+from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
+from fedspec.algorithms.server_update import Covered, covered, server_update
+from fedspec.arith import Scalar, Vector
+from fedspec.client.admu import admu
+from fedspec.client.admu import begin as begin_admu
+from fedspec.client.agdu import agdu
+from fedspec.client.agdu import begin as begin_agdu
+from fedspec.client.delay import unless_short
+from fedspec.client.sgd import sgd
+from fedspec.client.sm3 import accumulate_ii
+from fedspec.client.sm3_adam import average_ii, sm3_adam
+from fedspec.client.sm3_adam import begin as begin_sm3_adam
+from fedspec.client.sm3_delayed import begin as begin_sm3
+from fedspec.client.sm3_delayed import sm3_ii_delayed
+from fedspec.costs import Costs
+from fedspec.covers import AnyCover
+from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.errors import PlanError
+from fedspec.facts import Fact
+from fedspec.hyper import NOT_GIVEN
+from fedspec.mixing.scaled import scaled
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import CoverName, Strategy, choice
+from fedspec.server.adagrad import adagrad
+
+
+@dataclass(frozen=True)
+class FedBlended(FedAdaAdagrad):
+    """Those of FedAdaAdagrad; the decays of clients with Adam, the cover of those with SM3."""
+
+    beta1_l: Scalar = NOT_GIVEN
+    beta2_l: Scalar = NOT_GIVEN
+    cover: CoverName = CoverName.AXES
+
+
+def init(h: FedBlended, x: Vector, setup: Setup) -> Covered:
+    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    return covered(x, setup, v0=h.v0, cover=h.cover)
+
+
+def optimize(
+    strategy: Strategy,
+    x: Vector,
+    gradient: Oracle,
+    tau: int,
+    cover: AnyCover,
+    *,
+    eta_l: Scalar,
+    eps: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    z: int,
+    eps_s: Scalar,
+) -> Vector:
+    """Optimize(O, i, x, Clip = True): the local model after tau steps of a strategy, its state fresh."""
+    more: dict[str, Any] = {"eta_l": eta_l, "eps": eps, "z": z, "eps_s": eps_s}
+    y: Any
+    rule: Any
+    match strategy:
+        case Strategy.SGD:
+            for k in range(tau):
+                g = gradient(k, x)
+                x = sgd(x, unless_short(g, g, eps_s), eta_l=eta_l)
+            return x
+        case Strategy.ADAGRAD:
+            y, rule = begin_agdu(x), partial(agdu, **more)
+        case Strategy.ADAM:
+            y, rule = begin_admu(x), partial(admu, beta1=beta1, beta2=beta2, **more)
+        case Strategy.SM3_ADAGRAD:
+            y, rule = begin_sm3(x, cover), partial(sm3_ii_delayed, cover=cover, **more)
+        case Strategy.SM3_ADAM:
+            y, rule = begin_sm3_adam(x, cover), partial(sm3_adam, cover=cover, beta1=beta1, beta2=beta2, **more)
+    for k in range(tau):
+        y = rule(y, gradient(k, y.x))
+    after: Vector = y.x
+    return after
+
+
+def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
+    """One round: Alg. 5, lines 2-14.
+
+    Raises:
+        PlanError: the plan does not name a strategy for each participant.
+        UnknownNameError: a strategy is unknown.
+    """
+    check_strategies(plan)
+    own: dict[str, Any] = {
+        "eta_l": h.eta_l,
+        "eps": h.eps,
+        "beta1": h.beta1_l,
+        "beta2": h.beta2_l,
+        "z": h.z,
+        "eps_s": h.eps_s,
+    }
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str, Xi: Scalar = 1) -> Vector:
+        y = optimize(Strategy(strategy), x, gradient, tau, state.cover, **own)
+        return scaled(y - x, scale=Xi)
+
+    deltas = each(client, clients, plan, state.x)
+    server, shown = server_update(state.server, deltas, plan, eta=h.eta, beta1=h.beta1, tau=h.tau)
+    return replace(state, server=server), shown
+
+
+def check_strategies(plan: Plan) -> None:
+    """Refuse a plan in which somebody has no strategy.
+
+    Raises:
+        PlanError: the plan does not name a strategy for each participant.
+        UnknownNameError: a strategy is unknown.
+    """
+    if len(plan.strategies) != len(plan.participants):
+        raise PlanError(f"strategies: {len(plan.strategies)} for {len(plan.participants)} participants; name one each")
+    for name in plan.strategies:
+        choice(Strategy, "strategies", name)
+
+
+ROW = Algorithm(
+    id="fedblended",
+    family=Family.JOINT,
+    place=6,
+    title="federated blended optimisation: a local solver for each client",
+    source="FedAda2, Alg. 5 (L1167-1185)",
+    levels=("round",),
+    rules=(sgd, agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, scaled, weighted_mean, adagrad),
+    readings=(
+        Reading(
+            name="fedada2",
+            words="changes times w(O), mean over all draws",
+            requires=(v0_at_least_tau_squared("fedblended"),),
+        ),
+    ),
+    shows=("delta", "m", "v"),
+    run=Program(hyper=FedBlended, init=init, step=step, takes=("layers", "strategies", "scales", "repeats")),
+    costs=Costs(
+        down="m d",
+        up="m d",
+        working="4 d",
+        server="3 d",
+        note="the largest of its local solvers; each client needs only that of its own",
+    ),
+    traps=(
+        phrases.XI,
+        "Delta is divided by the number of all draws, of all strategies together",
+        phrases.DEAD_ZONE,
+    ),
+    facts=(Fact.JOINT,),
+)

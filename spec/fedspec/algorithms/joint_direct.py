@@ -1,0 +1,131 @@
+"""Direct joint adaptivity: the server sends its second moment with the model.
+
+    for each participating client i (a multiset):
+        x_i = x;  v_0 = the server's v, and m_0 = 0 with Adam
+        tau_i times: one step of AdaGrad or Adam on x_i
+        Delta_i = x_i - x
+    Delta = 1/|S| sum_i Delta_i
+    m = beta1 m + (1 - beta1) Delta
+    v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
+    x = x + eta m / (sqrt(v) + tau)
+
+A baseline of FedAda2; what a client's Adam does with the v_0 that it received is left open there.
+Source: FedAda2, L192 and L1621.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedspec.algorithms.joint_local import JointLocal
+from fedspec.algorithms.server_update import server_update
+from fedspec.arith import Vector, zeros
+from fedspec.client.adam import Adam
+from fedspec.client.agdu import Agdu, agdu
+from fedspec.client.received import received_adam
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.facts import Fact
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Adaptivity, Received
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+
+
+@dataclass(frozen=True)
+class JointDirect(JointLocal):
+    """Those of joint adaptivity, and what a client's Adam does with what it received."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "received": ("client=adam",)}
+
+    received: Received = Received.CORRECTED
+
+
+def init(h: JointDirect, x: Vector, setup: Setup) -> Adaptive:
+    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    return init_adaptive(x, v0=h.v0)
+
+
+def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
+    """One round."""
+    sent = state.v
+
+    def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = Agdu(x=x, v=zeros(x) + sent, t=0)
+        for k in range(tau):
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
+        return y.x - x
+
+    def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        v_0 = zeros(x) + sent
+        y = Adam(x=x, m=zeros(x), v=v_0, t=0)
+        for k in range(tau):
+            g = gradient(k, y.x)
+            y = received_adam(
+                y, g, v_0, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received
+            )
+        return y.x - x
+
+    client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
+    deltas = each(client, clients, plan, state.x)
+    return server_update(state, deltas, plan, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau, server=h.server)
+
+
+def _reading(name: str, words: str, received: str) -> Reading:
+    """One answer to what a client's Adam makes of what it received; AdaGrad has no such question."""
+    fixes = {"client": "adam", "received": received}
+    return Reading(name=name, words=words, fixes=fixes, requires=(v0_at_least_tau_squared("joint-direct"),))
+
+
+ROW = Algorithm(
+    id="joint-direct",
+    family=Family.JOINT,
+    place=2,
+    title="adaptive clients and server, the server's second moment sent",
+    source="FedAda2, L192 and L1621 (Direct Joint Adaptivity)",
+    levels=("round",),
+    rules=(agdu, received_adam, weighted_mean, adam, adagrad),
+    readings=(
+        Reading(
+            name="fedada2",
+            words="local second moments start from the server's; m is not sent; Adam's corrections as in Alg. 6",
+            fixes={"received": "corrected"},
+            requires=(v0_at_least_tau_squared("joint-direct"),),
+        ),
+        _reading("uncorrected", "a client's Adam corrects no moment, as on the server", "uncorrected"),
+        _reading(
+            "m-corrected", "a client's Adam corrects m, which starts at 0, and not v, which does not", "m-corrected"
+        ),
+        _reading(
+            "without-start",
+            "v_hat = (v - beta2^n v_0)/(1 - beta2^n), the unbiased form: nothing is left of what was sent",
+            "without-start",
+        ),
+    ),
+    shows=("delta", "m", "v"),
+    run=Program(hyper=JointDirect, init=init, step=step, takes=("repeats",)),
+    when={
+        "client=adagrad": (agdu,),
+        "client=adam": (received_adam,),
+        "server=adagrad": (adagrad,),
+        "server=adam": (adam,),
+    },
+    costs=Costs(
+        down="2 m d",
+        up="m d",
+        working="2 d",
+        server="3 d",
+        note="the server's v is sent: half as much again as FedAvg",
+    ),
+    traps=(
+        "the server's v is sent as it is, even where the client's solver is another one",
+        "whether a client's Adam corrects what it received is a reading",
+        "m is not sent",
+    ),
+    facts=(Fact.JOINT,),
+)

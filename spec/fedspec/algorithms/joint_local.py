@@ -1,0 +1,120 @@
+"""Joint adaptivity without communication of preconditioners.
+
+    for each participating client i (a multiset):
+        x_i = x;  v_0 = 0, and m_0 = 0 with Adam
+        tau_i times: one step of AdaGrad or Adam on x_i
+        Delta_i = x_i - x
+    Delta = 1/|S| sum_i Delta_i
+    m = beta1 m + (1 - beta1) Delta
+    v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
+    x = x + eta m / (sqrt(v) + tau)
+
+A baseline of FedAda2, which is what is left of it without SM3. Source: FedAda2, L192 and L1623.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedspec import phrases
+from fedspec.algorithms.server_update import server_update
+from fedspec.arith import Scalar, Vector
+from fedspec.client.admu import admu
+from fedspec.client.admu import begin as begin_adam
+from fedspec.client.agdu import agdu
+from fedspec.client.agdu import begin as begin_adagrad
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.facts import Fact
+from fedspec.hyper import NOT_GIVEN, Hyper
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Adaptivity
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+
+
+@dataclass(frozen=True)
+class JointLocal(Hyper):
+    """Hyper-parameters and options of joint adaptivity; beta1_l and beta2_l are the clients' decays."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "beta2": ("server=adam",),
+        "beta1_l": ("client=adam",),
+        "beta2_l": ("client=adam",),
+    }
+
+    eta_l: Scalar
+    eps: Scalar
+    eta: Scalar
+    beta1: Scalar
+    tau: Scalar
+    v0: Scalar
+    beta2: Scalar = NOT_GIVEN
+    beta1_l: Scalar = NOT_GIVEN
+    beta2_l: Scalar = NOT_GIVEN
+    server: Adaptivity = Adaptivity.ADAGRAD
+    client: Adaptivity = Adaptivity.ADAGRAD
+
+
+def init(h: JointLocal, x: Vector, setup: Setup) -> Adaptive:
+    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    return init_adaptive(x, v0=h.v0)
+
+
+def step(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
+    """One round."""
+
+    def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = begin_adagrad(x)
+        for k in range(tau):
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
+        return y.x - x
+
+    def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = begin_adam(x)
+        for k in range(tau):
+            y = admu(y, gradient(k, y.x), eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
+        return y.x - x
+
+    client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
+    deltas = each(client, clients, plan, state.x)
+    return server_update(state, deltas, plan, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau, server=h.server)
+
+
+ROW = Algorithm(
+    id="joint-local",
+    family=Family.JOINT,
+    place=1,
+    title="adaptive clients and server, no preconditioner sent",
+    source="FedAda2, L192 and L1623 (Joint Adap. w/o Precond. Commu.)",
+    levels=("round",),
+    rules=(agdu, admu, weighted_mean, adam, adagrad),
+    readings=(
+        Reading(
+            name="fedada2",
+            words="local moments start from zero each round",
+            requires=(v0_at_least_tau_squared("joint-local"),),
+        ),
+    ),
+    shows=("delta", "m", "v"),
+    run=Program(hyper=JointLocal, init=init, step=step, takes=("repeats",)),
+    when={"client=adagrad": (agdu,), "client=adam": (admu,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
+    costs=Costs(
+        down="m d",
+        up="m d",
+        working="2 d",
+        server="3 d",
+        note="AdaGrad clients; Adam clients need 4 d, or 3 d with v_hat made from v",
+    ),
+    traps=(
+        phrases.LOCAL_FRESH,
+        "the server has no bias correction, the clients' Adam has",
+        phrases.TAU_OUTSIDE,
+    ),
+    facts=(Fact.JOINT,),
+)

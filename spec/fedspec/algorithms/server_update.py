@@ -1,0 +1,62 @@
+"""What FedAda2's methods share: their server, and a state that knows the cover of the model's coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec.arith import Scalar, Stack, Vector
+from fedspec.covers import Cover, named_cover
+from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.plan import Plan, Setup
+from fedspec.population import Blocks
+from fedspec.readings import Adaptivity, CoverName, Weighting
+from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import init as init_adaptive
+from fedspec.server.adam import adam
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The server's state and the cover of the model's coordinates."""
+
+    server: Adaptive
+    cover: Cover
+
+    @property
+    def x(self) -> Vector:
+        """The model."""
+        return self.server.x
+
+
+def covered(x: Vector, setup: Setup, *, v0: Scalar, cover: CoverName) -> Covered:
+    """No momentum; second moment v_0, which the paper wants at least tau^2."""
+    return Covered(init_adaptive(x, v0=v0), named_cover(cover, setup.shapes))
+
+
+def server_update(
+    state: Adaptive,
+    deltas: Stack | Blocks,
+    plan: Plan,
+    *,
+    eta: Scalar,
+    beta1: Scalar,
+    tau: Scalar,
+    beta2: Scalar = 0,
+    server: Adaptivity = Adaptivity.ADAGRAD,
+) -> tuple[Adaptive, dict[str, Any]]:
+    """The mean of the changes and one step of the server.
+
+        Delta = 1/|S| sum over S of Delta_i
+        m = beta1 m + (1 - beta1) Delta
+        v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
+        x = x + eta m / (sqrt(v) + tau)
+
+    Source: FedAda2, eq. (SU) (L100); with Adam: App. C.2 (L1136).
+    """
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    if server is Adaptivity.ADAM:
+        after = adam(state, delta, eta=eta, beta1=beta1, beta2=beta2, tau=tau)
+    else:
+        after = adagrad(state, delta, eta=eta, beta1=beta1, tau=tau)
+    return after, {"delta": delta, "m": after.m, "v": after.v}

@@ -1,0 +1,50 @@
+"""Adam whose second moment begins at what a server sent: four answers to a question that FedAda2 leaves open."""
+
+from __future__ import annotations
+
+from fedspec.arith import Scalar, Vector, maximum, sqrt
+from fedspec.client.adam import Adam
+from fedspec.readings import Received
+from fedspec.rules import rule
+
+
+@rule
+def received_adam(
+    state: Adam,
+    g: Vector,
+    v_0: Vector,
+    *,
+    eta_l: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    eps: Scalar,
+    received: Received = Received.CORRECTED,
+) -> Adam:
+    """One local step of Adam whose state began with the second moment v_0; t = 1 at the first.
+
+        m = beta1 m + (1 - beta1) g                received-adam.m
+        v = beta2 v + (1 - beta2) g^2              received-adam.v
+        m_hat = m / (1 - beta1^t)                  received-adam.m_hat
+        v_hat = v / (1 - beta2^t)                  received-adam.v_hat
+        x = x - eta_l m_hat / (sqrt(v_hat) + eps)  received-adam.step
+
+    ``Received`` says what else m_hat and v_hat may be. Source: FedAda2, Alg. 6 (L1335) from the v_0 of L1621.
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * g
+    v = beta2 * state.v + (1 - beta2) * g**2
+    m_hat = m if received is Received.UNCORRECTED else m / (1 - beta1**t)
+    v_hat = second_moment(v, v_0, beta2=beta2, t=t, received=received)
+    x = state.x - eta_l * (m_hat / (sqrt(v_hat) + eps))
+    return Adam(x=x, m=m, v=v, t=t)
+
+
+def second_moment(v: Vector, v_0: Vector, *, beta2: Scalar, t: int, received: Received) -> Vector:
+    """What step t divides by the root of, in each reading."""
+    match received:
+        case Received.CORRECTED:
+            return v / (1 - beta2**t)
+        case Received.WITHOUT_START:
+            # The difference is a sum of squares, and may come out below 0 by a rounding.
+            return maximum((v - beta2**t * v_0) / (1 - beta2**t), 0)
+    return v
