@@ -1,7 +1,7 @@
 """What runs an algorithm: the specification's functions as they stand, on a population in blocks.
 
-An algorithm whose shape batching changes may have a round of its own: a file in ``fedspec_torch.algorithms`` with a table
-``RUNS``. None has.
+An algorithm whose shape batching changes may have a round of its own: a file in ``fedspec_torch.algorithms`` with a
+table ``RUNS``. None has.
 """
 
 from __future__ import annotations
