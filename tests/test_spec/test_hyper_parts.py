@@ -8,6 +8,7 @@ import pytest
 
 from fedspec.algorithms.fedada2 import FedAda2
 from fedspec.algorithms.fedadaadam import FedAdaAdam
+from fedspec.algorithms.fedamsgrad import FedAMSGrad
 from fedspec.algorithms.joint_direct import JointDirect
 from fedspec.algorithms.private import DpFedAvg
 from fedspec.catalogue import CATALOGUE
@@ -15,6 +16,7 @@ from fedspec.errors import ParameterError
 
 JOINT: dict[str, Any] = {"eta_l": 1, "eps": 1, "eta": 1, "beta1": 0, "tau": 1, "v0": 1}
 ADAM = {"client": "adam", "beta1_l": 0.5, "beta2_l": 0.5}
+SERVER: dict[str, Any] = {"eta_l": 1, "eta": 1, "beta1": 0, "beta2": 0, "eps": 1}
 PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
 
 
@@ -25,6 +27,7 @@ PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
         (FedAda2, {**JOINT, "beta2": 0.5}, "beta2: got 0.5, which plays no part under server=adagrad"),
         (FedAda2, {**JOINT, "beta2_l": 0.5}, "beta2_l: got 0.5, which plays no part under client=adagrad"),
         (FedAda2, {**JOINT, "server": "adam"}, "beta2: not given; FedAda2 needs it under server=adam"),
+        (FedAMSGrad, {**SERVER, "maximum_of": "after-correction"}, "maximum_of: .* no part under bias_correction=none"),
         (FedAdaAdam, JOINT, "beta1_l: not given; FedAdaAdam needs it"),
         (JointDirect, {**JOINT, "received": "uncorrected"}, "received: got uncorrected, which plays no part"),
         (DpFedAvg, {**PRIVATE, "tau": 1}, "tau: got 1, which plays no part under server=average"),

@@ -9,7 +9,7 @@
     x = x + eta m / sqrt(v_hat + eps)
 
 FedAMSGrad with gossip, a row of the paper's ablation, takes S_(r,t) = S_r. The communication-adapted AFGA mixes only
-the clients that compute: X is then the stack of these, and W has a row for each.
+the clients that compute: W has a row for each of these, and the others keep their models.
 
 The sets are drawn uniformly without replacement, S_r and every S_(r,t) independently; that is the plan's affair. With
 replacement (L4647, in words) the pair probabilities printed beside it and Lemma F.6 do not hold.

@@ -11,8 +11,9 @@ Source: AFGA, eq. (2) (L112-130), which averages uniformly. FedAMS is external: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
@@ -33,6 +34,8 @@ from fedspec.server.amsgrad import init as init_amsgrad
 @dataclass(frozen=True)
 class FedAMSGrad(Hyper):
     """Hyper-parameters and readings of FedAMSGrad."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"maximum_of": ("bias_correction=moments",)}
 
     eta_l: Scalar
     eta: Scalar
