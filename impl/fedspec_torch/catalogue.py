@@ -12,18 +12,12 @@ from fedspec.discovered import said
 from fedspec.entry import Algorithm
 from fedspec.entry import Program as Specified
 from fedspec_torch.algorithms import (
-    afga,
-    cafga,
-    client_centric,
-    fedasync,
-    fedbuff,
     feddyn,
     fednova_alg2,
     fednova_sampled,
     fednova_vr,
     joint,
     normalised,
-    peers,
     private,
     vrl_sgd,
 )
@@ -45,22 +39,6 @@ TWINS: dict[str, Program] = {
     "fednova-vr": Program(fednova_vr.FedNovaVR, fednova_vr.init, fednova_vr.step),
     "fednova-alg2": Program(fednova_alg2.FedNovaAlg2, fednova_alg2.init, fednova_alg2.step),
     "fednova-sampled": Program(fednova_sampled.FedNovaSampled, fednova_sampled.init, fednova_sampled.step),
-    "afga": Program(afga.Afga, afga.init, afga.step),
-    "gossip-fedamsgrad": Program(afga.Afga, afga.init, afga.gossip_fedamsgrad),
-    "afga-a": Program(afga.AdaptedAfga, afga.init, afga.step_adapted),
-    "cafga": Program(cafga.Cafga, cafga.init, cafga.step),
-    "cafga-a": Program(cafga.AdaptedCafga, afga.init, cafga.step_adapted),
-    "dsgd": Program(peers.Dsgd, peers.init, peers.dsgd),
-    "dadam": Program(peers.Dadam, peers.init_adaptive, peers.dadam),
-    "gossip-pga": Program(peers.GossipPga, peers.init, peers.gossip_pga),
-    "cc-fedavg": Program(client_centric.CCFedAvg, client_centric.init, client_centric.cc_fedavg),
-    "cc-fedsgd": Program(client_centric.CCFedSGD, client_centric.init, client_centric.cc_fedsgd),
-    "cc-fedavgm": Program(client_centric.CCFedAvgM, client_centric.init_m, client_centric.cc_fedavgm),
-    "cc-fedadagrad": Program(client_centric.CCFedAdagrad, client_centric.init_v, client_centric.cc_fedadagrad),
-    "cc-fedadam": Program(client_centric.CCFedAdam, client_centric.init_v, client_centric.cc_fedadam),
-    "cc-fedams": Program(client_centric.CCFedAMS, client_centric.init_ams, client_centric.cc_fedams),
-    "fedbuff": Program(fedbuff.FedBuff, fedbuff.init, fedbuff.step),
-    "fedasync": Program(fedasync.FedAsync, fedasync.init, fedasync.step),
     **{i: run for runs in said("fedspec_torch.algorithms", "RUNS") for i, run in runs.items()},
 }
 
@@ -72,7 +50,7 @@ def find(algorithm: Algorithm) -> Program:
     if algorithm.id in TWINS:
         return TWINS[algorithm.id]
 
-    def step(h: Any, state: Any, clients: Clients, plan: Any) -> tuple[Any, dict[str, Any]]:
-        return run.step(h, state, Batched(clients), plan)
+    def step(h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
+        return run.step(h, state, Batched(clients), *events)
 
     return Program(run.hyper, run.init, step)

@@ -9,7 +9,6 @@ from typing import Any
 from fedspec.hyper import Hyper
 from fedspec.plan import Setup
 from fedspec_torch.arith import Vector
-from fedspec_torch.plan import Clients
 
 
 @dataclass(frozen=True)
@@ -18,4 +17,5 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Clients, Any], tuple[Any, dict[str, Any]]]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
+    """From its hyper-parameters, its state, the clients and a plan; or any arrivals that fit one buffer."""

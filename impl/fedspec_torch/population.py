@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from fedspec.errors import PlanError, ShapeError
+from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights, column
 from fedspec_torch.plan import Clients, Oracle, Plan
@@ -59,18 +60,34 @@ class Batched:
             return Stream(len(plan.participants), first, blocks)
         return _joined(len(plan.participants), [first, *blocks])
 
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
+        """What the function gives for every arrival, in their order; those that take equally many steps together."""
+        blocks: list[Block] = []
+        for places in self._alike(x_mu[0], [(a.steps, "") for a in arrivals]):
+            who = [arrivals[r].client for r in places]
+            x = torch.stack([x_mu[r] for r in places])
+            blocks.append((places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)))
+        return _joined(len(arrivals), blocks)
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X, all at once."""
+        return self.clients.oracle(S)(t, X) if S else X
+
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        size = self.block or default_block(x)
         strategies = plan.strategies or ("",) * len(plan.steps)
-        alike = sorted(range(len(plan.steps)), key=lambda r: (plan.steps[r], strategies[r]))
-        for (tau, strategy), group in groupby(alike, key=lambda r: (plan.steps[r], strategies[r])):
+        for some in self._alike(x, list(zip(plan.steps, strategies, strict=True))):
+            who, tau, strategy = [plan.participants[r] for r in some], plan.steps[some[0]], strategies[some[0]]
+            more: dict[str, Any] = {"strategy": strategy} if strategy else {}
+            if plan.scales:
+                more["Xi"] = column([plan.scales[r] for r in some], x)
+            yield some, client(who, x.repeat(len(who), 1), self.clients.oracle(who), tau, **more)
+
+    def _alike(self, x: Vector, kinds: Sequence[tuple[int, str]]) -> Iterator[list[int]]:
+        """The places of those of one kind, a block at a time."""
+        size = self.block or default_block(x)
+        for _, group in groupby(sorted(range(len(kinds)), key=lambda r: kinds[r]), key=lambda r: kinds[r]):
             places = list(group)
-            for some in (places[start : start + size] for start in range(0, len(places), size)):
-                who = [plan.participants[r] for r in some]
-                more: dict[str, Any] = {"strategy": strategy} if strategy else {}
-                if plan.scales:
-                    more["Xi"] = column([plan.scales[r] for r in some], x)
-                yield some, client(who, x.repeat(len(who), 1), self.clients.oracle(who), tau, **more)
+            yield from (places[start : start + size] for start in range(0, len(places), size))
 
 
 class Stream:

@@ -44,6 +44,9 @@ the type checker they all behave as NumPy's arrays, float and int do."""
 Vector: TypeAlias = Shaped[Array, "... d"]
 """A model, a gradient or a moment as one flat vector of d coordinates; or a stack of them, one for each client."""
 
+Shared: TypeAlias = Shaped[Array, "... d"]
+"""A vector that all clients of a stack have in common, such as what the server sent."""
+
 Stack: TypeAlias = Shaped[Array, "n d"]
 """One vector for each of n clients."""
 

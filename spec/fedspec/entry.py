@@ -20,7 +20,7 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.facts import Fact
+from fedspec.facts import READ_OFF, Fact
 from fedspec.hyper import Hyper
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import CoverName, choice
@@ -107,7 +107,7 @@ class Program:
         hyper: its hyper-parameters and options.
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
-            ``Plan``, ``Exchange`` or ``Arrival``.
+            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
         plain: the step of the canonical reading, without a switch, where ``step`` has options.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
@@ -119,7 +119,7 @@ class Program:
 
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
-    step: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
     plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
@@ -281,22 +281,3 @@ class Algorithm:
                     f"claim another reading or drop the option"
                 )
         return {**self.defaults(), **options, **fixes}
-
-
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
-    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
-    Fact.PEERS: lambda a: "peers" in a.takes,
-    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
-    Fact.LATE: lambda a: a.event == "arrival",
-    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
-    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
-    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
-    Fact.PERIODIC: lambda a: a.runs("model_mean"),
-    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
-    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
-    Fact.LAYERED: lambda a: "phi" in a.options,
-}
-"""The facts that a row shows without saying them, each with how."""

@@ -5,7 +5,12 @@ A fact that a row does not have is not denied; nothing rests on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fedspec.entry import Algorithm
 
 
 class Fact(StrEnum):
@@ -35,3 +40,22 @@ class Fact(StrEnum):
     CONTROLLED = "control variates that hold the minimum, whatever steps follow"
     COUNTS_ALL = "means or shares over all clients, those included that sit out"
     EPS_UNDER_ROOT = "an eps that is compared with squares"
+
+
+READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
+    Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
+    Fact.PEERS: lambda a: "peers" in a.takes,
+    Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
+    Fact.LATE: lambda a: a.event == "arrival",
+    Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
+    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
+    Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
+    Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
+    Fact.PERIODIC: lambda a: a.runs("model_mean"),
+    Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
+    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
+    Fact.PRIVATE: lambda a: "sigma" in a.numbers,
+    Fact.DECAYING: lambda a: "lam" in a.numbers,
+    Fact.LAYERED: lambda a: "phi" in a.options,
+}
+"""The facts that a row shows without saying them, each with how."""

@@ -1,7 +1,8 @@
 """The clients of a round, one after another.
 
-An algorithm says what one client does; :func:`each` does it for every participant. At scale a population does it for
-stacks of clients instead: it brings an ``each`` of its own, and nothing else in the algorithm differs.
+An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
+update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them. At scale a
+population does it for stacks of clients: it brings these three of its own, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from fedspec.arith import Stack, Vector, Weights, namespace
-from fedspec.plan import Oracle, Plan
+from fedspec.arith import Stack, Vector, Weights, namespace, stack
+from fedspec.errors import PlanError
+from fedspec.plan import Arrival, Oracle, Plan
 
 Client: TypeAlias = Callable[..., Any]
 """What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
@@ -32,6 +34,14 @@ class Population(Protocol):
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
         """What the function gives for every participant, in their order."""
+        ...
+
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
+        """What the function gives for every arrival, in their order, each from a model of its own."""
+        ...
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X."""
         ...
 
 
@@ -74,6 +84,49 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
         named = (("strategy", plan.strategies), ("Xi", plan.scales))
         rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named if values}))
     return _stacked(rows)
+
+
+def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
+    """The model that an update was begun from.
+
+    Raises:
+        PlanError: it was begun before the first version that is kept.
+    """
+    if delay >= len(versions):
+        raise PlanError(
+            f"delay: {delay} versions back from version {len(versions) - 1}; an update begins at version 0 or later"
+        )
+    return versions[-1 - delay]
+
+
+def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], versions: Sequence[Vector]) -> Any:
+    """What the client of each arrival sends, begun from the version that it downloaded.
+
+        for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
+
+    Args:
+        client: what one client does, from its number, the model x_mu, its gradient and its number of steps; a
+            population may call it for several arrivals at once that take equally many steps.
+        clients: the gradient of every client, or a population that runs them together.
+        arrivals: whose updates arrive.
+        versions: the models so far.
+
+    Raises:
+        PlanError: an arrival is of a client that does not exist, or was begun before the first version.
+    """
+    for arrival in arrivals:
+        arrival.check_clients(range(len(clients)))
+    x_mu = [downloaded(versions, arrival.delay) for arrival in arrivals]
+    if isinstance(clients, Population):
+        return clients.each_arrival(client, arrivals, x_mu)
+    return _stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
+
+
+def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
+    """The gradients of the clients of S at local step t, each at its row of X, in their order."""
+    if isinstance(clients, Population):
+        return clients.gradients(S, t, X)
+    return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
 
 def _stacked(rows: Sequence[Any]) -> Any:

@@ -9,6 +9,9 @@ place, that stands beside it, with the options under which it runs::
 
     x = x + eta m / sqrt(v_hat + eps)         fedamsgrad.step
     x = x + eta m / (sqrt(v_hat) + eps)       fedamsgrad.step [epsilon=outside]
+
+An adaptive rule stands twice: as it is printed, and below in a general form with an option for each reading. The
+general form prints only the equations that other readings put in the place of those.
 """
 
 from __future__ import annotations
@@ -49,12 +52,22 @@ RULES: dict[str, Callable[..., Any]] = {}
 """Every rule by its dotted name."""
 
 
+PLAIN: dict[str, Callable[..., Any]] = {}
+"""The rule as it is printed, by the dotted name of its general form."""
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule as it is printed: of a general form its plain one, of any other function itself."""
+    return PLAIN.get(f"{function.__module__}.{function.__qualname__}", function)
+
+
 @functools.cache
 def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """Every equation that a rule's docstring prints, those of all readings."""
+    """Every equation that a rule's docstring prints, those of all readings; of a general form its plain one's first."""
+    before = printed(plain(function)) if plain(function) is not function else ()
     name = f"{function.__module__}.{function.__qualname__}"
     found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
-    return tuple(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found)
+    return (*before, *(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found))
 
 
 def _conditions(said: str) -> frozenset[tuple[str, str]]:
@@ -81,11 +94,13 @@ def equations(function: Callable[..., Any], options: Mapping[str, str] | None = 
 _AXES = {
     "Vector": ("...", "d"),
     "Sets": ("...", "q"),
+    "Shared": ("*", "d"),
     "Stack": ("n", "d"),
     "Weights": ("n",),
     "Mixing": ("n", "n"),
 }
-"""The axes of what an annotation names; "..." stands for the clients of a stack, or for nothing."""
+"""The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or none, "*" for the
+same where a vector may also be common to them."""
 
 
 @functools.cache
@@ -96,6 +111,7 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
+    annotation = annotation.removesuffix(" | Blocks") if hasattr(value, "dtype") else annotation
     if annotation in _AXES:
         check_array(name, value)
         yield name, tuple(value.shape), _AXES[annotation], value.dtype
@@ -110,9 +126,9 @@ def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any
     """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
     sizes: dict[str, Any] = {}
     for _, shape, axes, _ in arrays:
-        if axes[0] == "...":
-            clients, shape, axes = shape[:-1], shape[-1:], axes[1:]
-            if clients and sizes.setdefault("...", clients) != clients:
+        if axes[0] in ("...", "*"):
+            clients, shape, axes, shared = shape[:-1], shape[-1:], axes[1:], axes[0] == "*"
+            if (clients or not shared) and sizes.setdefault("...", clients) != clients:
                 return "shapes do not fit together"
         if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
             return "shapes do not fit together"
@@ -153,3 +169,13 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
 
     RULES[f"{function.__module__}.{function.__qualname__}"] = checked
     return checked
+
+
+def general(of: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a rule that is the general form of another, with an option for each of its readings."""
+
+    def registered(function: Callable[P, R]) -> Callable[P, R]:
+        PLAIN[f"{function.__module__}.{function.__qualname__}"] = of
+        return rule(function)
+
+    return registered

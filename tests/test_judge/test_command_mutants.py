@@ -47,7 +47,7 @@ def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_shows_the_edit_and_who_kills_it() -> None:
     said = inside("mutants", "show", "fedyogi-sign").out
     assert said.startswith("fedyogi-sign: the sign of Yogi's update is reversed\n")
-    assert "breaks: fedyogi.v, in fedspec.server.yogi.yogi" in said
+    assert "breaks: fedyogi.v, in fedspec.server.yogi.general_yogi" in said
     assert "seen: discussed for Flower (thread 885)" in said
     assert re.findall(r"^([-+] .*)", said, re.MULTILINE) == [
         "-     v = state.v - (1 - beta2) * square * sign(state.v - square)",

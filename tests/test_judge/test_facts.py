@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.entry import READ_OFF
-from fedspec.facts import Fact
+from fedspec.facts import READ_OFF, Fact
 
 SUITE = Path(__file__).resolve().parents[1] / "fedspec_suite"
 GENERIC = ("measure", "laws", "judge", "kills")

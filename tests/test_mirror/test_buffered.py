@@ -14,7 +14,7 @@ from fedspec.catalogue import Program as Specified
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Setup
 from fedspec.plans import busy_clients, drawn_delays
-from fedspec_torch.algorithms.buffered import run
+from fedspec_torch.arrivals import run
 from fedspec_torch.catalogue import find as mirror_of
 from fedspec_torch.entry import Program
 from fedspec_torch.problems import QuadraticClients
@@ -35,14 +35,14 @@ def drawn(buffer: int) -> list[Arrival]:
     )
 
 
-def begun(name: str, device: str = "cpu", **more: Any) -> tuple[Program, Any, Any]:
+def begun(name: str, device: str = "cpu") -> tuple[Program, Any, Any]:
     """The program, its hyper-parameters and its first state."""
     program = mirror_of(CATALOGUE[name])
     assert isinstance(program, Program)
     numbers: dict[str, Any] = {**{n: HYPER[n] for n in CATALOGUE[name].numbers}, "buffer": 4}
     h = program.hyper(**numbers)
     start: Any = program.init
-    return program, h, start(h, torch.tensor(dyadic(3, D), device=device), SETUP, **more)
+    return program, h, start(h, torch.tensor(dyadic(3, D), device=device), SETUP)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -55,9 +55,9 @@ def test_a_buffer_at_once_or_one_by_one(name: str, device: str) -> None:
     # A buffer that is half full when the run begins.
     for arrival in plan[:2]:
         at_once, _ = program.step(h, at_once, who, arrival)
-    at_once = run(h, at_once, who, plan[2:-1], program.step)
-    assert at_once.waiting == 3
-    at_once = run(h, at_once, who, plan[-1:], program.step)
+    at_once = run(program, h, at_once, who, plan[2:-1])
+    assert len(at_once.pending) == 3
+    at_once = run(program, h, at_once, who, plan[-1:])
     assert len(at_once.versions) == len(state.versions) == 13
     torch.testing.assert_close(at_once.x, state.x, rtol=1e-12, atol=1e-12)
     assert not torch.allclose(state.x, state.versions[0])
@@ -67,12 +67,11 @@ def test_a_buffer_at_once_or_one_by_one(name: str, device: str) -> None:
 def test_an_announced_delay_bounds_what_is_kept(name: str) -> None:
     plan = drawn(4)
     assert max(a.delay for a in plan) == 3
-    program, h, everything = begun(name)
-    _, _, little = begun(name, largest_delay=3)
-    everything, little = (run(h, s, clients(), plan, program.step) for s in (everything, little))
+    program, h, start = begun(name)
+    everything, little = (run(program, h, start, clients(), plan, largest_delay=most) for most in (None, 3))
     assert torch.equal(everything.x, little.x)
     assert len(everything.versions) == 13 and len(little.versions) == 4
-    with pytest.raises(PlanError, match="delay: 4 versions back, but 4 are there"):
+    with pytest.raises(PlanError, match="delay: 4 versions back from version 3"):
         program.step(h, little, clients(), Arrival(0, 1, 4))
 
 
@@ -84,9 +83,7 @@ def test_fedasync_keeps_what_was_announced() -> None:
     late = max(a.delay for a in plan)
     start: Any = program.init
     x = torch.tensor(dyadic(3, D))
-    states = [start(h, x, SETUP), start(h, x, SETUP, largest_delay=late)]
-    for arrival in plan:
-        states = [program.step(h, state, clients(), arrival)[0] for state in states]
+    states = [run(program, h, start(h, x, SETUP), clients(), plan, largest_delay=most) for most in (None, late)]
     assert torch.equal(states[0].x, states[1].x)
     assert (len(states[0].versions), len(states[1].versions)) == (41, late + 1)
 
@@ -94,4 +91,4 @@ def test_fedasync_keeps_what_was_announced() -> None:
 def test_more_than_the_buffer_takes_is_refused() -> None:
     program, h, state = begun("cc-fedadam")
     with pytest.raises(PlanError, match="arrivals: 5 with 0 waiting, but the buffer takes 4"):
-        program.step(h, state, clients(), *[Arrival(0, 1, 0)] * 5)  # type: ignore[call-arg]
+        program.step(h, state, clients(), *[Arrival(0, 1, 0)] * 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -12,14 +13,16 @@ import pytest
 from fedspec.algorithms import cafga
 from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
-from fedspec.server.amsgrad import amsgrad
+from fedspec.server.amsgrad import amsgrad, general_amsgrad
 from fedspec_proofs.afga import (
+    assembly,
     bounds,
     changes,
     consensus,
     convergence,
     difference,
     drift,
+    lyapunov,
     orders,
     parts,
     perpendicular,
@@ -44,10 +47,13 @@ from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
 from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT, Network
 from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
-from fedspec_proofs.afga.wells import Bump, Well
+from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
 from fedspec_proofs.engines.choose import Choose, Tape
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
 
 
@@ -86,12 +92,12 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
     (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (sequences.eq_13, sequences, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (lyapunov.eq_13, lyapunov, "general_amsgrad", mutate(general_amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.lemma_f_2, rounds, "gossip", unmixed),
     (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
     (consensus.lemma_f_4, rounds, "gossip", unmixed),
-    (consensus.lemma_f_3, rounds, "adapt", lambda h, X, clients, S, t: X * 2),
-    (sequences.eq_9, sequences, "adapt_then_combine", lambda h, X, clients, sets, W: X),
+    (consensus.lemma_f_3, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
+    (sequences.eq_9, sequences, "models", lambda eta_l, x, oracles, sets, W: np.stack([x] * len(oracles))),
     (sequences.eq_12, sequences, "mean_change", first_change),
     (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
     (sampling.lemma_f_6_exact, sampling, "mean_change", first_change),
@@ -118,7 +124,7 @@ def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
-    monkeypatch.setattr(cafga, "adapt_then_combine", lambda h, X, clients, sets, W: X)
+    monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
     assert parts.eq_76().verdict is Verdict.UNKNOWN
 
@@ -155,6 +161,65 @@ def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> No
     assert convergence.theorem_4_6().verdict is Verdict.NOT_CONTRADICTED
     monkeypatch.setattr(Setting, "bound", lambda self: whole(self) / 1000)
     assert convergence.theorem_4_6().verdict is Verdict.REFUTED
+
+
+CONSTANTS = ("kappa", "C_D", "s_1", "s_2", "a_2", "e_0", "e_2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("claim", [convergence.theorem_4_6, convergence.theorem_d_3], ids=lambda c: c.id)
+def test_a_theorem_that_does_not_miss_a_constant_is_not_called_checked(
+    claim: Claim, constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of the constants of its bound it falls, or nothing more is said than that nothing contradicts it."""
+    whole = Setting._parts
+    monkeypatch.setattr(convergence, "_without", lambda K: {})
+    monkeypatch.setattr(Setting, "_parts", lambda self: {**whole(self), constant: 0.0})
+    assert claim().verdict is not Verdict.CHECKED
+
+
+ADDED_UP = [*convergence._afga()[0], *convergence._cafga()[1]]
+
+
+@pytest.mark.parametrize("s", [*ADDED_UP, replace(ADDED_UP[-1], told=(("sigma2_c", 0.3),))], ids=range(6))
+def test_the_steps_add_up_to_the_bound_that_runs_are_held_to(s: Setting) -> None:
+    q, fac = s._parts(), s.m * (s.n - s.m) / (s.n * (s.n - 1))
+    known = {"d": len(s.phi[0]), "root": s.eps**0.5, "fac": fac, "C_1": bounds.C_1, "f_1": s["gap"]}
+    known |= {name: s[name] for name in ("L", "G", "sigma2", "sbar2", "sigma2_c")}
+    known |= {name: getattr(s, name) for name in ("K", "n", "m", "I", "R", "eta", "eta_l")}
+    known |= {name: q[name] for name in ("kappa", "B", "C_0", "T", "a_1", "s_1", "a_2", "s_2")}
+    whole = assembly.sum_of_steps(lambda name, *shape, positive=False: known.get(name, 0.0))
+    assert whole.right * 8 * q["C_0"] / (s.eta * s.eta_l * q["p"] * s.I * s.R) == pytest.approx(s.bound(), rel=1e-12)
+    first, second = (whole.steps[name] for name in ("second condition", "third condition"))
+    assert (first.low <= first.high and second.low <= second.high and s.eta_l * 8 * s.I <= 1) == s.small()
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "spare", "message"), [(-1, 0, "b <= c"), (1, -1, "what is to spare")], ids=["multiplier", "spare"]
+)
+def test_what_may_be_negative_does_not_add_up(multiplier: int, spare: int, message: str) -> None:
+    """a <= b and b <= c are a <= c with multipliers 1 and 1 only."""
+
+    def chain(draw: Draw) -> Sum:
+        a, b, c, size = draw("a"), draw("b"), draw("c"), draw("size", positive=True)
+        steps = {"a <= b": Step(1, a, b), "b <= c": Step(multiplier * size, b, c)}
+        return Sum(steps, a, b + multiplier * size * (c - b) + spare * size, spare * size)
+
+    with pytest.raises(ValueError, match=message):
+        adds_up(chain)(symbolic)
+
+
+def test_steps_add_up_for_all_values_or_not_at_all() -> None:
+    def chain(draw: Draw) -> Sum:
+        a, b, c = draw("a"), draw("b"), draw("c")
+        return Sum({"a <= b": Step(1, a, b), "b <= c": Step(1, b, c)}, a, c)
+
+    found = added(chain, {"a <= b": "", "b <= c": ""})
+    assert found.verdict is Verdict.PROVED
+    assert all(d.matters for d in found.dropped.values())
+    shorter = identities({"one step short": adds_up(chain, "b <= c")})
+    assert shorter.verdict is Verdict.REFUTED
 
 
 def test_powers_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import z3
 from fedspec.arith import digits
 from fedspec.catalogue import CATALOGUE
 from fedspec.mixing.accumulation import accumulation
-from fedspec.rules import RULES
+from fedspec.rules import PLAIN, RULES
 from fedspec_proofs.engines.calls import Call, call, delayed, options
 from fedspec_proofs.engines.reals import Real, term
 
@@ -120,12 +120,38 @@ def test_floats(label: str, dtype: Any) -> None:
         assert getattr(value, "dtype", None) == dtype or label.startswith(NUMBERS), name
 
 
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_printed_rule_is_its_general_form_at_the_defaults(name: str) -> None:
+    """The same expression in unknowns, so at all numbers; and the same floats, bit for bit."""
+    plain = PLAIN[name]
+    example = call(plain, {})
+    general = Call(RULES[name], example.arguments, example.result)
+
+    def symbol(name: str, q: Fraction) -> Any:
+        return sympy.Symbol(name, real=True)
+
+    want, got = example.run(symbol), general.run(symbol)
+    assert want.keys() == got.keys()
+    for part, expressions in want.items():
+        assert all(sympy.sympify(e).free_symbols for e in expressions), part
+        assert (got[part] == expressions).all(), part
+    floats = example.run(lambda _, q: float(q), dtype=np.float64)
+    for part, value in general.run(lambda _, q: float(q), dtype=np.float64).items():
+        np.testing.assert_array_equal(value, floats[part], strict=True)
+
+
+def test_a_printed_rule_has_no_options_and_its_general_form_has() -> None:
+    assert len(PLAIN) >= 8
+    for name, plain in PLAIN.items():
+        assert name in RULES and next(options(RULES[name])) and not next(options(plain)), name
+
+
 def test_examples_take_both_branches() -> None:
     """AMSGrad keeps its maximum at some coordinates and raises it at others; Yogi moves both ways."""
-    ams = called("server.amsgrad.amsgrad-none-inside-before-correction")
+    ams = called("server.amsgrad.amsgrad")
     kept = ams.result["v_hat"] == ams.arguments["state"].v_hat
     assert kept.any() and not kept.all()
-    yogi = called("server.yogi.yogi-none-outside-pseudo-gradient")
+    yogi = called("server.yogi.yogi")
     rose = yogi.result["v"] > yogi.arguments["state"].v
     assert rose.any() and not rose.all()
     waited = [called(label) for label, (name, _) in CALLS.items() if delayed(RULES[name])]

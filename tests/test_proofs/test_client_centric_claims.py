@@ -13,16 +13,15 @@ import pytest
 
 from fedspec.arith import Scalar, Vector
 from fedspec.readings import Normalise
-from fedspec.server.adagrad import Adaptive
+from fedspec.server.client_centric import Moments
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.client_centric import (
     algorithms,
+    appendix_a,
     averaged,
-    carried,
     corollary,
-    design,
     family,
-    growth,
+    footnote_3,
     lyapunov,
     momentum,
     momentum_sums,
@@ -31,14 +30,16 @@ from fedspec_proofs.client_centric import (
     runs,
     starts,
     steps,
+    telescoping,
     theorem,
 )
 from fedspec_proofs.client_centric.by_hand import two_clients
 from fedspec_proofs.client_centric.combine import all_proved, all_refuted, by_hand
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.client_centric.regimes import as_printed, corrected, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
+from fedspec_proofs.piecewise import Piecewise
 
 Rule = Callable[..., Any]
 
@@ -63,7 +64,7 @@ def _undivided(x: Vector, x_mu: Vector, *, steps: int, normalise: Normalise = No
 
 def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, algorithms, "local_change", _undivided, algorithms.local)
-    _falls_with(monkeypatch, design, "local_change", _undivided, design.debiased_repaired)
+    _falls_with(monkeypatch, appendix_a, "local_change", _undivided, appendix_a.debiased_repaired)
 
 
 @pytest.mark.slow
@@ -86,31 +87,40 @@ def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = steps.adagrad
+    rule = steps.cc_adagrad
 
-    def forgetful(state: Adaptive, delta: Vector, **hyper: Any) -> Adaptive:
+    def forgetful(state: Moments, delta: Vector, **hyper: Any) -> Moments:
         return rule(replace(state, v=state.v / 2), delta, **hyper)
 
     _falls_with(
-        monkeypatch, steps, "adagrad", forgetful, growth.telescoping, roots.a_5_roots, starts.between, lyapunov.moves
+        monkeypatch,
+        steps,
+        "cc_adagrad",
+        forgetful,
+        telescoping.telescoping,
+        roots.a_5_roots,
+        starts.between,
+        lyapunov.moves,
     )
 
 
 def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = steps.amsgrad
+    rule = steps.cc_ams
 
     def adam(state: Any, delta: Vector, **hyper: Any) -> Any:
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
-    _falls_with(monkeypatch, steps, "amsgrad", adam, growth.telescoping, roots.a_5_roots, carried.footnote_3_repaired)
+    _falls_with(
+        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
+    )
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(state: Adaptive, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Adaptive:
-        return steps.adagrad(state, delta, **hyper)
+    def never(state: Moments, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Moments:
+        return steps.cc_adagrad(state, delta, **hyper)
 
-    _falls_with(monkeypatch, steps, "adam", never, carried.footnote_3, growth.telescoping_adam)
+    _falls_with(monkeypatch, steps, "cc_adam", never, footnote_3.footnote_3, telescoping.telescoping_adam)
 
 
 @pytest.mark.slow
@@ -153,7 +163,7 @@ def test_the_run_in_floating_point_is_the_exact_one() -> None:
 def test_the_spread_against_every_pair_of_draws() -> None:
     """E (1/n) sum |v_i - mean|^2 by enumerating both clients' noise at once, not client by client."""
     r = two_clients(0, Fraction(1, 1000))
-    dip = Slope(((Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1))))
+    dip = through((Fraction(-1), Fraction(1)), (Fraction(1), Fraction(-1)))
     r = replace(
         r, clients=Clients(((dip,), (huber(-1, 2),)), Fraction(1)), eta_l=Fraction(1, 4), steps=((2, 2), (2, 2))
     )
@@ -167,15 +177,15 @@ def test_the_spread_against_every_pair_of_draws() -> None:
     assert measure(first, exact=True)[1] == total / 16
 
 
-KINKED = Slope(((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2))))
+KINKED = through((Fraction(-2), Fraction(1)), (Fraction(0), Fraction(-1)), (Fraction(1), Fraction(2)))
 
 
 @pytest.mark.parametrize("slope", [huber(1, 2), huber(0, 3, Fraction(1, 2)), KINKED, flat(2)], ids=str)
-def test_constants_of_one_slope_on_a_grid(slope: Slope) -> None:
+def test_constants_of_one_slope_on_a_grid(slope: Piecewise) -> None:
     grid = [Fraction(k, 4) for k in range(-40, 41)]
-    steepest = max(abs(slope(x) - slope(y)) / (y - x) for x, y in combinations(grid, 2))
+    steepest = max(abs(slope.gradient(x) - slope.gradient(y)) / (y - x) for x, y in combinations(grid, 2))
     assert steepest == slope.smoothness
-    assert max(abs(slope(x)) for x in grid) == slope.bound
+    assert max(abs(slope.gradient(x)) for x in grid) == slope.largest
 
 
 def test_variances_and_the_gap_on_a_grid() -> None:
@@ -199,7 +209,7 @@ def test_variances_and_the_gap_on_a_grid() -> None:
 
 
 def test_findings_put_together() -> None:
-    refuted, proved = carried.footnote_3.body(), algorithms.objective.body()
+    refuted, proved = footnote_3.footnote_3.body(), algorithms.objective.body()
     assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
     assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
     assert all_proved(proved, refuted).verdict is Verdict.REFUTED

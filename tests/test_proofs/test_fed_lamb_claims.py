@@ -36,10 +36,11 @@ from fedspec_proofs.fed_lamb import (
     theorem_3_consensus,
 )
 from fedspec_proofs.fed_lamb.audits import bump
-from fedspec_proofs.fed_lamb.bent import Bent, Problem, average, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import begin, lamb, one_round, seen
 from fedspec_proofs.fed_lamb.shared import all_fall
 from fedspec_proofs.fed_lamb.walks import root_above, walk
+from fedspec_proofs.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
 
 Change = tuple[Any, str, Any]
@@ -63,8 +64,11 @@ def latest(v_hat: Any, mean: Any) -> Any:
     return mean
 
 
-def halved(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*args) / 2
+TERMS = bounds.per_layer_terms
+
+
+def halves(*args: Any) -> dict[str, Any]:
+    return {name: value / 2 for name, value in TERMS(*args).items()}
 
 
 def thousandfold(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,8 +95,8 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
     "no root in the denominator: the scale law": (scale.scale_law, [(scale, "precondition", ROOTLESS)]),
     "no root in the denominator: rounds of it": (scale.rounds_law, [(local_ams, "precondition", ROOTLESS)]),
-    "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer", halved(bounds.per_layer))]),
-    "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer", halved(bounds.per_layer))]),
+    "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
+    "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),
     "1000 times the bound: (4) stands": (theorem_1.theorem_1, [(bounds, "theorem_1", thousandfold(bounds.theorem_1))]),
     "1000 times the bound: Lemma 2 stands": (lemma_2.lemma_2, [(bounds, "lemma_2", thousandfold(bounds.lemma_2))]),
     "1000 times the bound: Lemma 1 stands": (lemma_1.lemma_1, [(bounds, "lemma_1", lambda k: 10**9 + k.M)]),
@@ -159,8 +163,8 @@ def test_two_clients_alike_part_by_their_noise() -> None:
 
 LINES = (
     huber(F(2), F(1), F(3)),
-    Bent((F(-2), F(0), F(1)), (F(-1), F(3, 2), F(1, 4))),
-    Bent((F(-1), F(1)), (F(-3), F(1, 2))),
+    Piecewise((F(-2), F(0), F(1)), (F(-1), F(3, 2), F(1, 4))),
+    Piecewise((F(-1), F(1)), (F(-3), F(1, 2))),
 )
 
 
@@ -169,7 +173,7 @@ def grid(low: int = -6, high: int = 6, parts: int = 8) -> list[F]:
 
 
 @pytest.mark.parametrize("f", LINES)
-def test_the_derivative_is_that_of_the_value(f: Bent) -> None:
+def test_the_derivative_is_that_of_the_value(f: Piecewise) -> None:
     """Central differences are exact where the derivative is linear around."""
     h = F(1, 16)
     for x in (a + h for a in grid()):
@@ -177,7 +181,7 @@ def test_the_derivative_is_that_of_the_value(f: Bent) -> None:
 
 
 @pytest.mark.parametrize("f", LINES)
-def test_smoothness_and_bound_are_the_least(f: Bent) -> None:
+def test_smoothness_and_bound_are_the_least(f: Piecewise) -> None:
     xs = grid()
     slopes = [abs(f.gradient(b) - f.gradient(a)) / (b - a) for a, b in pairwise(xs)]
     assert max(slopes) == f.smoothness
@@ -185,14 +189,14 @@ def test_smoothness_and_bound_are_the_least(f: Bent) -> None:
 
 
 @pytest.mark.parametrize("f", LINES)
-def test_the_minimum_is_the_least_value(f: Bent) -> None:
+def test_the_minimum_is_the_least_value(f: Piecewise) -> None:
     values = [f.value(x) for x in grid(parts=64)]
     assert f.least <= min(values) <= f.least + F(1, 100)
 
 
 def test_without_a_minimum_there_is_none() -> None:
     with pytest.raises(ValueError, match="not bounded below"):
-        _ = Bent((F(0), F(1)), (F(1), F(2))).least
+        _ = Piecewise((F(0), F(1)), (F(1), F(2))).least
 
 
 def test_an_average_has_the_mean_derivative() -> None:

@@ -21,16 +21,18 @@ from fedspec.plan import Plan
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, variables
 from fedspec_proofs.engines.mutation import LeastOfSets, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import bounds, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2 import bounds, derivation, lemma_15, runs, sm3_inductions, theorem_20
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
-from fedspec_proofs.fedada2.problems import Huber, everybody, huber, problem, rounds, slope
+from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
 from fedspec_proofs.fedada2.runs import Case, outcome
 from fedspec_proofs.fedada2.student_bounds import at_one
 from fedspec_proofs.fedada2.sums import double_sum
+from fedspec_proofs.piecewise import huber
 
 
 def claim(module: str, name: str) -> Claim:
@@ -91,8 +93,8 @@ RULES: list[tuple[str, str, Any, str, str]] = [
         "normalised",
         "second_moment",
     ),
-    ("fedspec_proofs.fedada2.student", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student", "fedavg_explodes"),
-    ("fedspec_proofs.fedada2.student", "student_2", lambda u: u, "student", "heavy_tailed"),
+    ("fedspec_proofs.fedada2.student_t", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student_t", "fedavg_explodes"),
+    ("fedspec_proofs.fedada2.student_t", "student_2", lambda u: u, "student_t", "heavy_tailed"),
 ]
 
 
@@ -146,7 +148,6 @@ def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("place", "name", "factor", "tested"),
     [
-        ("runs", "right", 1e-3, ("theorem_20", "repaired")),
         ("pseudogradients", "lemma_15", 0.5, ("pseudogradients", "repaired")),
         ("delayed_adagrad", "_lemma_30", 0.5, ("delayed_adagrad", "sharper")),
     ],
@@ -157,7 +158,12 @@ def test_searches_bite(
     """With a smaller constant in the closed form the search finds a violation."""
     module = importlib.import_module(f"fedspec_proofs.fedada2.{place}")
     whole = getattr(module, name)
-    monkeypatch.setattr(module, name, lambda *args, **more: factor * float(whole(*args, **more)))
+
+    def smaller(*args: Any, **more: Any) -> Any:
+        right = whole(*args, **more)
+        return {k: factor * v for k, v in right.items()} if isinstance(right, dict) else factor * right
+
+    monkeypatch.setattr(module, name, smaller)
     assert claim(*tested)().verdict is Verdict.REFUTED
 
 
@@ -211,7 +217,9 @@ def test_gradients_are_those_of_the_values() -> None:
     """Huber's function has slope H' by differences, and is smooth and bounded with its own constants only."""
     h = 1e-6
     for y in (-3.0, -1.0, -0.4, 0.0, 0.7, 2.5):
-        assert (huber(y + h) - huber(y - h)) / (2 * h) == pytest.approx(float(slope(np.array([y]))[0]), abs=1e-5)
+        assert (huber(1).value(y + h) - huber(1).value(y - h)) / (2 * h) == pytest.approx(
+            float(slope(np.array([y]))[0]), abs=1e-5
+        )
     f = problem((2, 0), (F(1, 2), 3))
     assert smooth(f, f.L) and bounded(f, f.G)
     assert not smooth(f, f.L - F(1, 10)) and not bounded(f, f.G - F(1, 10))
@@ -226,12 +234,72 @@ def test_a_run_that_stands_still_is_noticed() -> None:
     assert float(moving.xs[-1][0]) < float(moving.xs[0][0])
 
 
-def test_the_drift_of_a_run() -> None:
-    """Two clients with gradients -1/2 and 1 at the start; the first one is drawn and takes one step."""
-    f = problem((1, F(1, 2)), (1, -2))
-    case = Case(f, theorem_20.hyper(100, F(1, 10)), Plan((0,), (1,), (1,)), 1, 1, F(1), F(1), F(1))
-    _, D = outcome(case, 1)
-    assert float(D) == pytest.approx((1 + 1 / 2) ** 2)
+@pytest.mark.parametrize(
+    ("centre", "eps_s", "K", "D"),
+    [
+        # Gradients -1/2 and 1 at the start; the first client is drawn and takes one step with its own.
+        (F(1, 2), F(1, 10), 1, F(9, 4)),
+        # Its step of length 1/3 is dropped, which uses 0: the other's gradient is 1 away.
+        (F(1, 2), F(1, 2), 1, F(1)),
+        # The first of two steps, 1/10 of 1/2, moves it by 1/20, where its own gradient is 1 as before.
+        (F(3), F(1, 10), 2, F(4)),
+        (F(-2), F(1, 10), 2, F(0)),
+    ],
+)
+def test_the_drift_of_a_run(centre: F, eps_s: F, K: int, D: F) -> None:
+    f = problem((1, centre), (1, -2))
+    case = Case(f, theorem_20.hyper(100, eps_s), Plan((0,), (K,), (1,)), 1, K, F(1), F(1), F(1))
+    _, found = outcome(case, 1)
+    assert found == pytest.approx(float(D))
+
+
+@pytest.mark.parametrize("i", range(6))
+def test_the_derivation_is_of_the_terms_that_are_typed(monkeypatch: pytest.MonkeyPatch, i: int) -> None:
+    assert derivation.same_terms(derivation.of_theorem_20).verdict is Verdict.PROVED
+
+    def spoiled(*args: Any) -> tuple[Any, ...]:
+        whole = bounds.psis(*args)
+        return (*whole[:i], whole[i] / 2, *whole[i + 1 :])
+
+    monkeypatch.setattr(derivation, "psis", spoiled)
+    assert derivation.same_terms(derivation.of_theorem_20).verdict is Verdict.UNKNOWN
+
+
+def weaker(part: Callable[[Any], Statement], words: str) -> Statement:
+    """The part of the derivation without one of its assumptions."""
+    whole = part(variables)
+    assert words in whole.given
+    return Statement({w: f for w, f in whole.given.items() if w != words}, whole.shown)
+
+
+NEEDED = [(part, words) for part in (*derivation.ALL, lemma_15._cauchy) for words in part(variables).given]
+
+
+@pytest.mark.parametrize(("part", "words"), NEEDED, ids=lambda v: v if isinstance(v, str) else v.__name__)
+def test_the_derivation_needs_what_it_assumes(part: Callable[[Any], Statement], words: str) -> None:
+    rest = weaker(part, words)
+    assert not prove(rest.shown, rest.given, timeout_ms=2000)
+
+
+REPAIRED = [
+    ("theorem_20", "repaired"),
+    ("blended", "theorem_25_repaired"),
+    ("delayed_adam", "corollary_repaired"),
+    ("delayed_adagrad", "corollary_repaired"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), REPAIRED)
+def test_the_repaired_bounds_need_more_than_their_third_term(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    """D alone does not carry them: it is 0 for one client that takes one step, and its gradient is not."""
+
+    def third(s: Any, k: Any, by: Any, D: Any) -> dict[str, Any]:
+        return {name: part for name, part in bounds.terms(s, k, by, D).items() if name == "Psi3/Psi6"}
+
+    monkeypatch.setattr(runs, "terms", third)
+    assert claim(module, name)().verdict is Verdict.REFUTED
 
 
 def test_double_sums() -> None:

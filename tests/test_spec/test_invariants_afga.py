@@ -55,7 +55,7 @@ def test_complete_mixing_leaves_no_disagreement() -> None:
     want = x
     for S in sets:
         want = want - hyper().eta_l / 4 * sum(CLIENTS[i](0, want) for i in S)
-    X = afga.adapt_then_combine(hyper(), np.stack([x] * 4), CLIENTS, sets, J)
+    _, X = cafga.change(hyper(Cafga), x, np.stack([x] * 4), CLIENTS, Exchange((0,), sets, J))
     assert [X_i[0] for X_i in X] == [want[0]] * 4
     for senders in ((2,), (0, 3), EVERYONE):
         assert (afga.change(hyper(), x, CLIENTS, Exchange(senders, sets, J)) == want - x).all()

@@ -25,9 +25,9 @@ from fedspec.covers import AnyCover
 from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.readings import Adaptivity, CoverName, Strategy, choice
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
+from fedspec.server.adam import general_adam
 from fedspec_torch.algorithms.optimise import optimise, optimise_from
 from fedspec_torch.arith import Stack, Stream, Vector, column
 from fedspec_torch.covers import named_cover
@@ -92,7 +92,7 @@ def changes(x: Vector, plan: Plan, train: Callable[[Stack, Plan], Stack]) -> Ite
 def finish(h: Any, state: State, deltas: Stream, plan: Plan) -> tuple[State, dict[str, Any]]:
     """The mean of the changes and one step of the server."""
     delta = weighted_mean(deltas, shares([1] * len(plan.participants), state.x))
-    rule: Callable[..., Adaptive] = adam if getattr(h, "server", None) is Adaptivity.ADAM else adagrad
+    rule: Callable[..., Adaptive] = general_adam if getattr(h, "server", None) is Adaptivity.ADAM else general_adagrad
     server = rule(state.server, delta, **h.of(rule))
     return State(server, state.cover), {"delta": delta, "m": server.m, "v": server.v}
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedspec.algorithms.optimise import Local
-from fedspec.client.adam import adam
 from fedspec.client.adam import begin as begin_adam
+from fedspec.client.adam import general_adam
 from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
 from fedspec.client.agdu import agdu
@@ -70,7 +70,9 @@ def optimise_from(
         plain = replace(begin_adam(x), v=v)
         none = BiasCorrection.NONE
         for k, active in schedule(steps, x.device):
-            plain = masked(adam, active)(plain, gradient(k, plain.x), bias_correction=none, **h.of(adam))
+            plain = masked(general_adam, active)(
+                plain, gradient(k, plain.x), bias_correction=none, **h.of(general_adam)
+            )
         return plain.x
     state = replace(begin_admu(x), v=v)
     for k, active in schedule(steps, x.device):

@@ -19,9 +19,9 @@ from fedspec.algorithms.private import DpFedAvg
 from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.readings import PrivateServer
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
+from fedspec.server.adam import general_adam
 from fedspec.server.average import average
 from fedspec_torch.algorithms.local import local_sgd
 from fedspec_torch.arith import Vector, numbers
@@ -52,7 +52,7 @@ def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Ad
         case PrivateServer.AVERAGE:
             state = replace(state, x=average(x, delta, eta=h.eta), t=state.t + 1)
         case PrivateServer.ADAGRAD:
-            state = adagrad(state, delta, **h.of(adagrad))
+            state = general_adagrad(state, delta, **h.of(general_adagrad))
         case PrivateServer.ADAM:
-            state = adam(state, delta, **h.of(adam))
+            state = general_adam(state, delta, **h.of(general_adam))
     return state, {"delta": delta}

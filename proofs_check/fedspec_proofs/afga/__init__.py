@@ -2,34 +2,42 @@
 
 Modules without claims: :mod:`.network`, :mod:`.networks`, :mod:`.constants` and :mod:`.instances` (toy problems whose
 constants are known exactly), :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the
-lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`, :mod:`.wells`,
-:mod:`.learning_rates` (the printed conditions on them), :mod:`.watching` (inductions over the server), and
-:mod:`.formulas`.
+lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`,
+:mod:`.nonconvex` (clients that meet every assumption), :mod:`.learning_rates` (the printed conditions on them),
+:mod:`.server_inductions`, and :mod:`.formulas`.
 """
 
 MODULES = (
     "orders",
     "reduction",
+    "fixed_points",
     "assumptions",
     "spectral",
     "convergence",
+    "assembly",
+    "assembly_steps",
+    "dominant",
     "corollaries",
     "preliminaries",
     "exchanges",
     "clusters",
     "sequences",
+    "lyapunov",
     "ascent",
     "descent",
     "constraints",
     "rates",
     "drift",
+    "one_step",
     "perpendicular",
     "consensus",
     "recursion",
     "powers",
     "spectrum",
     "distance",
+    "many_steps",
     "difference",
+    "change_steps",
     "parts",
     "sampling",
     "server",

@@ -19,7 +19,8 @@ from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.networks import blended_permutation
-from fedspec_proofs.afga.wells import Well, oracles
+from fedspec_proofs.afga.nonconvex import Well, oracles
+from fedspec_proofs.afga.rounds import models
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -77,7 +78,7 @@ def _outcomes(r: Round, number: type) -> Iterator[tuple[Any, Any, Any]]:
         after, shown = afga.step(h, state, clients, Exchange((sender,), sets, W))
         slopes = number(0)
         for t in range(r.steps):
-            X = afga.adapt_then_combine(h, np.stack([x] * n), clients, sets[:t], W)
+            X = models(h.eta_l, x, clients, sets[:t], W)
             slopes = slopes + sum(f(0, X_i)[0] for f, X_i in zip(clients, X, strict=True)) / n
         yield shown["delta"][0], after.v_hat[0], slopes
 

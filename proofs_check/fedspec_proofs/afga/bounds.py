@@ -56,14 +56,14 @@ def drift_of(net: Network, C_I: Any, factor: Any = 16, sampled: Any = 16) -> Ite
     """Eq. (41), step by step, with some C_I."""
     states = path(net)
     e2 = net.eta_l**2
-    rest = (
-        factor * net.I * e2 * net.heterogeneous
-        + e2 * net.sigma2 / net.n
-        + net.fac * sampled * net.I * e2 * net.sigma2_l
-    )
+    rest = {
+        "gradients": factor * net.I * e2 * net.heterogeneous,
+        "noise": e2 * net.sigma2 / net.n,
+        "sampling": net.fac * sampled * net.I * e2 * net.sigma2_l,
+    }
     for before, after in pairwise(states):
         spread = factor * net.I * e2 * net.L**2 * consensus(net, before)
-        yield drift(net, after), C_I * drift(net, before) + spread + rest
+        yield drift(net, after), {"drift": C_I * drift(net, before), "consensus error": spread, **rest}
 
 
 def zetas(net: Network) -> list[Any]:
@@ -80,10 +80,22 @@ def consensus_of(net: Network, factor: Any = 4) -> Iterable[Sides]:
         keep = net.rho_max**2 * (1 + 1 / F(zeta))
         rho_L = net.rho_max**2 * (1 + zeta)
         own = sum(r**2 * (1 + zeta) * s for r, s in zip(net.rho, net.sigma2_k, strict=True)) / F(net.K)
-        rest = e2 * (factor * rho_L * net.heterogeneous + factor * own + net.sigma2 * net.rho_max**2)
+        rest = {
+            "gradients": e2 * factor * rho_L * net.heterogeneous,
+            "dissimilarity": e2 * factor * own,
+            "noise": e2 * net.sigma2 * net.rho_max**2,
+        }
         for before, after in pairwise(states):
-            spread = (keep + factor * L2 * e2 * rho_L) * consensus(net, before)
-            yield consensus(net, after), spread + e2 * rho_L * factor * L2 * drift(net, before) + rest
+            inner, away = consensus(net, before), drift(net, before)
+            yield (
+                consensus(net, after),
+                {
+                    "consensus error, kept": keep * inner,
+                    "consensus error, by gradients": factor * L2 * e2 * rho_L * inner,
+                    "drift": e2 * rho_L * factor * L2 * away,
+                    **rest,
+                },
+            )
 
 
 def both_errors(
@@ -91,11 +103,16 @@ def both_errors(
 ) -> Iterable[Sides]:
     """Eq. (47) at t = 0, 1, ... with C_1 = constant and t + later in place of t + 1."""
     rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
-    tail = net.sigma2 / net.n + net.fac * net.I * net.sigma2_l
-    one = (net.I + rho2 * H) * net.heterogeneous + rho2 * H * net.sigma2_l + net.sigma2 * rho2
-    one = one + (1 + H**2 / F(net.I) ** 2 * rho2) * tail
+    tail = 1 + H**2 / F(net.I) ** 2 * rho2
+    one = {
+        "gradients": (net.I + rho2 * H) * net.heterogeneous,
+        "dissimilarity": rho2 * H * net.sigma2_l,
+        "noise": net.sigma2 * rho2,
+        "noise of the mean": tail * net.sigma2 / net.n,
+        "sampling": tail * net.fac * net.I * net.sigma2_l,
+    }
     for t, (inner, away) in enumerate(of(net)[: net.I + 1 - later]):
-        yield inner + away, (t + later) * constant * e2 * one
+        yield inner + away, {name: (t + later) * constant * e2 * value for name, value in one.items()}
 
 
 def consensus_error(
@@ -104,10 +121,15 @@ def consensus_error(
     """Eq. (69), as :func:`both_errors`."""
     rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
     share = H**2 / F(net.I) ** 2
-    one = H * net.heterogeneous + H * net.sigma2_l + net.sigma2
-    one = one + share * net.sigma2 / net.n + net.fac * share * net.I * net.sigma2_l
+    one = {
+        "gradients": H * net.heterogeneous,
+        "dissimilarity": H * net.sigma2_l,
+        "noise": net.sigma2,
+        "noise of the mean": share * net.sigma2 / net.n,
+        "sampling": net.fac * share * net.I * net.sigma2_l,
+    }
     for t, (inner, _) in enumerate(of(net)[: net.I + 1 - later]):
-        yield inner, (t + later) * constant * e2 * rho2 * one
+        yield inner, {name: (t + later) * constant * e2 * rho2 * value for name, value in one.items()}
 
 
 def change_as_printed(net: Network) -> Iterable[Sides]:
@@ -130,16 +152,18 @@ def change_as_derived(net: Network, constant: Any) -> Iterable[Sides]:
     tail = net.sigma2 / n + net.fac * steps * net.sigma2_l
     inner = steps * constant * e2 * rho2
     inner *= H * net.heterogeneous + H * net.sigma2_l + net.sigma2 + H**2 / F(steps) ** 2 * tail
-    right = 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2 + 64 * e2 * steps * once * (net.sigma2_l + net.sigma2_c)
-    factor = (
-        F(2 * (n - m), m) * below + 64 * e2 * net.L**2 * steps * once + 4 * (steps + 1) ** 2 * e2 * net.L**2 * F(m, n)
-    )
-    right += factor * inner
-    right += (
-        64 * e2 * net.L**2 * once * (steps**3 * constant * e2 * net.heterogeneous + steps**2 * constant * e2 * tail)
-    )
-    right += 16 * e2 * F(m * (m - 1), n) * below * sum(slopes_at_models(net, s) for s in states[:-1])
-    right += 8 * e2 * steps * F(m, n) ** 2 * sum(slopes_at_means(net, s) for s in states[:-1])
+    local = steps**2 * constant * e2 * (steps * net.heterogeneous + tail)
+    at_models, at_means = (sum(f(net, s) for s in states[:-1]) for f in (slopes_at_models, slopes_at_means))
+    right = {
+        "noise": 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
+        "dissimilarity": 64 * e2 * steps * once * (net.sigma2_l + net.sigma2_c),
+        "senders": F(2 * (n - m), m) * below * inner,
+        "sampling at the models": 64 * e2 * net.L**2 * steps * once * inner,
+        "models beside means": 4 * (steps + 1) ** 2 * e2 * net.L**2 * F(m, n) * inner,
+        "local steps": 64 * e2 * net.L**2 * once * local,
+        "slopes at the models": 16 * e2 * F(m * (m - 1), n) * below * at_models,
+        "slopes at the means": 8 * e2 * steps * F(m, n) ** 2 * at_means,
+    }
     yield change_squared(net, states[-1]), right
 
 
@@ -147,11 +171,15 @@ def change_tight(net: Network, noise: Any = 2) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
     states, e2, steps, p = path(net), net.eta_l**2, net.I, F(net.m, net.n)
     senders = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, states[-1])
-    right = noise * steps * net.M * net.sigma2 / F(net.N) ** 2 + 4 * steps * net.fac * net.sigma2_l / net.N
-    right += 4 * net.L**2 / F(net.N) * net.fac * sum(consensus(net, s) for s in states[:-1])
-    right += 2 * p**2 * steps * sum(slopes_at_models(net, s) for s in states[:-1])
-    yield change_squared(net, states[-1]), e2 * right + senders
-    yield mean_change_squared(net, states[-1]), e2 * right
+    errors_before, at_models = (sum(f(net, s) for s in states[:-1]) for f in (consensus, slopes_at_models))
+    right = {
+        "noise": noise * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
+        "dissimilarity": 4 * e2 * steps * net.fac * net.sigma2_l / net.N,
+        "consensus errors": 4 * e2 * net.L**2 / F(net.N) * net.fac * errors_before,
+        "slopes": 2 * e2 * p**2 * steps * at_models,
+    }
+    yield change_squared(net, states[-1]), {**right, "senders": senders}
+    yield mean_change_squared(net, states[-1]), right
 
 
 def also_by_search(found: Finding, printed: Inequality[Any], tries: int = 400) -> Finding:

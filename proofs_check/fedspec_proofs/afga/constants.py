@@ -94,6 +94,12 @@ def only_consensus_is_fixed(W: Mixing) -> bool:
     return rank == len(W) - 1
 
 
+def keeps(W: Mixing, x: Array, share: Any) -> bool:
+    """Whether |(W - J)x| = share |x|: with :func:`mixes` it makes ||W - J||_2 exactly this share."""
+    image = (W - topology.complete(len(W), EXACT)) @ x
+    return bool(image @ image == share**2 * (x @ x))
+
+
 def least_rho(W: Mixing, denominator: int = 64) -> Fraction:
     """A bound of ||W - J||_2: a multiple of 1/denominator at most, as small as it can be among those."""
     gap = W - topology.complete(len(W), EXACT)

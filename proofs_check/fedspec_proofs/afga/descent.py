@@ -20,7 +20,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def _squares(draw: Draw, half: Any) -> list[Any]:
-    a, b = draw("a", 2), draw("b", 2)
+    a, b = draw("a", 1), draw("b", 1)
     return [a @ b - half * (a @ a + b @ b - (a - b) @ (a - b))]
 
 
@@ -45,42 +45,42 @@ def eq_16() -> Finding:
 
 @claim(
     "afga.eq-16-repaired",
-    statement="<a, b> = (|a|^2 + |b|^2 - |a - b|^2)/2 (d = 2)",
+    statement="<a, b> = (|a|^2 + |b|^2 - |a - b|^2)/2, coordinate by coordinate",
     source=Source(AFGA, "ours, for the identity before eq. (17) (L1395)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     repairs="afga.eq-16",
 )
 def eq_16_repaired() -> Finding:
-    """d = 2; every coordinate alone."""
-    return identities({"d = 2": lambda draw: _squares(draw, F(1, 2))})
+    """Both sides are sums over the coordinates."""
+    return identities({"one coordinate": lambda draw: _squares(draw, F(1, 2))})
 
 
 @false("afga.false-16-one", of=eq_16_repaired, statement="The same without the half")
 def without_half() -> Finding:
     """As printed."""
-    return identities({"d = 2": lambda draw: _squares(draw, 1)})
+    return identities({"one coordinate": lambda draw: _squares(draw, 1)})
 
 
 @claim(
     "afga.eq-17",
     statement="-<x, y> <= -(|x|^2 + |y|^2 - |x - y|^2)/4 - (|x|^2 + |z|^2 - |x - z|^2)/4 + |x|^2/4 + |y - z|^2/4; the "
-    "difference is |x + y - z|^2/4 (d = 2)",
+    "difference is |x + y - z|^2/4, coordinate by coordinate",
     source=Source(AFGA, "eq. (17), first inequality (L1397-1440)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
 )
 def eq_17() -> Finding:
-    """x, y, z stand for f', the mean slope at the models and that at the cluster means, each times V^(-1/4); d = 2."""
+    """x, y, z stand for f', the mean slope at the models and that at the cluster means, each times V^(-1/4)."""
 
     def body(draw: Draw) -> list[Any]:
-        x, y, z = (draw(name, 2) for name in "xyz")
+        x, y, z = (draw(name, 1) for name in "xyz")
         first = (x @ x + y @ y - (x - y) @ (x - y)) / 4
         second = (x @ x + z @ z - (x - z) @ (x - z)) / 4
         right = -first - second + x @ x / 4 + (y - z) @ (y - z) / 4
         return [right + x @ y - (x + y - z) @ (x + y - z) / 4]
 
-    return identities({"d = 2": body})
+    return identities({"one coordinate": body})
 
 
 @claim(
@@ -105,7 +105,7 @@ def eq_17_eps() -> Finding:
 @claim(
     "afga.eq-17-eps-repaired",
     statement="|x|^2/C_0 <= |x|^2 (v_hat + eps)^(-1/2) <= |x|^2 eps^(-1/2) with C_0^2 = B^2 + eps, if no coordinate "
-    "of v_hat is above B^2 (one coordinate)",
+    "of v_hat is above B^2, coordinate by coordinate",
     source=Source(AFGA, "ours, for the bounds after eq. (17) (L1473), where B = eta_l I G"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

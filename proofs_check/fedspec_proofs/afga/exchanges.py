@@ -21,24 +21,25 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 
 
 def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
-    """What is left of WX beside its mean, less (W - J) times what is left of X."""
+    """What is left of WX beside its mean, less (W - J) times what is left of X; and what the mean moves by."""
 
     def body(draw: Draw) -> list[Any]:
         W, X = order(draw, n), draw("X", n, 2)
         J = topology.complete(n, EXACT)
         after = gossip(X, W)
-        return list((after - J @ after - (W - J) @ (X - J @ X)).ravel())
+        shrunk = after - J @ after - (W - J) @ (X - J @ X)
+        return [*shrunk.ravel(), *(J @ after - J @ X).ravel()]
 
     return body
 
 
 @claim(
     "afga.gossip-contracts",
-    statement="(I - J)WX = (W - J)(I - J)X, so that an exchange shrinks the consensus error by rho^2; the mean stays "
-    "(n = 2 and 3)",
+    statement="(I - J)WX = (W - J)(I - J)X, so that an exchange shrinks the consensus error by rho^2; the mean stays",
     source=Source(AFGA, "ours, about Assumption 4.5 and Lemma F.2 (L269, L2920)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 2 and 3, d = 2",
     assumptions={"columns of W sum to one": "1'W = 1'"},
 )
 def gossip_contracts() -> Finding:

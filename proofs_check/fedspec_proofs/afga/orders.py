@@ -11,7 +11,7 @@ from fedspec.arith import Vector
 from fedspec.readings import AmsOption
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
 from fedspec_proofs.afga.formulas import either
-from fedspec_proofs.afga.watching import (
+from fedspec_proofs.afga.server_inductions import (
     BETA1,
     BETA2,
     DOMAIN,
@@ -33,7 +33,7 @@ from fedspec_proofs.claim import AFGA, Engine, Finding, Second, Source, Verdict,
 from fedspec_proofs.engines.reals import reals
 from fedspec_proofs.engines.smt import Formulas
 
-WANG = "external: Wang, Lin and Chen (2022), named in footnote 5; about eq. (2) (L112-130)"
+WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
 
 
 def _ordered(step: Step, ceiling: Callable[[Any, Any, Any], Any], extra: Formulas | None = None) -> Finding:
@@ -54,8 +54,8 @@ def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
 
 @claim(
     "afga.amsgrad-order",
-    statement="For FedAMSGrad's server, at every round: 0 <= v <= v_hat <= the largest Delta^2 so far, |m| <= the "
-    "largest |Delta| so far, and v_hat never falls",
+    statement="For FedAMSGrad's server, at every round and in every coordinate: 0 <= v <= v_hat <= the largest "
+    "Delta^2 so far, |m| <= the largest |Delta| so far, and v_hat never falls",
     source=Source(AFGA, "ours, about eq. (2) (L112-130)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

@@ -19,7 +19,7 @@ from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.networks import matrix
 from fedspec_proofs.afga.sequences import given
-from fedspec_proofs.afga.watching import rootless
+from fedspec_proofs.afga.server_inductions import rootless
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Sides

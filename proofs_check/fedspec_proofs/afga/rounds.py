@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import cafga
-from fedspec.algorithms.afga import adapt, mean_change
-from fedspec.arith import Array, Stack, Vector
+from fedspec.algorithms.afga import mean_change
+from fedspec.arith import Array, Mixing, Stack, Vector, put
+from fedspec.client.sgd import sgd
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean, gossip
 from fedspec.plan import Exchange, Oracle
+from fedspec.population import gradients
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.network import Network
 from fedspec_proofs.engines import exact
@@ -109,10 +111,22 @@ def local_step(net: Network, S: tuple[int, ...], W: Array) -> Callable[[Vector, 
 
     def step(X: Vector, xi: Vector) -> Vector:
         oracles = clients(net, lambda t, i: xi[places[i]] if len(xi) else 0)
-        moved = gossip(adapt(hyper(net.eta_l), X[:, None], oracles, S, 0), W)
+        moved = gossip(adapt(net.eta_l, X[:, None], oracles, S), W)
         return np.asarray(moved[:, 0])
 
     return step
+
+
+def adapt(eta_l: Any, X: Array, oracles: Sequence[Oracle], S: Sequence[int]) -> Array:
+    """One gradient step of the clients of S."""
+    S = list(S)
+    return put(X, S, sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l))
+
+
+def models(eta_l: Any, x: Vector, oracles: Sequence[Oracle], sets: Sequence[tuple[int, ...]], W: Mixing) -> Array:
+    """All models after the local steps for these sets, all begun at x: the clients' half of a round of one cluster."""
+    X = np.stack([x] * len(oracles))
+    return cafga.change(hyper(eta_l), x, X, oracles, Exchange((0,), tuple(sets), W))[1]
 
 
 def path(net: Network) -> list[Moments]:

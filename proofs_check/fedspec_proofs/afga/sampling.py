@@ -85,10 +85,11 @@ def _one_draw_for_all() -> Dropped:
 @claim(
     "afga.lemma-f-6",
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2; the "
-    "difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n sum_(k<l) |ybar_k - ybar_l|^2} (K <= 3, n <= 4)",
+    "difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n sum_(k<l) |ybar_k - ybar_l|^2}",
     source=Source(AFGA, L),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K = 1, n <= 4; K = 2, n <= 3; K = 3, n = 2; d = 1",
     assumptions={
         "without replacement": "m different clients of every cluster, all sets as likely",
         "independent": "the clusters draw independently",
@@ -104,10 +105,11 @@ def lemma_f_6() -> Finding:
 @claim(
     "afga.lemma-f-6-exact",
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 = (m/n)^2 |sum y|^2 + m(n-m)/(n(n-1)) sum_k sum_i |y_(k,i) - "
-    "ybar_k|^2 (K <= 3, n <= 4)",
+    "ybar_k|^2",
     source=Source(AFGA, "ours, about " + L),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K = 1, n <= 4; K = 2, n <= 3; K = 3, n = 2; d = 1",
 )
 def lemma_f_6_exact() -> Finding:
     """The same sizes."""
@@ -127,10 +129,11 @@ def pair_probability() -> Finding:
 @claim(
     "afga.eq-39",
     statement="(1/n) sum over S^k_t of grad f_i(xbar^k) has the variance m(n-m)/(n(n-1)) 1/n^2 sum_i |grad f_i - grad "
-    "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n (n <= 4)",
+    "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n",
     source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n <= 4, d = 1",
 )
 def eq_39() -> Finding:
     """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero."""

@@ -10,7 +10,7 @@ from typing import Any
 import z3
 
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
-from fedspec_proofs.afga.watching import BETA1, BETA2, DOMAIN, EPS, ETA, broken_by, finding, fresh, simulated
+from fedspec_proofs.afga.server_inductions import BETA1, BETA2, DOMAIN, EPS, ETA, broken_by, finding, fresh, simulated
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
 from fedspec_proofs.engines.reals import Real, real, reals

@@ -11,7 +11,7 @@ import sympy
 from fedspec.arith import Array
 from fedspec.mixing import topology
 from fedspec_proofs.afga.assumptions import said
-from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
+from fedspec_proofs.afga.constants import doubly_stochastic, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
@@ -25,27 +25,27 @@ SHARES: tuple[Any, ...] = (F(0), F(1, 2), F(99, 100), F(1))
 
 @claim(
     "afga.assumption-4-5",
-    statement="The ring of four meets Assumption 4.5 with rho = 1/3 exactly, J with 0; I and parted networks fix more "
-    "than consensus; the cyclic permutation fixes consensus only, and still has rho = 1",
-    source=Source(AFGA, "Assumption 4.5 (L269)"),
+    statement="Of four clients: the ring meets Assumption 4.5 with rho = 1/3 exactly, J with 0; I and two parted pairs "
+    "fix more than consensus; the cyclic permutation fixes consensus only, and still has rho = 1",
+    source=Source(AFGA, "ours, matrices for Assumption 4.5 (L269)"),
     engine=Engine.EXACT,
     verdict=Verdict.PROVED,
 )
 def assumption_4_5() -> Finding:
-    """rho exactly: rho^2 I - (W - J)'(W - J) has no negative eigenvalue, and has one for any smaller bound tried."""
+    """rho exactly: rho^2 I - (W - J)'(W - J) has no negative eigenvalue, and some x has |(W - J)x| = rho |x|."""
     ring, J = topology.ring(4, EXACT), topology.complete(4, EXACT)
     turn = topology.permutation((1, 2, 3, 0), EXACT)
-    parted = topology.clustered([topology.complete(2, EXACT)] * 2)
+    parted, x = topology.clustered([topology.complete(2, EXACT)] * 2), exact.vector(1, 0, -1, 0)
     checks = {
         "ring of 4: doubly stochastic, null(I - W) = span(1)": doubly_stochastic(ring)
         and only_consensus_is_fixed(ring),
-        "ring of 4: rho = 1/3": mixes(ring, F(1, 3)) and not mixes(ring, F(333, 1000)),
+        "ring of 4: rho = 1/3": mixes(ring, F(1, 3)) and keeps(ring, x, F(1, 3)),
         "J: rho = 0": mixes(J, F(0)),
         "I: fixes everything": not only_consensus_is_fixed(topology.alone(4, EXACT)),
         "parted: fixes more": not only_consensus_is_fixed(parted),
         "cyclic: fixes consensus only, rho = 1": only_consensus_is_fixed(turn)
         and mixes(turn, F(1))
-        and not mixes(turn, F(999, 1000)),
+        and keeps(turn, x, F(1)),
     }
     return said(checks, Verdict.PROVED)
 
@@ -90,10 +90,11 @@ def rho_lambda() -> Finding:
 @claim(
     "afga.remark-rho-lambda-repaired",
     statement="For symmetric doubly stochastic W the eigenvalues of (W - J)'(W - J) beside 0 are the squares of those "
-    "of W beside 1, so that ||W - J||_2 = |lambda_2| (n = 3)",
+    "of W beside 1, so that ||W - J||_2 = |lambda_2|",
     source=Source(AFGA, "ours, for the sentence after Assumption 4.5 (L285-290)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 3",
     assumptions={"symmetric": "W = W'"},
     repairs="afga.remark-rho-lambda",
 )
@@ -147,7 +148,7 @@ def rho_to_one() -> Finding:
         conditions={
             "4.5: W is doubly stochastic": doubly_stochastic(W),
             "null(I - W) = span(1)": only_consensus_is_fixed(W),
-            "rho = 99/100": mixes(W, rho) and not mixes(W, rho - F(1, 1000)),
+            "rho = 99/100": mixes(W, rho) and keeps(W, exact.vector(1, 1, -1, -1), rho),
             "ring of 60: rho >= 99/100, by a wave": sum(wave) == 0 and image @ image >= rho**2 * (wave @ wave),
         },
         left=max(min(w, 1 - w) for w in W.flat),
@@ -157,24 +158,27 @@ def rho_to_one() -> Finding:
 
 @claim(
     "afga.remark-rho-to-one-repaired",
-    statement="rho = 1 exactly where some x beside the constants keeps its length: parted networks and permutations "
-    "do, whatever their entries; rho = 0 exactly for W = J (blends with J, n = 4)",
+    statement="Blends share P + (1 - share) J with P two parted pairs, or a cyclic permutation, have rho = share: 1 "
+    "for entries 0 and 1/2 as for entries 0 and 1, and 0 for J, not for 1/1000 I + 999/1000 J",
     source=Source(AFGA, "ours, for the sentences on rho (L279-284)"),
     engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 4, shares 0, 1/2, 99/100 and 1",
     repairs="afga.remark-rho-to-one",
 )
 def rho_extremes() -> Finding:
-    """Exactly, at n = 4: rho of blends moves from 0 to 1 with the share of the permutation or of the parted matrix."""
+    """rho moves from 0 to 1 with the share of the permutation or of the parted matrix; (1, 1, -1, -1) and (1, 0, -1, 0)
+    keep that share of their lengths.
+    """
     parted = topology.clustered([topology.complete(2, EXACT)] * 2)
     J = topology.complete(4, EXACT)
     checks = {}
-    for name, W in (("parted pairs", parted), ("cyclic", topology.permutation((1, 2, 3, 0), EXACT))):
+    turn = topology.permutation((1, 2, 3, 0), EXACT)
+    for name, W, x in (("parted pairs", parted, (1, 1, -1, -1)), ("cyclic", turn, (1, 0, -1, 0))):
         for share in SHARES:
             blend = topology.blended([share, 1 - share], [W, J])
-            near = share - F(1, 1000)
-            checks[f"{name}, share {share}: rho = {share}"] = mixes(blend, share) and (
-                share == 0 or not mixes(blend, near)
+            checks[f"{name}, share {share}: rho = {share}"] = mixes(blend, share) and keeps(
+                blend, exact.vector(*x), share
             )
-    checks["rho = 0 only for J"] = not mixes(blended_permutation(4, (0, 1, 2, 3), F(1, 1000)), F(0))
-    return said(checks)
+    checks["1/1000 I + 999/1000 J: rho > 0"] = not mixes(blended_permutation(4, (0, 1, 2, 3), F(1, 1000)), F(0))
+    return said(checks, Verdict.PROVED)

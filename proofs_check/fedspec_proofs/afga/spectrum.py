@@ -9,10 +9,11 @@ import numpy as np
 
 from fedspec_proofs.afga.bounds import printed_growth
 from fedspec_proofs.afga.formulas import both
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines import enclosure
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.reals import real
+from fedspec_proofs.engines.smt import prove
 from fedspec_proofs.refutation import refutation
 
 
@@ -175,14 +176,37 @@ def eq_60() -> Finding:
 
 @claim(
     "afga.eq-61",
-    statement="(1 + 3/(4I - 1))^I <= 3 for I >= 1, hence lambda_2^j <= 3 for j <= I, and (1 + 2/(4I - 1))^I <= 3",
+    statement="(1 + 3/(4I - 1))^j <= 3 for j <= I, I >= 1, hence lambda_2^j <= 3, and (1 + 2/(4I - 1))^j <= 3",
     source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )
 def eq_61() -> Finding:
-    """I = 1..200, exactly; for all I in words: 3I/(4I - 1) <= 1, so that the power is at most e < 3."""
-    largest = max((1 + F(3, 4 * k - 1)) ** k for k in range(1, 201))
-    below_e = all(F(3 * k, 4 * k - 1) <= 1 for k in range(1, 201)) and enclosure.exp(1)[1] < 3
-    verdict = Verdict.CHECKED if largest <= 3 and below_e else Verdict.REFUTED
-    return Finding(verdict, f"200 powers, the largest {float(largest):.4g} at I = 1; e < 3 by enclosure")
+    """By induction over j: with y = 3/(4I - 1) and t = 1 - jy/6 the power times t^6 stays at most 1, since (1 + y)(1 -
+    y/6)^6 <= 1 and t - y/6 <= t (1 - y/6). At j = I, where t >= 5/6, the power is at most (6/5)^6 < 3.
+    """
+    y, t, power, t6, q, next_t6, I = (real(name) for name in ("y", "t", "power", "t6", "q", "next_t6", "I"))
+    factor = prove({"(1 + y)(1 - y/6)^6 <= 1": (1 + y) * (1 - y / 6) ** 6 <= 1}, {"y": both(y >= 0, y <= 1)})
+    base = prove(
+        {"t - y/6 <= t (1 - y/6)": t - y / 6 <= t * (1 - y / 6)}, {"0 <= t <= 1": both(t >= 0, t <= 1, y >= 0)}
+    )
+    again = prove(
+        {"power (1 + y) (t - y/6)^6 <= 1": power * (1 + y) * next_t6 <= 1},
+        {
+            "so far": both(power >= 0, power * t6 <= 1),
+            "q = (1 - y/6)^6": both(q >= 0, (1 + y) * q <= 1, y >= 0),
+            "(t - y/6)^6 <= t^6 q": next_t6 <= t6 * q,
+        },
+    )
+    reach = prove({"3I/(4I - 1) <= 1": 3 * I <= 4 * I - 1}, {"I >= 1": I >= 1})
+    answers = (factor, base, again, reach)
+    powers = [(1 + F(3, 4 * k - 1)) ** k for k in range(1, 61)]
+    beyond = (1 + F(3, 4 * 4 - 1)) ** 8
+    ok = all(answers) and F(6, 5) ** 6 <= 3 and max(powers) <= 3
+    return Finding(
+        Verdict.PROVED if ok else Verdict.UNKNOWN,
+        "\n".join(map(str, answers)) + f"\nthe largest power for I <= 60 is {float(max(powers)):.4g}",
+        {"j <= I": Dropped(beyond > 3, f"by hand: I = 4, j = 8: {float(beyond):.4g}")},
+        Second(Engine.EXACT, len(powers), "powers as fractions, j = I"),
+    )

@@ -99,7 +99,7 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
 def rate_repaired() -> Finding:
     """No linear speed-up in K where clients are drawn: the term with s^2 has this order, and runs attain it.
 
-    As checked as the corrected theorem is: the orders of its terms are an identity and real algebra. Where both clients
+    As sure as the corrected theorem is: the orders of its terms are an identity and real algebra. Where both clients
     are heard the run of the family does not leave x* at all.
     """
     sums = identities(

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec.algorithms.buffered import Waiting
-from fedspec.algorithms.client_centric import CCFedSGD, cc_local
+from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd
 from fedspec.plan import Arrival
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.combine import all_refuted, only, with_instances
 from fedspec_proofs.client_centric.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
@@ -89,7 +89,7 @@ def drift_repaired() -> Finding:
         Fraction(0),
     )
     wild = Local(
-        Clients(((Slope(((Fraction(-100), Fraction(100)), (Fraction(100), Fraction(-100)))),),)),
+        Clients(((through((Fraction(-100), Fraction(100)), (Fraction(100), Fraction(-100))),),)),
         exact.vector(1),
         (exact.vector(1),),
         (5,),
@@ -132,7 +132,7 @@ def _tents(n: int, W: int) -> Clients:
         a = Fraction(i * (W + n))
         rise, fall = (a - n, Fraction(-1)), (a + W + n, Fraction(-1))
         top = ((a, Fraction(n - 1)), (a + W, Fraction(n - 1)))
-        slopes.append((Slope((*(() if i == 0 else (rise,)), *top, *(() if i == n - 1 else (fall,)))),))
+        slopes.append((through(*(() if i == 0 else (rise,)), *top, *(() if i == n - 1 else (fall,))),))
     return Clients(tuple(slopes))
 
 
@@ -163,7 +163,7 @@ def drift_points() -> Finding:
     state = Waiting(server=points[0], versions=points[::-1])
     h = CCFedSGD(buffer=n, eta_l=r.eta_l, eta=exact.number(1))
     oracles = [clients.oracle(i) for i in range(n)]
-    sent = [cc_local(h, state, oracles, Arrival(i, K - 1, i)) * (K - 1) for i in range(n)]
+    sent = [cc_fedsgd(h, state, oracles, Arrival(i, K - 1, i))[1]["delta_i"] * (K - 1) for i in range(n)]
     last = sum(s @ s for s in sent) / n
     left = sum(r.drift(i, k) for i in range(n) for k in range(K)) / (n * K)
     return refutation(

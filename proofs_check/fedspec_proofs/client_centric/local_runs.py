@@ -10,10 +10,11 @@ from typing import Any
 from fedspec.algorithms.client_centric import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean, signs
+from fedspec_proofs.piecewise import Piecewise
 
 
 @dataclass(frozen=True)
@@ -59,20 +60,13 @@ class Local:
         return local + 6 * five * K**2 * self.eta_l**2 * (g @ g)
 
 
-def _slope(choose: Choose, side: int) -> Slope:
+def _slope(choose: Choose, side: int) -> Piecewise:
     kind = choose.of("huber", "flat", "dip")
     if kind == "flat":
         return flat(choose.of(-side, side, 3 * side))
     if kind == "huber":
         return huber(Fraction(side), choose.of(2, 1), choose.of(1, Fraction(1, 2)))
-    return Slope(
-        (
-            (Fraction(-3), Fraction(-1)),
-            (Fraction(-1), Fraction(1)),
-            (Fraction(1), Fraction(-1)),
-            (Fraction(3), Fraction(1)),
-        )
-    )
+    return dip()
 
 
 def local_run(choose: Choose, apart: bool, per_client: bool) -> Local:

@@ -37,7 +37,7 @@ def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: b
 @claim(
     "client-centric.eq-4",
     statement="z_(t+1) - z_t = eta a_(t+1) Delta_t - eta C (a_t - a_(t+1)) d_t, a_t = 1 / (sqrt(v_hat_t) + eps) and "
-    "C = beta / (1 - beta) (d = 2)",
+    "C = beta / (1 - beta), coordinate by coordinate",
     source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,

@@ -64,7 +64,8 @@ def _sum(draw: Draw, T: int, late: bool) -> Any:
     "weights sum to 1 - prod_(q <= t) beta_q (t <= 3, d = 2)",
     source=Source(CLIENT_CENTRIC, "d_t as a sum (L917-921), in the index of L579"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="t <= 3, d = 2",
     assumptions={"index": "the momentum that holds Delta_t is d_(t+1)"},
 )
 def sums() -> Finding:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -17,50 +16,30 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
+from fedspec_proofs import piecewise
 from fedspec_proofs.engines.enclosure import sqrt_above
-
-Knot = tuple[Any, Any]
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A derivative on the line, linear between its knots (x, y), constant outside of them."""
-
-    knots: tuple[Knot, ...]
-
-    def __call__(self, x: Any) -> Any:
-        """The derivative at x."""
-        if x <= self.knots[0][0]:
-            return self.knots[0][1]
-        for (a, p), (b, q) in pairwise(self.knots):
-            if x <= b:
-                return p + (q - p) / (b - a) * (x - a)
-        return self.knots[-1][1]
-
-    @property
-    def smoothness(self) -> Fraction:
-        """The steepest piece: the Lipschitz constant of the derivative."""
-        return max((abs(Fraction(q - p, b - a)) for (a, p), (b, q) in pairwise(self.knots)), default=Fraction(0))
-
-    @property
-    def bound(self) -> Fraction:
-        """The largest absolute value."""
-        return Fraction(max(abs(y) for _, y in self.knots))
-
-    def rounded(self) -> Slope:
-        """The same in floating point."""
-        return Slope(tuple((float(x), float(y)) for x, y in self.knots))
+from fedspec_proofs.piecewise import Piecewise, average
 
 
-def huber(c: Any, bound: Any, h: Any = 1) -> Slope:
-    """The derivative of h (x - c)^2 / 2 where it is at most ``bound``, cut off beyond."""
-    bound, reach = Fraction(bound), Fraction(bound) / Fraction(h)
-    return Slope(((c - reach, -bound), (c + reach, bound)))
+def through(*knots: tuple[Any, Any]) -> Piecewise:
+    """The function whose derivative goes through the points (x, y)."""
+    return Piecewise(tuple(x for x, _ in knots), tuple(y for _, y in knots))
 
 
-def flat(y: Any) -> Slope:
-    """The derivative of x y: y everywhere."""
-    return Slope(((Fraction(0), Fraction(y)),))
+def huber(c: Any, bound: Any, h: Any = 1) -> Piecewise:
+    """h (x - c)^2 / 2 where its derivative is at most ``bound``, straight beyond."""
+    return piecewise.huber(Fraction(h), c, Fraction(bound) / Fraction(h))
+
+
+def flat(y: Any) -> Piecewise:
+    """x y: the derivative is y everywhere."""
+    return through((Fraction(0), Fraction(y)))
+
+
+def dip(a: Any = 1) -> Piecewise:
+    """A function with a hill at zero between two valleys: L = 1, bounded below."""
+    a = Fraction(a)
+    return through((-3 * a, -a), (-a, a), (a, -a), (3 * a, a))
 
 
 @dataclass(frozen=True)
@@ -68,11 +47,11 @@ class Clients:
     """n clients in d dimensions, the sums of functions of one coordinate, with additive noise in their gradients.
 
     Attributes:
-        slopes: for every client the derivative along every coordinate.
+        slopes: for every client its function of every coordinate.
         nu: the noise: nu (1, ..., 1) or its negative, each with probability 1/2, anew at every local step.
     """
 
-    slopes: tuple[tuple[Slope, ...], ...]
+    slopes: tuple[tuple[Piecewise, ...], ...]
     nu: Fraction = Fraction(0)
 
     @property
@@ -88,12 +67,12 @@ class Clients:
     @property
     def smoothness(self) -> Fraction:
         """L of assumption 1: gradients are separable, so the steepest coordinate decides."""
-        return max(s.smoothness for one in self.slopes for s in one)
+        return max(Fraction(s.smoothness) for one in self.slopes for s in one)
 
     @property
     def bound(self) -> Fraction:
         """G of assumption 2, noise included; the supremum, rounded up to a multiple of 1/1000."""
-        squares = max(sum(((s.bound + self.nu) ** 2 for s in one), Fraction(0)) for one in self.slopes)
+        squares = max(sum(((s.largest + self.nu) ** 2 for s in one), Fraction(0)) for one in self.slopes)
         return Fraction(ceil(1000 * sqrt_above(squares)), 1000)
 
     @property
@@ -102,11 +81,11 @@ class Clients:
         return self.d * self.nu**2
 
     def _points(self, j: int) -> list[Fraction]:
-        return sorted({Fraction(x) for one in self.slopes for x, _ in one[j].knots})
+        return sorted({Fraction(x) for one in self.slopes for x in one[j].at})
 
     def deviations(self, x: Vector) -> list[Any]:
         """The squared distance of every client's gradient at x from their mean."""
-        g = np.array([[s(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes], dtype=object)
+        g = np.array([[s.gradient(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes], dtype=object)
         apart = g - g.sum(axis=0) / self.n
         return [row @ row for row in apart]
 
@@ -133,7 +112,7 @@ class Clients:
 
     def gradient(self, x: Vector) -> Vector:
         """The gradient of f, the mean of the f_i."""
-        rows = [[s(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes]
+        rows = [[s.gradient(x_j) for s, x_j in zip(one, x, strict=True)] for one in self.slopes]
         out: Vector = np.array(rows, dtype=x.dtype).sum(axis=0) / self.n
         return out
 
@@ -141,7 +120,7 @@ class Clients:
         """The gradients that client i sees, with the sign of the noise for every local step."""
 
         def gradient(k: int, x: Vector) -> Vector:
-            exact = [s(x_j) for s, x_j in zip(self.slopes[i], x, strict=True)]
+            exact = [s.gradient(x_j) for s, x_j in zip(self.slopes[i], x, strict=True)]
             return np.array([g + self.nu * noise[k] if noise else g for g in exact], dtype=x.dtype)
 
         return gradient
@@ -154,21 +133,13 @@ class Clients:
         return all(g <= 0 for g in left) and all(g >= 0 for g in right)
 
     def gap(self, x: Vector) -> Fraction:
-        """f(x) - f*, where f has a minimum: along each coordinate the largest integral of f' up to x."""
+        """f(x) - f*, where f has a minimum; else the most that it falls below f(x) at a bend."""
         return sum((self._gap(j, Fraction(x[j])) for j in range(self.d)), Fraction(0))
 
     def _gap(self, j: int, x: Fraction) -> Fraction:
-        def df(y: Fraction) -> Fraction:
-            return Fraction(sum(one[j](y) for one in self.slopes), self.n)
-
-        points = sorted({*self._points(j), x})
-        zeros = [a - df(a) * (b - a) / (df(b) - df(a)) for a, b in pairwise(points) if df(a) * df(b) < 0]
-        points = sorted({*points, *zeros})
-        heights = {points[0]: Fraction(0)}
-        for a, b in pairwise(points):
-            heights[b] = heights[a] + (b - a) * (df(a) + df(b)) / 2
-        return heights[x] - min(heights.values())
+        f = average([one[j] for one in self.slopes])
+        return Fraction(f.value(x) - min(map(f.value, (*f.at, *f.stationary, x))))
 
     def rounded(self) -> Clients:
         """The same in floating point."""
-        return Clients(tuple(tuple(s.rounded() for s in one) for one in self.slopes), float(self.nu))  # type: ignore[arg-type]
+        return Clients(tuple(tuple(s.floats() for s in one) for one in self.slopes), float(self.nu))  # type: ignore[arg-type]

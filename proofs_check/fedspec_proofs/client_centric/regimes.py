@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.client_centric.problems import Clients, Slope, flat, huber
+from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import Regime
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality
+from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.piecewise import Piecewise
 
 Conditions = Mapping[str, Callable[[Regime], bool]]
 
@@ -50,7 +51,12 @@ def H(r: Regime) -> Fraction:
 
 
 def printed(r: Regime, gap: int = 8, drift: int = 240) -> Fraction:
-    """The right side of Theorem 4.1; the phi, which are random where K_(t,i) differ, in expectation."""
+    """The right side of Theorem 4.1."""
+    return sum(printed_terms(r, gap, drift).values(), start=Fraction(0))
+
+
+def printed_terms(r: Regime, gap: int = 8, drift: int = 240) -> dict[str, Fraction]:
+    """Its terms; the phi, which are random where K_(t,i) differ, in expectation."""
     d, eta, eta_l, eps, L, G, C = r.clients.d, r.eta, r.eta_l, r.eps, r.L, r.G, r.C
     Phi = 4 * d * G**2 * C + L * eta * eta_l * G**2 * C**2 * 4 * d / eps
     Phi_g = drift * eta_l**2 * L**2 * r.phi(2)
@@ -60,7 +66,7 @@ def printed(r: Regime, gap: int = 8, drift: int = 240) -> Fraction:
         + 2 * eta**2 * eta_l**2 * L**2 * r.tau**2 / (eps**2 * r.m) * r.phi(-1)
     )
     first = gap * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
-    return first + Phi / r.T + Phi_g * r.sigma_g2 + Phi_l * r.sigma_l2
+    return {"f": first, "Phi": Phi / r.T, "Phi_g": Phi_g * r.sigma_g2, "Phi_l": Phi_l * r.sigma_l2}
 
 
 CORRECTED: Conditions = {
@@ -83,30 +89,28 @@ def B(r: Regime) -> Fraction:
 
 def corrected(r: Regime, s2: Any, *, sampling: int = 1) -> Any:
     """The right side of the corrected theorem; s2 bounds the spread of the clients' mean gradients in any round."""
+    return sum(corrected_terms(r, s2, sampling=sampling).values())
+
+
+def corrected_terms(r: Regime, s2: Any, *, sampling: int = 1) -> dict[str, Any]:
+    """Its terms."""
     (c_1, c_2), d, eta, eta_l, eps, G, C = start_factors(r), r.clients.d, r.eta, r.eta_l, r.eps, r.G, r.C
     Phi = 4 * c_2 / c_1 * d * G**2 * C + 8 * c_2 / c_1**2 * d * r.L * eta * eta_l * G**2 * C**2 / eps
     excess = Fraction(sampling) * (r.n - r.m) / (r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
     first = 4 * c_2 * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
     drift = 4 * c_2 / c_1 * (eta_l * r.L) ** 2 * (5 * r.phi(1) * r.sigma_l2 + 30 * r.phi(2) * r.sigma_g2)
     last = 8 * c_2 * eta_l / (c_1**2 * eps) * B(r)
-    return first + Phi / r.T + drift + last * (r.phi(-1) * r.sigma_l2 / r.m + excess * s2)
+    noise = last * r.phi(-1) * r.sigma_l2 / r.m
+    return {"f": first, "Phi": Phi / r.T, "drift": drift, "noise": noise, "drawing": last * excess * s2}
 
 
-def _slope(choose: Choose, side: int) -> Slope:
+def _slope(choose: Choose, side: int) -> Piecewise:
     kind = choose.of("huber", "huber", "flat", "dip")
     if kind == "huber":
         return huber(Fraction(side), choose.of(2, 1, 3), choose.of(1, Fraction(1, 2)))
     if kind == "flat":
         return flat(-side)
-    a = choose.of(1, 2)
-    return Slope(
-        (
-            (Fraction(-3 * a), Fraction(-a)),
-            (Fraction(-a), Fraction(a)),
-            (Fraction(a), Fraction(-a)),
-            (Fraction(3 * a), Fraction(a)),
-        )
-    )
+    return dip(choose.of(1, 2))
 
 
 def regime(choose: Choose, *, rounds: int = 3) -> Regime:
@@ -151,11 +155,21 @@ def regime(choose: Choose, *, rounds: int = 3) -> Regime:
 
 def as_printed(also: Conditions | None = None, *, gap: int = 8, drift: int = 240) -> Inequality[Regime]:
     """Theorem 4.1 over the runs above."""
-    return Inequality(regime, {**PRINTED, **(also or {})}, lambda r: [(r.measured[0], float(printed(r, gap, drift)))])
+
+    def sides(r: Regime) -> Iterable[Sides]:
+        yield r.measured[0], _floats(printed_terms(r, gap, drift))
+
+    return Inequality(regime, {**PRINTED, **(also or {})}, sides)
+
+
+def _floats(terms: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(term) for name, term in terms.items()}
 
 
 def as_corrected(sampling: int = 1) -> Inequality[Regime]:
     """The corrected theorem over the same runs."""
-    return Inequality(
-        regime, CORRECTED, lambda r: [(r.measured[0], float(corrected(r, r.measured[1], sampling=sampling)))]
-    )
+
+    def sides(r: Regime) -> Iterable[Sides]:
+        yield r.measured[0], _floats(corrected_terms(r, r.measured[1], sampling=sampling))
+
+    return Inequality(regime, CORRECTED, sides)

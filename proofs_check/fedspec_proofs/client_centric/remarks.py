@@ -127,7 +127,8 @@ def _stranded(draw: Draw) -> Any:
     "of f is 4 G^2 = sigma_g^2",
     source=Source(CLIENT_CENTRIC, "Remark 4.1.2 (L270)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K <= 4",
     assumptions={"never": "client 1 never comes"},
 )
 def arbitrary_participation() -> Finding:

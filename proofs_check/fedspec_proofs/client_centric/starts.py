@@ -11,8 +11,8 @@ import numpy as np
 import z3
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Second, Source, Verdict, claim, false
-from fedspec_proofs.client_centric.growth import path
 from fedspec_proofs.client_centric.steps import increments, moments, rooted
+from fedspec_proofs.client_centric.telescoping import path
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw

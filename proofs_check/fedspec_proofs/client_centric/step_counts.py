@@ -28,10 +28,11 @@ def _harmonic(draw: Draw, reading: str) -> Any:
 @claim(
     "client-centric.footnote-5",
     statement="With 1 / K_t = (1 / m) sum over S_t of 1 / K_(t,i), (1 / m^2) sum 1 / K_(t,i) = (1 / m) (1 / K_t): "
-    "the noise of the buffer's mean, as L907 has it (m = 3)",
+    "the noise of the buffer's mean, as L907 has it",
     source=Source(CLIENT_CENTRIC, "footnote 5 (L282) and L914, as L907 and L1094 need it"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="m = 3",
     assumptions={"harmonic": "1 / K_t is the mean of the 1 / K_(t,i)"},
 )
 def footnote_5() -> Finding:

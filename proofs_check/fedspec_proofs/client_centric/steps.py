@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
-from fedspec.readings import Epsilon
-from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.client_centric import Maxima, Moments, cc_adagrad, cc_adam, cc_ams
 from fedspec_proofs.engines.choose import Choose
 
 HALF: Any = Fraction(1, 2)
@@ -25,26 +22,26 @@ HALF: Any = Fraction(1, 2)
 def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any, beta: Any, eps: Any) -> Any:
     """One server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
     if server == "adagrad":
-        return adagrad(Adaptive(x=x, m=m, v=q**2 - delta**2, t=0), delta, eta=eta, beta1=beta, tau=eps)
+        return cc_adagrad(Moments(x=x, m=m, v=q**2 - delta**2), delta, eta=eta, beta1=beta, eps=eps)
     v = 2 * q**2 - delta**2
     if server == "adam":
-        return adam(Adaptive(x=x, m=m, v=v, t=0), delta, eta=eta, beta1=beta, beta2=HALF, tau=eps)
-    state = AmsGrad(x=x, m=m, v=v, v_hat=q**2, t=0)
-    return amsgrad(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps, epsilon=Epsilon.OUTSIDE)
+        return cc_adam(Moments(x=x, m=m, v=v), delta, eta=eta, beta1=beta, beta2=HALF, eps=eps)
+    state = Maxima(x=x, m=m, v=v, v_hat=q**2)
+    return cc_ams(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps)
 
 
 def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HALF) -> tuple[Vector, Vector]:
     """v and v_hat after one step of the rule itself, from v_hat = p^2 (and v, where the server has both)."""
     zero = p * 0
     if server == "ams":
-        state = AmsGrad(x=zero, m=zero, v=v, v_hat=p**2, t=0)
-        after = amsgrad(state, delta, eta=1, beta1=0, beta2=gamma, eps=1, epsilon=Epsilon.OUTSIDE)
+        state = Maxima(x=zero, m=zero, v=v, v_hat=p**2)
+        after = cc_ams(state, delta, eta=1, beta1=0, beta2=gamma, eps=1)
         return after.v, after.v_hat
-    one = Adaptive(x=zero, m=zero, v=p**2, t=0)
+    one = Moments(x=zero, m=zero, v=p**2)
     if server == "adagrad":
-        v = adagrad(one, delta, eta=1, beta1=0, tau=1).v
+        v = cc_adagrad(one, delta, eta=1, beta1=0, eps=1).v
     else:
-        v = adam(one, delta, eta=1, beta1=0, beta2=gamma, tau=1).v
+        v = cc_adam(one, delta, eta=1, beta1=0, beta2=gamma, eps=1).v
     return v, v
 
 
@@ -103,7 +100,7 @@ class Round:
         one = self.p * 0 + 1
         zero = self.p * 0
         v = self.q**2 - one**2
-        return adagrad(Adaptive(x=zero, m=zero, v=v, t=0), one, eta=1, beta1=0, tau=self.eps).x
+        return cc_adagrad(Moments(x=zero, m=zero, v=v), one, eta=1, beta1=0, eps=self.eps).x
 
     def met(self) -> dict[str, bool]:
         """What the proof assumes of a round, by the names of the claims."""

@@ -174,10 +174,10 @@ def _draw(rule: Rule, chosen: Options, table: Mapping[str, Any], rng: np.random.
 def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mapping[str, Any]) -> Any:
     if name in table:
         return table[name]
-    match note:
-        case "Vector" if name in {"v", "v_hat", "nu"}:
+    match note.removesuffix(" | Blocks"):
+        case "Vector" | "Shared" if name in {"v", "v_hat", "nu"}:
             return exact.rationals(rng, d, low=0, high=512, denominators=(64,))
-        case "Vector":
+        case "Vector" | "Shared":
             return exact.rationals(rng, d, low=-24, high=24, denominators=(8,))
         case "Stack" if name in {"v", "v_hat", "u_tilde"}:
             return exact.rationals(rng, CLIENTS, d, low=0, high=24, denominators=(8,)) ** 2

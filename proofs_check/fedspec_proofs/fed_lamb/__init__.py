@@ -24,11 +24,13 @@ MODULES = (
     "summed_steps",
     "last_steps",
     "theorem_3",
+    "theorem_3_order",
     "theorem_3_split",
     "theorem_3_consensus",
     "theorem_3_normalised",
     "theorem_3_end",
     "key_inequality",
     "repaired",
+    "assembly",
 )
 """Where the claims are, in the paper's order; what is repaired comes last."""

@@ -17,9 +17,10 @@ from fedspec.arith import Vector
 from fedspec.readings import ClientMemory, LocalCorrection, Phi
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.fed_lamb.bent import Bent, Problem
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, Seen, begin, lamb, noiseless, run, seen, shifted
 from fedspec_proofs.fed_lamb.walks import bent, root_above
+from fedspec_proofs.piecewise import Piecewise
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Audit:
 
 def bump(alpha: F, beta1: F = HALF) -> Audit:
     """The instance of this module, over two rounds."""
-    f = Bent((1 - 2 * alpha, 1 - alpha, F(1)), (F(1), F(1, 5), F(1)))
+    f = Piecewise((1 - 2 * alpha, 1 - alpha, F(1)), (F(1), F(1, 5), F(1)))
     return Audit(lamb(eta_l=alpha, beta1=beta1), Problem(((f,),), (1,)), vector(1), 2)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -117,19 +117,20 @@ def theorem_3(k: Constants, L: Any) -> Any:
     return initial(k) + noise(k) + 4 * k.alpha * bracket(k, L) + cst
 
 
-def per_layer(k: Constants, error: Any) -> Any:
+def per_layer_terms(k: Constants, errors: Mapping[str, Any]) -> dict[str, Any]:
     """Ours: of the mean over rounds of sum_l ||D_r f'(x_(r-1))^l||, D_r = 1 / (sqrt(v_hat_r) + eps), eps = 0.
 
-    ``error`` bounds the mean over clients and local steps of sum_l E||f'(x_(r-1))^l - g^l||.
+    ``errors`` together bound the mean over clients and local steps of sum_l E||f'(x_(r-1))^l - g^l||.
     """
     s = k.phi_m * sqrt(k.v0)
-    return (
-        k.gap / (k.least_alpha * k.T * k.R * s)
-        + k.alpha * k.T * k.phi_M**2 * k.L_bar / (2 * s)
-        + 2 * k.phi_M / s * error
-    )
+    return {
+        "start": k.gap / (k.least_alpha * k.T * k.R * s),
+        "rate": k.alpha * k.T * k.phi_M**2 * k.L_bar / (2 * s),
+        **{name: 2 * k.phi_M / s * error for name, error in errors.items()},
+    }
 
 
-def error(k: Constants, zeta: Any, roots: Any, lipschitz: Sequence[Any]) -> Any:
+def errors(k: Constants, zeta: Any, roots: Any, lipschitz: Sequence[Any]) -> dict[str, Any]:
     """Heterogeneity, noise and drift: ``roots`` is the sum of sqrt(p_l), ``lipschitz`` has Lam_l."""
-    return zeta + k.sigma * roots + k.alpha * (k.T - 1) / 2 * k.phi_M * sqrt(k.Lay) * sum(lipschitz)
+    drift = k.alpha * (k.T - 1) / 2 * k.phi_M * sqrt(k.Lay) * sum(lipschitz)
+    return {"heterogeneity": zeta, "noise": k.sigma * roots, "drift": drift}

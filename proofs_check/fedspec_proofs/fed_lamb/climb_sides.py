@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import sqrt
 
 import numpy as np
@@ -26,18 +26,20 @@ def printed_third(c: Climb) -> Iterator[Sides]:
 
 def summed(c: Climb, rate: float = 1.0, squared: bool = True) -> Iterator[Sides]:
     """The repaired theorems: lengths, and both squares by M. ``rate`` spoils the term with alpha."""
-    k = c.constants
-    s = k.phi_m * sqrt(k.v0)
-    right = c.per_layer - (1 - rate) * k.alpha * k.T * k.phi_M**2 * k.L_bar / (2 * s)
+    right = {**c.per_layer, "rate": rate * c.per_layer["rate"]}
     yield c.mean(c.lengths), right
     if squared:
-        yield c.mean(c.squares), c.steepest / sqrt(k.v0) * right
-        yield c.mean(lambda run: c.squares(run, 0.5)), c.steepest * right
+        yield c.mean(c.squares), _times(c.steepest / sqrt(c.constants.v0), right)
+        yield c.mean(lambda run: c.squares(run, 0.5)), _times(c.steepest, right)
+
+
+def _times(factor: float, terms: Mapping[str, float]) -> dict[str, float]:
+    return {name: factor * value for name, value in terms.items()}
 
 
 def converted(c: Climb) -> Iterator[Sides]:
     """The repaired corollary: the gradient itself, by V^2 >= ||sqrt(v_hat)||."""
-    yield c.mean(lambda run: c.squares(run, 0.0)), c.root * c.steepest * c.per_layer
+    yield c.mean(lambda run: c.squares(run, 0.0)), _times(c.root * c.steepest, c.per_layer)
 
 
 def descended(c: Climb, factor: float = 2.0) -> Iterator[Sides]:
@@ -51,4 +53,4 @@ def descended(c: Climb, factor: float = 2.0) -> Iterator[Sides]:
             errors = sum(norm(g[w] - one[w]) for row in taken for one in row for w in at) / len(taken)
             bend = k.alpha**2 * k.T**2 * k.phi_M**2 / 2 * k.L_bar
             change = c.problem.value(after.x) - c.problem.value(before.x)
-            yield float(change + progress), float(factor * k.alpha * k.phi_M * errors + bend)
+            yield float(change + progress), {"errors": float(factor * k.alpha * k.phi_M * errors), "rate": float(bend)}

@@ -23,10 +23,11 @@ from fedspec.plan import Oracle
 from fedspec.readings import Phi
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Bent, Problem, along, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, along, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.walks import inexact
+from fedspec_proofs.piecewise import Piecewise, huber
 
 COINS = 4
 """At most so many draws, n T R, where there is noise."""
@@ -136,11 +137,12 @@ class Climb:
         return sqrt(sum(f.largest**2 for f in self.problem.whole))
 
     @property
-    def per_layer(self) -> float:
-        """The repaired right side."""
+    def per_layer(self) -> dict[str, float]:
+        """The terms of the repaired right side."""
         k, lipschitz = self.constants, [self.slack * L for L in self.problem.lipschitz]
         roots = sum(sqrt(size) for size in self.problem.sizes)
-        return float(bounds.per_layer(k, bounds.error(k, self.zeta, roots, lipschitz)))
+        terms = bounds.per_layer_terms(k, bounds.errors(k, self.zeta, roots, lipschitz))
+        return {name: float(value) for name, value in terms.items() if name != "drift" or self.T > 1}
 
     def lengths(self, run: Run) -> float:
         """The mean over rounds of sum_l ||D f'(x)^l||."""
@@ -155,13 +157,13 @@ class Climb:
         return float(sum(sum(self.problem.gradient(s.x) ** 2 / s.v_hat**power) for s in run.states[:-1]) / self.R)
 
 
-def downhill(choose: Choose, c: Any) -> Bent:
+def downhill(choose: Choose, c: Any) -> Piecewise:
     """A bent line that is bounded below, c times; x^2/2 with lines is the simplest."""
     if choose.of(True, False):
         return huber(c * choose.of(F(1), F(1, 2), F(4)), choose.rational(-2, 2, 2), choose.of(F(1), F(2), F(1, 2)))
     a, width = choose.rational(-2, 1, 2), choose.of(F(1), F(1, 2), F(2))
     low, high = choose.of(F(-1), F(-2), F(-1, 2)), choose.of(F(1), F(2), F(1, 2))
-    return Bent((a, a + width, a + 2 * width), (c * low, c * choose.rational(-2, 2, 2), c * high))
+    return Piecewise((a, a + width, a + 2 * width), (c * low, c * choose.rational(-2, 2, 2), c * high))
 
 
 def climb(choose: Choose, steps: int = 2) -> Climb:

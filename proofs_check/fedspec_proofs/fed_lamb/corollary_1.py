@@ -24,34 +24,34 @@ TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
 
 
 def _typeset(draw: Draw) -> Statement:
-    g, M, s = draw("g", 2), draw("M"), draw("s")
-    holds = (g @ g <= M * M, s >= 1)
-    return Statement(dict(zip(TYPESET, holds, strict=True)), {"eq. (6) in R": g @ g <= M * M * s})
+    length, M, s = draw("length"), draw("M"), draw("s")
+    holds = (every(length >= 0, length <= M), s >= 1)
+    return Statement(dict(zip(TYPESET, holds, strict=True)), {"eq. (6) in R": length * length <= M * M * s})
 
 
 @claim(
     "fed-lamb.corollary-1",
-    statement="As typeset, with no sum over rounds and a constant that may depend on all but R: ||f'(x_R)||^2 / R <= "
-    "M^2 / sqrt(R), whatever the algorithm does (two coordinates)",
-    source=at("Corollary 1, eq. (6) (L286)"),
+    statement="A reading in which eq. (6) says nothing of Fed-LAMB: as typeset, with no sum over rounds, and with a "
+    "constant that may depend on all but R, it is H2 alone, ||f'(x_R)||^2 / R <= M^2 / R <= M^2 / sqrt(R)",
+    source=at("ours, about Corollary 1, eq. (6) (L286) as typeset"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions=TYPESET,
 )
 def typeset() -> Finding:
-    """Multiplied by R = s^2: ||g||^2 <= M^2 s, two coordinates. It is H2 alone, and says nothing of Fed-LAMB."""
+    """Multiplied by R = s^2, for the length of the gradient in any dimension."""
     return decide(_typeset, sample=_large)
 
 
 def _large(rng: np.random.Generator) -> dict[str, F]:
-    return {"M": F(20), "s": F(int(rng.integers(1, 9)))}
+    return {"M": F(20), "s": F(int(rng.integers(1, 9))), "length": F(int(rng.integers(0, 21)))}
 
 
 @claim(
     "fed-lamb.corollary-1-clients",
     statement="As typeset, with O() read as a constant C that does not depend on n: ||f'(x_R)||^2 / R <= C sqrt(p/n) "
     "/ (Lay sqrt(R)); here C = 5",
-    source=at("Corollary 1, eq. (6) (L286)"),
+    source=at("ours, a reading of Corollary 1, eq. (6) (L286) as typeset"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions={**THEOREM, "H5": H5},
@@ -117,10 +117,11 @@ def _conversion(draw: Draw, share: F = ONE) -> Statement:
 
 @claim(
     "fed-lamb.corollary-1-conversion",
-    statement="||g||^2 <= V^4 ||g/sqrt(v)||^2 where ||sqrt(v)|| <= V^2 (two coordinates)",
+    statement="||g||^2 <= V^4 ||g/sqrt(v)||^2 where ||sqrt(v)|| <= V^2",
     source=at("ours, about the proof of Corollary 1 (L694)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="d = 2",
     assumptions=CONVERTED,
 )
 def conversion() -> Finding:

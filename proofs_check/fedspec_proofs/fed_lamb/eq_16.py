@@ -10,10 +10,11 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import ONE, F, lamb, noisy
 from fedspec_proofs.fed_lamb.shared import FOUR, all_fall, at, constant, every, some
 from fedspec_proofs.fed_lamb.term_a1 import coin, drawn, inner
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 
@@ -128,10 +129,11 @@ def _largest(draw: Draw) -> Statement:
 
 @claim(
     "fed-lamb.eq-16-layers-repaired",
-    statement="sum_l s_l/sqrt(p_l) >= sqrt(1/max p_l) sum_l s_l for s_l >= 0 (two layers)",
+    statement="sum_l s_l/sqrt(p_l) >= sqrt(1/max p_l) sum_l s_l for s_l >= 0",
     source=at("eq. (16) (L612)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="two layers",
     assumptions=LARGEST,
     repairs="fed-lamb.eq-16-layers",
 )

@@ -9,11 +9,12 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.audits import Audit, conditions, mean_gradients
-from fedspec_proofs.fed_lamb.bent import Problem, huber
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, lamb, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.fed_lamb.summed_steps import SHUTTLE, SIGMA, fall, rough, shuttle
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

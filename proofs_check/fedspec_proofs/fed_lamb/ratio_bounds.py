@@ -124,10 +124,9 @@ WEIGHTS = {"w >= c": "no weight is below c", "c >= 0": "c is not negative"}
 
 
 def _weighted(draw: Draw) -> Statement:
-    w, x, c = draw("w", 2), draw("x", 2), draw("c")
-    below = sum(-_negative(w[k] * x[k], x[k]) for k in range(2))
-    holds = (every(w[0] >= c, w[1] >= c), c >= 0)
-    return Statement(dict(zip(WEIGHTS, holds, strict=True)), {"L600": -(w @ x) <= -c * (x[0] + x[1]) + below})
+    w, x, c = draw("w"), draw("x"), draw("c")
+    holds = (w >= c, c >= 0)
+    return Statement(dict(zip(WEIGHTS, holds, strict=True)), {"L600": -w * x <= -c * x - _negative(w * x, x)})
 
 
 def _negative(value: Any, x: Any) -> Any:
@@ -137,14 +136,14 @@ def _negative(value: Any, x: Any) -> Any:
 
 @claim(
     "fed-lamb.l-600",
-    statement="-sum w x <= -c sum x - sum w x [x < 0] where w >= c >= 0 (two terms)",
+    statement="-sum w x <= -c sum x - sum w x [x < 0] where w >= c >= 0, term by term",
     source=at("Term A_1 (L600)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions=WEIGHTS,
 )
 def weighted() -> Finding:
-    """Term by term. That c = sqrt((1 - beta2)/(M^2 p_l)) is such a bound rests on L598."""
+    """Both sides are sums over the same terms. That c = sqrt((1 - beta2)/(M^2 p_l)) is such a bound rests on L598."""
     return decide(_weighted)
 
 

@@ -14,10 +14,11 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F
 from fedspec_proofs.fed_lamb.shared import H1, H2, H3, at
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

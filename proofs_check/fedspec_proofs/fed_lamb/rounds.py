@@ -16,7 +16,7 @@ from fedspec.arith import Stack, Vector, norm, sqrt
 from fedspec.client.lamb import precondition, scaling
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.fed_lamb.bent import Problem, vector
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.shared import constant, quiet
 from fedspec_proofs.words import said
 

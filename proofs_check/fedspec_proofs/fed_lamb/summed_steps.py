@@ -17,10 +17,11 @@ from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, audit, bump, conditions, mean_gradients
-from fedspec_proofs.fed_lamb.bent import Problem, huber
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, lamb, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H1, at
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 SIGMA = F(1, 1000)
@@ -90,7 +91,7 @@ def _summed(c: Claimed) -> Iterator[Sides]:
     # Shifted by the same amount, so that the right side is positive.
     away = abs(left) + 1
     change = a.problem.value(a.shifted[0]) - a.problem.value(a.shifted[-1])
-    yield left + away, change + c.slack * bend + away
+    yield left + away, {"change of f": change + away, "steps": c.slack * bend}
 
 
 @claim(

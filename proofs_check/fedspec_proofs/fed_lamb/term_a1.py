@@ -95,11 +95,11 @@ def _bounded(rng: np.random.Generator) -> dict[str, F]:
 
 @claim(
     "fed-lamb.l-604-repaired",
-    statement="With plus in place of the last minus, L604 holds outcome by outcome in layers of one coordinate for "
-    "clients whose f_i' is f' at the auxiliary point, beta1 = 0",
+    statement="With plus in place of the last minus, L604 holds outcome by outcome",
     source=at("Term A_1 (L604)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="layers of one coordinate, beta1 = 0, clients whose f_i' is f' at the auxiliary point",
     assumptions=SIGNED,
     repairs="fed-lamb.l-604",
 )
@@ -122,11 +122,11 @@ def _unit(draw: Draw) -> Statement:
 
 @claim(
     "fed-lamb.l-608",
-    statement="|f'^j p^j/||p^l||| <= |f'^j|, so that E[... [signs differ]] <= |f'^j| P(signs differ) (layers of two "
-    "coordinates)",
+    statement="|f'^j p^j/||p^l||| <= |f'^j|, so that E[... [signs differ]] <= |f'^j| P(signs differ)",
     source=at("Term A_1 (L608)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="layers of two coordinates",
 )
 def unit() -> Finding:
     """Squared. Where p is 0 the rule does not move, and it holds as well; nothing is assumed."""

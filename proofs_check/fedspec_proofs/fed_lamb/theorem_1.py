@@ -16,10 +16,11 @@ from fedspec.algorithms.local_ams import State
 from fedspec.readings import LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, run
 from fedspec_proofs.fed_lamb.shared import FOUR, all_fall, at
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 THEOREM = {**FOUR, "rate": "alpha_r falls, or is constant as in the proof (L582)", "T, lam": "T = 1 and lam = 0"}

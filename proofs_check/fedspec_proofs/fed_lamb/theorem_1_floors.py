@@ -12,11 +12,12 @@ from fractions import Fraction
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, noiseless, one_round, run
 from fedspec_proofs.fed_lamb.shared import at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 FIFTHS = ((1, F(4)), (4, F(-1)))
@@ -55,7 +56,7 @@ def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int
     "fed-lamb.theorem-1-noise",
     statement="(4), whose term of the noise falls as 1/(n R), holds after 200 rounds of one client with noise of mean "
     "zero, at a constant rate",
-    source=at("Theorem 1, eq. (4) (L252)"),
+    source=at("ours, Theorem 1, eq. (4) (L252) at the constant rate of its proof (L582)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,
@@ -108,7 +109,7 @@ def noise_floor() -> Finding:
     "fed-lamb.theorem-1-heterogeneity",
     statement="(4) holds of clients that differ, H2 read of each client's own f_i (by the letter it makes them "
     "alike); no assumption bounds how far: four quadratics, from the minimum of f",
-    source=at("Theorem 1, eq. (4) (L252), and L292"),
+    source=at("ours, a reading of H2 in Theorem 1, eq. (4) (L252), and L292"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,

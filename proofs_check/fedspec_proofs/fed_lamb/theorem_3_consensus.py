@@ -14,11 +14,12 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb.audits import Audit
-from fedspec_proofs.fed_lamb.bent import Problem, huber
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H4, at, constant
 from fedspec_proofs.fed_lamb.summed_steps import Claimed, claimed
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

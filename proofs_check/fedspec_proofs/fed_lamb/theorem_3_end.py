@@ -7,13 +7,14 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.bent import Problem, huber
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.lemma_2 import FORKED, at_locals, forked
+from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, noiseless, seen, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.fed_lamb.theorem_3_normalised import COIN, FLAT, K, apart, bar, met
 from fedspec_proofs.fed_lamb.theorem_3_split import square
+from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

@@ -87,11 +87,12 @@ def _roots(rng: np.random.Generator) -> dict[str, F]:
 
 @claim(
     "fed-lamb.l-772-repaired",
-    statement="||g_bar_i^l/v_hat^(1/4)||^2 <= phi_M^2 max_j sqrt(v_hat^j) in a layer (of two coordinates), beta1 = "
+    statement="||g_bar_i^l/v_hat^(1/4)||^2 <= phi_M^2 max_j sqrt(v_hat^j) in a layer, beta1 = "
     "0, hence phi_M^2 Lay times the largest for all layers",
     source=at("L772, second line"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="layers of two coordinates",
     assumptions=NORMALISED,
     repairs="fed-lamb.l-772",
 )

@@ -23,9 +23,10 @@ from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Dropped, Finding
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, broken, searched
-from fedspec_proofs.fed_lamb.bent import Bent, Problem, huber, vector
 from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, run
+from fedspec_proofs.piecewise import Piecewise, huber
 from fedspec_proofs.words import said, sized
 
 
@@ -139,20 +140,20 @@ class Walk:
         return bool(self.problem.largest_squared <= self.largest**2)
 
 
-def bent(choose: Choose, steepest: int = 2) -> Bent:
+def bent(choose: Choose, steepest: int = 2) -> Piecewise:
     """A bent line with two or three corners."""
     corners = choose.whole(2, 3)
     first = choose.rational(-3, 1, 2)
     widths = [choose.of(F(1), F(1, 2), F(2), F(1, 4)) for _ in range(corners - 1)]
     at = [first + sum(widths[:k], F(0)) for k in range(corners)]
-    return Bent(tuple(at), tuple(choose.rational(-steepest, steepest, 4) for _ in at))
+    return Piecewise(tuple(at), tuple(choose.rational(-steepest, steepest, 4) for _ in at))
 
 
 def inexact(problem: Problem) -> Problem:
     """The same in floating point."""
 
-    def turned(f: Bent) -> Bent:
-        return Bent(tuple(map(float, f.at)), tuple(map(float, f.slopes)))
+    def turned(f: Piecewise) -> Piecewise:
+        return f.floats()
 
     return Problem(tuple(tuple(map(turned, row)) for row in problem.parts), problem.sizes)
 
@@ -207,11 +208,11 @@ def pulled(choose: Choose, T: int = 0) -> Walk:
     n, layers, alpha = choose.whole(2, 3), choose.whole(1, 2), choose.of(F(1), F(1, 2), F(1, 8))
     x, rise = choose.vector(layers, -2, 2, 2), choose.rational(1, 3, 1)
 
-    def pull(a: Any) -> Bent:
+    def pull(a: Any) -> Piecewise:
         there = choose.rational(-6, 6, 1)
         straight = (there - rise, there, there + rise)
         free = tuple(choose.rational(-6, 6, 1) for _ in range(3))
-        return Bent((a - alpha, a, a + alpha), choose.of(straight, straight, free))
+        return Piecewise((a - alpha, a, a + alpha), choose.of(straight, straight, free))
 
     parts = tuple(tuple(pull(a) for a in x) for _ in range(n))
     problem = Problem(parts, (1,) * layers)

@@ -6,7 +6,7 @@ problems and their constants, the right sides of the convergence bounds, inducti
 
 MODULES = (
     "assumptions",
-    "student",
+    "student_t",
     "student_bounds",
     "normalised",
     "cauchy",

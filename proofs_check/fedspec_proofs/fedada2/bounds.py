@@ -143,7 +143,12 @@ def psis(s: Setting, k: Constants, by: Functions, D: Any = None) -> tuple[Any, .
     )
 
 
-def right(s: Setting, k: Constants, by: Functions, D: Any = None) -> Any:
-    """The right side of the bound."""
+def terms(s: Setting, k: Constants, by: Functions, D: Any = None) -> dict[str, Any]:
+    """The right side of the bound, term by term."""
     *above, below = psis(s, k, by, D)
-    return sum(above) / below
+    return {f"Psi{i}/Psi6": psi / below for i, psi in enumerate(above, 1)}
+
+
+def right(s: Setting, k: Constants, by: Functions) -> Any:
+    """The printed right side of the bound."""
+    return sum(terms(s, k, by).values())

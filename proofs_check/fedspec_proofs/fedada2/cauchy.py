@@ -17,7 +17,7 @@ from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fedada2.normalised import RATES, START, limit, limit_sample
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.student import fedavg_round
+from fedspec_proofs.fedada2.student_t import fedavg_round
 from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Proposition 10 (i) (L475)")
@@ -90,10 +90,11 @@ def _mean_of_t2() -> Any:
 @claim(
     "fedada2.proposition-10-i",
     statement="After a round of FedAvg with K = 1 the noise of client 1 has factor -eta/|S|: E|x_(t+1)| is infinite, "
-    "since that noise has no mean and is independent of the rest (|S| up to 3)",
+    "since that noise has no mean and is independent of the rest",
     source=SOURCE,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="|S| <= 3, K = 1",
     assumptions={"client 1 is drawn": "the Cauchy client takes part"},
 )
 def fedavg_has_no_mean() -> Finding:

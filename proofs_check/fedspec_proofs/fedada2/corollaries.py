@@ -111,7 +111,7 @@ def rate() -> Finding:
 
 @claim(
     "fedada2.corollary-23-exponents-a",
-    statement="In range (A) all five printed quotients Psi_i/Psi6 fall",
+    statement="With eta = T^p1 and eta_l = T^p2 in range (A) all five printed quotients Psi_i/Psi6 fall",
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -143,7 +143,8 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
 
 @claim(
     "fedada2.corollary-23-exponents-b",
-    statement="In range (B) all five printed quotients Psi_i/Psi6 fall, a logarithm in the fifth left out",
+    statement="With eta = T^p1 and eta_l = T^p2 in range (B) all five printed quotients Psi_i/Psi6 fall, a "
+    "logarithm in the fifth left out",
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

@@ -72,7 +72,9 @@ HELD_WORDS = {CARRIED: "SM3's accumulators are kept at the steps without an upda
 def _unit(choose: Choose, kind: str, due: bool) -> Any:
     if kind == "any":
         return choose.rational(-2, 2, 2)
-    return F(0) if kind == "late" and due else F(1)
+    if kind != "same" and due:
+        return F(0)
+    return F(2) if kind == "beyond" else F(1)
 
 
 def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
@@ -83,7 +85,7 @@ def drawn(*, longest: int = 16, v0: bool = True) -> Callable[[Choose], Local]:
         K, z = choose.whole(1, longest), choose.of(2, 1, 3, 8)
         G = choose.of(F(1), F(2), F(1, 2))
         # What the extremes are made of: 0 where the preconditioner is updated, the same sign elsewhere.
-        kind = choose.of("any", "late", "same")
+        kind = choose.of("any", "late", "same", "beyond")
         g = np.empty((K, d), dtype=object)
         for k in range(K):
             for j in range(d):
@@ -146,14 +148,15 @@ def admu_change(c: Local) -> Vector:
     return abs(float(c.scale) * state.x)
 
 
-def lemma_15(c: Local, *, printed: bool, root: float = 1.0) -> float:
+def lemma_15(c: Local, *, printed: bool, root: float = 1.0) -> dict[str, float]:
     """Phi_1^K (L741): with the eta_l inside the bracket, or without it as in the proof (L766).
 
     ``root`` multiplies the first term, for false variants.
     """
     G, eps, rate = float(c.G), float(c.eps), float(c.eta_l)
     rest = (c.K - c.n) * G / (sqrt(c.v0) + eps)
-    return rate * (root * sqrt(c.n * log(1 + c.n * G**2 / eps**2)) + (rate if printed else 1) * rest)
+    first = rate * root * sqrt(c.n * log(1 + c.n * G**2 / eps**2))
+    return {"at updates": first, "between updates": rate * (rate if printed else 1) * rest}
 
 
 def one(g: Any, **changes: Any) -> Local:

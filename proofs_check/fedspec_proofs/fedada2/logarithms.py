@@ -14,14 +14,16 @@ from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact
+from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
-from fedspec_proofs.fedada2.inductive import Build, inductive
+from fedspec_proofs.fedada2.inductive import Build, confirmed, inductive
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.refutation import refutation
 
+TRIES = 1200
 LEMMA_22 = Source(FEDADA2, "Lemma 22 (L1067)")
 
 
@@ -57,31 +59,6 @@ def _weighted(s: Changes) -> float:
         state = adagrad(state, np.full(1, float(delta)), eta=1.0, beta1=b, tau=float(s.tau))
         total += sum((1 - b) * b ** (t - r) for r in range(1, t + 1)) * float(delta) ** 2 / float(state.v[0])
     return total
-
-
-@claim(
-    "fedada2.lemma-22",
-    statement="(1 - b) sum_t sum_r b^(t-r) Delta_t^2 / (sum_l Delta_l^2 + tau^2) <= 1 - b + log(1 + T Phi_1^2 / tau^2)",
-    source=LEMMA_22,
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={
-        "|Delta| <= Phi": "what Phi_1 stands for; the lemma does not say it",
-        "v_0 >= tau^2": "the server's sum starts at tau^2 or above",
-    },
-)
-def lemma_22() -> Finding:
-    """Through the server's own second moment."""
-
-    def sides(s: Changes) -> Iterable[Sides]:
-        T = len(s.deltas)
-        yield _weighted(s), float(1 - s.b) + log(1 + T * float(s.phi / s.tau) ** 2)
-
-    met = {
-        "|Delta| <= Phi": lambda s: bool((abs(s.deltas) <= s.phi).all()),
-        "v_0 >= tau^2": lambda s: bool(s.v0 >= s.tau**2),
-    }
-    return searched(Inequality(_changes, met, sides), 1200)
 
 
 def _logarithm() -> Build:
@@ -149,6 +126,67 @@ def sharper_22() -> Finding:
     void = Dropped(False, "the right side has no meaning at v_0 = 0")
     second = replace(found.second, instances=found.second.instances + count)
     return replace(found, second=second, dropped={**found.dropped, "v_0 > 0": void})
+
+
+def _weaker(draw: Draw) -> Statement:
+    """The sum S of Lemma 22 from S <= log(1 + s/v_0), s = sum_l Delta_l^2; second is log(1 + T Phi^2/tau^2).
+
+    The first is at most the second as the logarithm rises, once s/v_0 <= T Phi^2/tau^2.
+    """
+    S, first, second, s, v0, squares, tau2, b = (
+        draw(name) for name in ("S", "first", "second", "s", "v0", "T Phi^2", "tau^2", "b")
+    )
+    given = {
+        "lemma-22-sharper": first >= S,
+        "the logarithm rises": first <= second,
+        "|Delta| <= Phi": every((s >= 0, s <= squares)),
+        "v_0 >= tau^2": every((v0 >= tau2, tau2 > 0)),
+        "b < 1": b < 1,
+    }
+    return Statement(given, {"s/v_0 <= T Phi^2/tau^2": s * tau2 <= squares * v0, "Lemma 22": 1 - b + second >= S})
+
+
+def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
+    s, tau2 = F(int(rng.integers(0, 9))), F(int(rng.integers(1, 9)), 4)
+    return {
+        "s": s,
+        "T Phi^2": 2 * s,
+        "tau^2": tau2,
+        "v0": tau2,
+        "S": F(0),
+        "first": s / tau2,
+        "second": 2 * s / tau2,
+    } | {"b": F(int(rng.integers(0, 8)), 8)}
+
+
+@claim(
+    "fedada2.lemma-22",
+    statement="(1 - b) sum_t sum_r b^(t-r) Delta_t^2 / (sum_l Delta_l^2 + tau^2) <= 1 - b + log(1 + T Phi_1^2 / tau^2)",
+    source=LEMMA_22,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "|Delta| <= Phi": "what Phi_1 stands for; the lemma does not say it",
+        "v_0 >= tau^2": "the server's sum starts at tau^2 or above",
+    },
+)
+def lemma_22() -> Finding:
+    """From ``fedada2.lemma-22-sharper``: what stands in the logarithm is at most T Phi^2/tau^2, and 1 - b is positive.
+
+    The second engine looks for violations through the server's own second moment.
+    """
+    whole, weaker = sharper_22.body(), decide(_weaker, ablate=False, sample=_sums)
+
+    def sides(s: Changes) -> Iterable[Sides]:
+        T = len(s.deltas)
+        yield _weighted(s), float(1 - s.b) + log(1 + T * float(s.phi / s.tau) ** 2)
+
+    met = {
+        "|Delta| <= Phi": lambda s: bool((abs(s.deltas) <= s.phi).all()),
+        "v_0 >= tau^2": lambda s: bool(s.v0 >= s.tau**2),
+    }
+    looked = searched(Inequality(_changes, met, sides), TRIES)
+    return confirmed((whole, weaker), looked, TRIES)
 
 
 @false(

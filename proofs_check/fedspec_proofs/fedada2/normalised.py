@@ -38,7 +38,7 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
 
     def body(draw: Draw) -> Statement:
         x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
-        eta, eps = _positive(draw, "eta"), _positive(draw, "eps")
+        eta, eps = positive(draw, "eta"), positive(draw, "eps")
         up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
         given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "symmetric": every((other[0] == -xi[0],))}
         return Statement(given, {words: every(((up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),))})
@@ -46,7 +46,7 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
     return body
 
 
-def _positive(draw: Draw, name: str) -> Any:
+def positive(draw: Draw, name: str) -> Any:
     """A rate or a stabiliser, which the rule wants positive: other fractions are no instance."""
     value = draw(name)
     if isinstance(value, F) and value <= 0:
@@ -253,7 +253,7 @@ def region() -> Finding:
 
     def body(draw: Draw) -> Statement:
         x, xi, delta = draw("x", 1), draw("xi", 1), draw("delta")
-        eta, eps = _positive(draw, "eta"), _positive(draw, "eps")
+        eta, eps = positive(draw, "eta"), positive(draw, "eps")
         after, (at,) = step(x, xi, eta, eps), x
         given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every((at <= delta, -at <= delta))}
         return Statement(given, {"|x'| <= delta + eta": every((after <= delta + eta, -after <= delta + eta))})

@@ -9,8 +9,9 @@ F_i is s_i-smooth and its gradient is at most s_i in every coordinate; f is thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,7 @@ from fedspec.algorithms import joint
 from fedspec.arith import Array, Vector, maximum, minimum
 from fedspec.errors import InexactError
 from fedspec.plan import Oracle, Plan, Setup
-
-
-def huber(y: Any) -> Any:
-    """H(y)."""
-    return y * y / 2 if abs(y) <= 1 else abs(y) - Fraction(1, 2)
+from fedspec_proofs.piecewise import Piecewise, average, huber
 
 
 def slope(y: Any) -> Any:
@@ -63,27 +60,18 @@ class Huber:
         mean: Vector = np.sum([client(0, x) for client in self.clients], axis=0) / len(self.scales)
         return mean
 
+    @property
+    def _along(self) -> list[Piecewise]:
+        """f as a sum of functions of single coordinates."""
+        return [average([huber(s, c) for s, c in zip(self.scales, cs, strict=True)]) for cs in self.centres.T]
+
     def value(self, x: Vector) -> Any:
-        """f(x)."""
-        each = [s * sum(huber(y) for y in x - c) for s, c in zip(self.scales, self.centres, strict=True)]
-        return sum(each) / len(each)
+        """f(x), up to the same constant everywhere."""
+        return sum(f.value(y) for f, y in zip(self._along, x, strict=True))
 
     def minimiser(self) -> Vector:
-        """A point where the gradient of f vanishes, exactly: it is piecewise linear and never falls."""
-        d = self.centres.shape[1]
-        out: Vector = self.centres[0] * 0
-        for j in range(d):
-            at = Huber(self.centres[:, j : j + 1], self.scales)
-            knots = sorted({c + y for c in self.centres[:, j] for y in (-1, 1)})
-            slopes = [at.gradient(np.array([k], dtype=self.centres.dtype))[0] for k in knots]
-            k = next(k for k, g in enumerate(slopes) if g >= 0)
-            # Left of the first knot every client pulls to the right, so that some slope before k is negative.
-            if slopes[k] == 0:
-                out[j] = knots[k]
-            else:
-                low, high = slopes[k - 1], slopes[k]
-                out[j] = knots[k - 1] + (knots[k] - knots[k - 1]) * (0 - low) / (high - low)
-        return out
+        """A point where the gradient of f vanishes, exactly."""
+        return np.array([f.minimiser for f in self._along], dtype=self.centres.dtype)
 
     def gap(self, x: Vector) -> Any:
         """f(x) - f(x*)."""
@@ -121,6 +109,11 @@ class Run:
     still: bool
     exact: bool
 
+    @property
+    def starts(self) -> tuple[Vector, ...]:
+        """The models from which the rounds started."""
+        return self.xs[:-1]
+
     def least(self, f: Huber) -> Any:
         """The smallest squared length of the gradient of f over x_0, x_1, ..., the last point left out if not still."""
         points = self.xs if self.still else self.xs[:-1]
@@ -146,8 +139,40 @@ def rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int) -> Run:
     try:
         return _rounds(step, h, f, x, plan, T, exact=True)
     except InexactError:
-        floating = type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
-        return _rounds(step, floating, f.floats(), x.astype(float), plan, T, exact=False)
+        return _rounds(step, floating(h), f.floats(), x.astype(float), plan, T, exact=False)
+
+
+def floating(h: Any) -> Any:
+    """The hyper-parameters in floating point."""
+    return type(h)(**{n: float(v) if isinstance(v, Fraction) else v for n, v in vars(h).items()})
+
+
+def gradients(step: Round, h: Any, f: Huber, x: Vector, plan: Plan) -> list[list[tuple[Vector, bool]]]:
+    """The gradients of a round from x in floating point, client by client, and whether the step was taken.
+
+    It is dropped where the model stays. Every client is asked once more than it takes steps, so that the model after
+    its last one is seen.
+    """
+    h, x, seen = floating(h), x.astype(float), []
+
+    def watched(client: Oracle) -> Oracle:
+        def gradient(k: int, at: Vector) -> Vector:
+            g = client(k, at)
+            seen.append((k, at, g))
+            return g
+
+        return gradient
+
+    one_more = replace(plan, steps=tuple(K + 1 for K in plan.steps))
+    state = joint.init(h, x, Setup((1,) * len(f.scales), {"w": (len(x),)}))
+    step(h, state, tuple(watched(client) for client in f.floats().clients), one_more)
+    out: list[list[tuple[Vector, bool]]] = []
+    for (k, at, g), (after_k, after, _) in pairwise(seen):
+        if k == 0:
+            out.append([])
+        if after_k == k + 1:
+            out[-1].append((g, bool((after != at).any())))
+    return out
 
 
 def _rounds(step: Round, h: Any, f: Huber, x: Vector, plan: Plan, T: int, *, exact: bool) -> Run:

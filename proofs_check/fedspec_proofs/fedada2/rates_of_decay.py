@@ -19,8 +19,8 @@ from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper, setting
 
 @claim(
     "fedada2.corollary-24-exponents",
-    statement="The largest of the five printed exponents is never below -1/2, in both cases, and is -1/2 at p1 = 0, "
-    "p2 = -1/2",
+    statement="With eta = T^p1 and eta_l = T^p2 the largest of the five printed exponents is never below "
+    "-1/2, in both cases, and is -1/2 at p1 = 0, p2 = -1/2",
     source=COROLLARY_24,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -58,7 +58,7 @@ def _exponents(rng: Any) -> dict[str, Fraction]:
 @claim(
     "fedada2.corollary-24-identical",
     statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, the exponents still are at most -1/2 at "
-    "p1 = 0, p2 = -1/2: the rate O(T^(-1/2)) of the bound that theorem-20-repaired checks",
+    "p1 = 0, p2 = -1/2: the right side of theorem-20-repaired falls as T^(-1/2)",
     source=COROLLARY_24,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -117,8 +117,8 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
 
 @claim(
     "fedada2.corollary-23-identical",
-    statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, all quotients of the bound that "
-    "theorem-20-repaired checks fall in ranges (A) and (B), a logarithm in the fifth left out",
+    statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, all quotients of the repaired "
+    "right side of Theorem 20 fall in ranges (A) and (B), eta = T^p1 and eta_l = T^p2, a logarithm in the fifth aside",
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -180,17 +180,22 @@ def relaxed() -> Finding:
     """a = A = m = M = 1 for SGD; a = A = 1, theta in [eps, sqrt(K) G + eps] for AdaGrad; a = 1 - beta1, A = 1, theta in
     [eps, G + eps] for Adam. The steps are those of the specification's solvers, the right side their closed form."""
 
-    def sides(s: Local2) -> Iterable[Sides]:
-        a, A, m = bounds(s)
+    def sides(s: Local2, **times: float) -> Iterable[Sides]:
+        a, A, m = (times.get(name, 1.0) * end for name, end in zip("aAm", bounds(s), strict=True))
         roots = {Strategy.SGD: 1.0, Strategy.ADAM: s.G + float(s.h.eps)}
-        M = roots.get(s.strategy, len(s.g) ** 0.5 * s.G + float(s.h.eps))
+        M = times.get("M", 1.0) * roots.get(s.strategy, len(s.g) ** 0.5 * s.G + float(s.h.eps))
         moved = [float(d[0]) for d in steps(s.strategy, s.h, s.g)]
         for p, (theta, weights) in enumerate(_weights(s)):
-            wanted = -s.eta_l * sum(w * g for w, g in zip(weights, s.g, strict=False)) / theta
+            wanted = -times.get("steps", 1.0) * s.eta_l * sum(w * g for w, g in zip(weights, s.g, strict=False)) / theta
             yield abs(moved[p] - wanted), 1e-9 * (1 + abs(wanted))
             yield m, theta
             yield theta, M * (1 + 1e-12)
             yield a, weights[-1]
             yield max(weights), A * (1 + 1e-12)
 
-    return searched(Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides), 500)
+    def off(name: str, by: float) -> Callable[[Local2], Iterable[Sides]]:
+        return lambda s: sides(s, **{name: by})
+
+    ends = {"a": 1.01, "A": 0.99, "m": 1.01, "M": 0.99, "steps": 1.01}
+    spoiled = {f"{name} off by 1%": off(name, by) for name, by in ends.items()}
+    return searched(Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides, spoiled), 500)

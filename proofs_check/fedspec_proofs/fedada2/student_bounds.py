@@ -14,7 +14,7 @@ from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.student import quantile
+from fedspec_proofs.fedada2.student_t import quantile
 from fedspec_proofs.refutation import refutation
 
 

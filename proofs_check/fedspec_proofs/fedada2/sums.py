@@ -84,7 +84,7 @@ def lemma_21() -> Finding:
 
 @claim(
     "fedada2.lemma-21-sharper",
-    statement="The double sum of Lemma 21 is at most T b (1 + b) / (1 - b)^3, which at 20 rates b is at most c(b) T",
+    statement="The double sum of Lemma 21 is at most T b (1 + b) / (1 - b)^3 for every T and b",
     source=Source(FEDADA2, "ours, about Lemma 21 (L1054)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
@@ -94,8 +94,7 @@ def sharper_21() -> Finding:
     """b^T (T^2/(1-b) + 2 T b/(1-b)^2 + b(1+b)/(1-b)^3) is what the series lacks at T: it falls by b^T T^2 at each T.
 
     That is an identity in b, T and q = b^T. So every inner sum is the limit less something that is not negative, and
-    the double sum at most T times the limit. That the limit is at most c(b) is Lemma 21's own argument; here it is
-    compared at 20 rates.
+    the double sum at most T times the limit. The limit is less than c(b) at each of 20 rates.
     """
     b, T, q = sympy.symbols("b T q")
 

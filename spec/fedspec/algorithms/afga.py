@@ -23,10 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.arith import Mixing, Scalar, Stack, Vector
+from fedspec.arith import Scalar, Stack, Vector, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -34,9 +32,10 @@ from fedspec.errors import PlanError
 from fedspec.hyper import Hyper
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec.plan import Exchange, Oracle, Setup
+from fedspec.plan import Exchange, Setup
+from fedspec.population import Clients, gradients
 from fedspec.readings import Epsilon, Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -64,39 +63,48 @@ def init(h: Afga, x: Vector, setup: Setup) -> AmsGrad:
     return init_amsgrad(x)
 
 
-def adapt(h: Any, X: Stack, clients: Sequence[Oracle], S: Sequence[int], t: int) -> Stack:
-    """The models after local step t, which only the clients of S take."""
-    return np.stack([sgd(x_i, clients[i](t, x_i), eta_l=h.eta_l) if i in S else x_i for i, x_i in enumerate(X)])
+def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
+    """The mean of the senders' changes: lines 17 and 18."""
+    deltas = X[list(S)] - x
+    return weighted_mean(deltas, shares([1] * len(deltas), x))
 
 
-def adapt_then_combine(
-    h: Any, X: Stack, clients: Sequence[Oracle], computing: Sequence[Sequence[int]], W: Mixing
-) -> Stack:
-    """The clients' models after the local steps, each followed by an exchange among all of them."""
-    for t, S in enumerate(computing):
-        X = gossip(adapt(h, X, clients, S, t), W)
-    return X
-
-
-def adapted(h: AdaptedAfga, X: Stack, clients: Sequence[Oracle], plan: Exchange) -> Stack:
-    """The clients' models after the local steps, each followed by an exchange among those that took it."""
+def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
+    """Delta of AFGA: lines 3 to 18."""
+    S_r, W = plan.senders, plan.mixing
+    X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
-        S = list(plan.senders if h.sampling is Sampling.ROUND else S_t)
-        X = adapt(h, X, clients, S, t)
-        X[S] = gossip(X[S], plan.mixing)
-    return X
+        S = list(S_t)
+        X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
+        X = gossip(X, W)
+    return mean_change(X, x, S_r)
 
 
-def mean_change(X: Stack, x: Vector, senders: Sequence[int]) -> Vector:
-    """The mean of the senders' changes.
+def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
+    """Delta of communication-adapted AFGA: W has a row for each client of S, and the others keep their models."""
+    S_r, W = plan.senders, plan.mixing
+    X = stack([x] * len(clients))
+    for t, S_t in enumerate(plan.computing):
+        S = list(S_r if h.sampling is Sampling.ROUND else S_t)
+        X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
+        X = put(X, S, gossip(X[S], W))
+    return mean_change(X, x, S_r)
+
+
+def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
+    """The server's step: lines 19 to 22."""
+    state = general_amsgrad(state, delta, **h.of(general_amsgrad))
+    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
+
+
+def check_senders(plan: Exchange) -> None:
+    """Refuse a plan in which the server receives nothing.
 
     Raises:
         PlanError: nobody sends.
     """
-    if not senders:
+    if not plan.senders:
         raise PlanError("senders: nobody sends; the server divides by their number")
-    deltas = X[list(senders)] - x
-    return weighted_mean(deltas, shares([1] * len(deltas), x))
 
 
 def check_one_set(plan: Exchange) -> None:
@@ -113,47 +121,23 @@ def check_one_set(plan: Exchange) -> None:
             )
 
 
-def change(h: Any, x: Vector, clients: Sequence[Oracle], plan: Exchange) -> Vector:
-    """Delta of AFGA."""
-    X = adapt_then_combine(h, np.stack([x] * len(clients)), clients, plan.computing, plan.mixing)
-    return mean_change(X, x, plan.senders)
-
-
-def change_without_resampling(h: Any, x: Vector, clients: Sequence[Oracle], plan: Exchange) -> Vector:
-    """Delta of FedAMSGrad with gossip among all clients."""
-    check_one_set(plan)
-    return change(h, x, clients, plan)
-
-
-def change_adapted(h: AdaptedAfga, x: Vector, clients: Sequence[Oracle], plan: Exchange) -> Vector:
-    """Delta of communication-adapted AFGA."""
-    if h.sampling is Sampling.ROUND:
-        check_one_set(plan)
-    return mean_change(adapted(h, np.stack([x] * len(clients)), clients, plan), x, plan.senders)
-
-
-def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
-    """One step of the server."""
-    state = amsgrad(state, delta, **h.of(amsgrad))
-    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
-
-
-def step(h: Afga, state: AmsGrad, clients: Sequence[Oracle], plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+def step(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of AFGA."""
+    check_senders(plan)
     return serve(h, state, change(h, state.x, clients, plan))
 
 
-def gossip_fedamsgrad(
-    h: Afga, state: AmsGrad, clients: Sequence[Oracle], plan: Exchange
-) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of FedAMSGrad with gossip."""
-    return serve(h, state, change_without_resampling(h, state.x, clients, plan))
+def gossip_fedamsgrad(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+    """One round of FedAMSGrad with gossip: AFGA with S_(r,t) = S_r."""
+    check_one_set(plan)
+    return step(h, state, clients, plan)
 
 
-def step_adapted(
-    h: AdaptedAfga, state: AmsGrad, clients: Sequence[Oracle], plan: Exchange
-) -> tuple[AmsGrad, dict[str, Any]]:
+def step_adapted(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of communication-adapted AFGA."""
+    check_senders(plan)
+    if h.sampling is Sampling.ROUND:
+        check_one_set(plan)
     return serve(h, state, change_adapted(h, state.x, clients, plan))
 
 
@@ -165,7 +149,7 @@ ROWS = (
         title="FedAMSGrad with client re-sampling and gossip at every local step",
         source="AFGA, Alg. 1 (L157-200)",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(name="afga", words="eps inside the root", fixes={"epsilon": "inside"}),
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
@@ -192,7 +176,7 @@ ROWS = (
         title="FedAMSGrad with gossip at every local step, without re-sampling",
         source='AFGA, Table 4, "+Gossip" (L561-567)',
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -215,7 +199,7 @@ ROWS = (
         title="communication-adapted AFGA: only selected clients mix",
         source="AFGA, L434-442 and footnote 4 (L476-479), in words",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="one-set",

@@ -1,4 +1,4 @@
-"""The server of buffered asynchronous algorithms: it waits for m updates, begun from whatever version, and steps.
+"""A server that waits for m updates, begun from whatever version of its model.
 
     an update arrives:  it waits in the buffer
     when m of them wait:
@@ -10,16 +10,15 @@ since nothing says how late an update may be. Source: Client-Centric, text aroun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import Vector
+from fedspec.arith import Vector, stack
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.plan import Arrival
 
 
 @dataclass(frozen=True)
@@ -41,33 +40,24 @@ def begin(server: Any) -> Waiting:
     return Waiting(server=server, versions=(model(server),))
 
 
-def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
-    """The model that an update was begun from.
+def check_room(buffer: int, pending: Sequence[Vector], arrivals: Sequence[Arrival]) -> None:
+    """Refuse more arrivals than the buffer still takes: the server's step stands between them. One always fits.
 
     Raises:
-        PlanError: it was begun before the first version.
+        PlanError: there are more.
     """
-    if delay >= len(versions):
+    if len(arrivals) > max(1, buffer - len(pending)):
         raise PlanError(
-            f"delay: {delay} versions back from version {len(versions) - 1}; an update begins at version 0 or later"
+            f"arrivals: {len(arrivals)} with {len(pending)} waiting, but the buffer takes {buffer}; "
+            f"the rest arrive after the server's step"
         )
-    return versions[-1 - delay]
 
 
-def collect(h: Any, state: Waiting, delta_i: Vector, server: Callable[..., Any]) -> tuple[Waiting, dict[str, Any]]:
-    """An update joins the buffer; the server takes one step when it is full.
-
-    Args:
-        h: hyper-parameters; ``buffer`` and those of the server rule are read.
-        state: the server and the buffer before.
-        delta_i: the update.
-        server: the rule of one server step.
-    """
-    pending = (*state.pending, delta_i)
-    if len(pending) < h.buffer:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    delta = weighted_mean(np.stack(pending), shares([1] * len(pending), state.x))
-    after = server(state.server, delta, **h.of(server))
-    moments = {name: getattr(after, name) for name in ("m", "v", "v_hat") if hasattr(after, name)}
-    versions = (*state.versions, model(after))
-    return Waiting(server=after, versions=versions), {"delta_i": delta_i, "delta": delta, **moments}
+def collected(
+    pending: Sequence[Vector], deltas: Iterable[Vector], *, m: int, like: Vector
+) -> tuple[tuple[Vector, ...], Vector | None]:
+    """The updates that wait once some more have come; when m of them do, their mean, and the buffer is emptied."""
+    pending = (*pending, *deltas)
+    if len(pending) < m:
+        return pending, None
+    return (), weighted_mean(stack(pending), shares([1] * len(pending), like))

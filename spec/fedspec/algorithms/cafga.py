@@ -13,28 +13,27 @@ Source: AFGA, Alg. 2 (L355-402), communication-adapted (L440-442).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from fedspec import phrases
-from fedspec.algorithms.afga import AdaptedAfga, Afga, adapt_then_combine, change_adapted, mean_change, serve
+from fedspec.algorithms.afga import AdaptedAfga, Afga, check_one_set, mean_change, serve
 from fedspec.algorithms.afga import init as init_afga
-from fedspec.arith import Stack, Vector, Weights, array
+from fedspec.arith import Mixing, Stack, Vector, Weights, array, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
 from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec.plan import Exchange, Oracle, Setup
+from fedspec.plan import Exchange, Setup
+from fedspec.population import Clients, gradients
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
-Clusters = Sequence[Sequence[int]]
+Clusters: TypeAlias = Sequence[list[int]]
 
 
 @dataclass(frozen=True)
@@ -67,20 +66,66 @@ class State:
 
 def init(h: Cafga, x: Vector, setup: Setup) -> State:
     """Moments at zero; every client has the initial model."""
-    return State(init_amsgrad(x), np.stack([x] * setup.clients))
+    return State(init_amsgrad(x), stack([x] * setup.clients))
 
 
 def clusters_of(plan: Exchange, n: int) -> Clusters:
-    """The clusters, one of all clients where the plan names none.
+    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none."""
+    return [list(V) for V in plan.clusters] or [list(range(n))]
+
+
+def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
+    """The weights w_k of the clusters: 1/K each, or n_k / N."""
+    equal = h.cluster_weights is ClusterWeights.EQUAL
+    return shares([1 if equal else len(V) for V in clusters], like)
+
+
+def beginning(x: Vector, X: Stack, S: Sequence[int], W: Mixing) -> Stack:
+    """Line 5 literally: the senders and those who listen to one begin from x, the others from their own models."""
+    return broadcast(x, X, array([sum(W[i, j] for j in S) + (i in S) for i in range(len(X))], x))
+
+
+def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> tuple[Vector, Stack]:
+    """Delta of CAFGA, and the clients' models after the round; X holds those of the round before: lines 3 to 20."""
+    deltas, clusters = [], clusters_of(plan, len(clients))
+    start = stack([x] * len(X)) if h.broadcast is Broadcast.ALL else beginning(x, X, plan.senders, plan.mixing)
+    for V in clusters:
+        W_k, S_k = plan.mixing[V][:, V], [i for i in plan.senders if i in V]
+        X = put(X, V, start[V])
+        for t, S_t in enumerate(plan.computing):
+            S = [i for i in S_t if i in V]
+            X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
+            X = put(X, V, gossip(X[V], W_k))
+        deltas.append(mean_change(X, x, S_k))
+    return cluster_mean(stack(deltas), weights(h, clusters, x)), X
+
+
+def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
+    """Delta of communication-adapted CAFGA: row k of W is that of the k-th client of the set that computes."""
+    deltas, clusters = [], clusters_of(plan, len(clients))
+    X = stack([x] * len(clients))
+    for V in clusters:
+        S_k = [i for i in plan.senders if i in V]
+        for t, S_t in enumerate(plan.computing):
+            S_t = plan.senders if h.sampling is Sampling.ROUND else S_t
+            S, rows = [i for i in S_t if i in V], [k for k, i in enumerate(S_t) if i in V]
+            X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
+            X = put(X, S, gossip(X[S], plan.mixing[rows][:, rows]))
+        deltas.append(mean_change(X, x, S_k))
+    return cluster_mean(stack(deltas), weights(h, clusters, x))
+
+
+def check_clusters(plan: Exchange, clusters: Clusters) -> None:
+    """Refuse a plan in which the server receives nothing of some cluster.
 
     Raises:
         PlanError: nobody in some cluster sends.
     """
-    clusters = plan.clusters or (tuple(range(n)),)
     for V in clusters:
         if not set(V) & set(plan.senders):
-            raise PlanError(f"senders: {plan.senders} has none of cluster {V}; the server divides by their number")
-    return clusters
+            raise PlanError(
+                f"senders: {plan.senders} has none of cluster {tuple(V)}; the server divides by their number"
+            )
 
 
 def check_rows(plan: Exchange, n: int) -> None:
@@ -89,80 +134,47 @@ def check_rows(plan: Exchange, n: int) -> None:
     Raises:
         ShapeError: W is not [n, n].
     """
-    if plan.mixing.shape != (n, n):
-        raise ShapeError(f"mixing: shapes do not fit: W {plan.mixing.shape} for {n} clients that mix; give each a row")
+    if tuple(plan.mixing.shape) != (n, n):
+        shape = tuple(plan.mixing.shape)
+        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; give each a row")
 
 
-def within(plan: Exchange, V: Sequence[int], rows: Sequence[int]) -> Exchange:
-    """What the plan says of cluster V, its clients counted from 0; rows are those of W that belong to it."""
-    place = {i: k for k, i in enumerate(V)}
-
-    def members(S: Sequence[int]) -> tuple[int, ...]:
-        return tuple(place[i] for i in S if i in place)
-
-    return Exchange(members(plan.senders), tuple(map(members, plan.computing)), plan.mixing[np.ix_(rows, rows)])
-
-
-def divided(h: AdaptedCafga, plan: Exchange, clusters: Clusters) -> Iterator[tuple[Sequence[int], Exchange]]:
-    """Every cluster with its part of a plan whose W has a row for each client that computes.
+def check_places(plan: Exchange, clusters: Clusters) -> None:
+    """Refuse a plan in which a cluster does not keep its rows of W from one local step to the next.
 
     Raises:
-        PlanError: the clusters do not keep their rows of W from one local step to the next.
+        PlanError: the k-th clients of two sets that compute are of different clusters.
     """
-    sets = (plan.senders,) if h.sampling is Sampling.ROUND else plan.computing or (plan.senders,)
-    check_rows(plan, len(sets[0]))
     for V in clusters:
-        places = [[k for k, i in enumerate(S) if i in V] for S in sets]
+        places = [[k for k, i in enumerate(S) if i in V] for S in plan.computing]
         for t, rows in enumerate(places):
             if rows != places[0]:
                 raise PlanError(
-                    f"computing[{t}]: clients of cluster {V} stand at {rows}, at step 0 at {places[0]}; "
+                    f"computing[{t}]: clients of cluster {tuple(V)} stand at {rows}, at step 0 at {places[0]}; "
                     f"row k of W is the k-th client: name every set cluster by cluster, as many of each"
                 )
-        yield V, within(plan, V, places[0])
 
 
-def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
-    """The weights w_k of the clusters."""
-    equal = h.cluster_weights is ClusterWeights.EQUAL
-    return shares([1 if equal else len(V) for V in clusters], like)
-
-
-def beginning(h: Cafga, x: Vector, X: Stack, plan: Exchange) -> Stack:
-    """The models that the clients of a cluster begin a round from."""
-    if h.broadcast is Broadcast.ALL:
-        return np.stack([x] * len(X))
-    reach = [sum(plan.mixing[i, j] for j in plan.senders) + (i in plan.senders) for i in range(len(X))]
-    return broadcast(x, X, array(reach, x))
-
-
-def change(h: Cafga, x: Vector, X: Stack, clients: Sequence[Oracle], plan: Exchange) -> tuple[Vector, Stack]:
-    """Delta of CAFGA, and the clients' models after the round; X holds those of the round before."""
-    X, deltas = X.copy(), []
-    check_rows(plan, len(clients))
-    clusters = clusters_of(plan, len(clients))
-    for V in map(list, clusters):
-        part = within(plan, V, V)
-        X_k = beginning(h, x, X[V], part)
-        X[V] = adapt_then_combine(h, X_k, [clients[i] for i in V], part.computing, part.mixing)
-        deltas.append(mean_change(X[V], x, part.senders))
-    return cluster_mean(np.stack(deltas), weights(h, clusters, x)), X
-
-
-def step(h: Cafga, state: State, clients: Sequence[Oracle], plan: Exchange) -> tuple[State, dict[str, Any]]:
+def step(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
     """One round of CAFGA."""
+    check_rows(plan, len(clients))
+    check_clusters(plan, clusters_of(plan, len(clients)))
     delta, X = change(h, state.x, state.X, clients, plan)
     server, values = serve(h, state.server, delta)
     return State(server, X), values
 
 
-def step_adapted(
-    h: AdaptedCafga, state: AmsGrad, clients: Sequence[Oracle], plan: Exchange
-) -> tuple[AmsGrad, dict[str, Any]]:
+def step_adapted(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of communication-adapted CAFGA."""
     clusters = clusters_of(plan, len(clients))
-    deltas = [change_adapted(h, state.x, [clients[i] for i in V], part) for V, part in divided(h, plan, clusters)]
-    return serve(h, state, cluster_mean(np.stack(deltas), weights(h, clusters, state.x)))
+    check_clusters(plan, clusters)
+    if h.sampling is Sampling.ROUND:
+        check_one_set(plan)
+        check_rows(plan, len(plan.senders))
+    else:
+        check_rows(plan, len((plan.computing or (plan.senders,))[0]))
+        check_places(plan, clusters)
+    return serve(h, state, change_adapted(h, state.x, clients, plan))
 
 
 ROWS = (
@@ -173,7 +185,7 @@ ROWS = (
         title="AFGA in clusters of clients",
         source="AFGA, Alg. 2 (L355-402)",
         levels=("trace",),
-        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, amsgrad),
+        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -220,7 +232,7 @@ ROWS = (
         title="communication-adapted CAFGA: only selected clients mix",
         source="AFGA, L440-442, in words",
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, cluster_mean, amsgrad),
+        rules=(sgd, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(
             Reading(
                 name="one-set",

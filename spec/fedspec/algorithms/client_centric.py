@@ -1,34 +1,36 @@
 """Client-centric federated optimisation: clients come when they want, from an old model, with steps of their own.
 
-    CC-Local, begun from the model of tau versions ago:
+    Algorithm 3, CC-Local, of client i from version mu = t - tau_(t,i), K_(t,i) steps:
         x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
         Delta_i = (x_i - x_mu) / K
-    the server, when m of them wait:
-        Delta = mean of the buffer
-        x = x + Delta                                                  (CC-FedAvg)
-            x + eta Delta                                              (CC-FedSGD)
-            x + eta v,  v = beta v + (1 - beta) Delta                  (CC-FedAvgM)
-            x + eta m / (sqrt(v) + eps),  m = beta1 m + (1 - beta1) Delta
-                v = v + Delta^2                                        (CC-FedAdagrad)
-                v = beta2 v + (1 - beta2) Delta^2                      (CC-FedAdam)
-                the same v, and v_hat = max(v_hat, v) in its place     (CC-FedAMS)
+    Algorithm 2, the server, when m updates wait:
+        Delta = mean of the buffer, which is then emptied
+        CC-FedAvg:      x = x + Delta
+        CC-FedSGD:      x = x + eta Delta
+        CC-FedAvgM:     v = beta v + (1 - beta) Delta;  x = x + eta v
+        the adaptive:   m = beta m + (1 - beta) Delta
+        CC-FedAdagrad:  v = v + Delta^2;                    x = x + eta m / (sqrt(v) + epsilon)
+        CC-FedAdam:     v = gamma v + (1 - gamma) Delta^2;  x = x + eta m / (sqrt(v) + epsilon)
+        CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + epsilon)
 
-The paper's beta, gamma and epsilon are beta, or beta1, and beta2 and tau here (eps in CC-FedAMS), as in the rules of
-FedAdam and FedAMSGrad; there is no bias correction. v_0 is not printed; the proof asks v_hat_0 >= eps^2 at L659 and
-v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707. K counts steps in Alg. 3 and epochs in the experiments (L308).
-Source: Client-Centric, Alg. 3 (L149-181) and, for the servers, whose box the conversion lost, L88-111, L145-189, L322,
-L334 and L554.
+The conversion lost the box of Alg. 2; this one follows its text. Alg. 3 prints Delta_i = (x_mu - x_i) / K, which the
+server subtracts; here every change points downhill and is added, as in the paper's proof. The adaptive servers' beta
+and gamma are beta1 and beta2 here, their epsilon is tau in CC-FedAdagrad and CC-FedAdam and eps in CC-FedAMS, as in
+FedAdam and FedAMSGrad; the momentum v of CC-FedAvgM is the paper's m. v_0 is not printed; the proof asks
+v_hat_0 >= eps^2 at L659 and v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707. K counts steps in Alg. 3 and epochs in
+the experiments (L308). Source: Client-Centric, Alg. 3 (L149-181) and, for the servers, L88-111, L145-189, L322, L334
+and L554.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec import phrases
-from fedspec.algorithms.buffered import Waiting, begin, collect, downloaded
-from fedspec.algorithms.local import local_sgd
+from fedspec.algorithms.buffered import Waiting, begin, check_room, collected
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import Scalar, Vector, constant, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -38,17 +40,16 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
+from fedspec.population import Clients, each_arrival
 from fedspec.readings import Epsilon, MaximumStart, MomentumSum, Normalise
-from fedspec.server.adagrad import adagrad
-from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
-from fedspec.server.amsgrad import AmsGrad, amsgrad
 from fedspec.server.average import average
 from fedspec.server.averaged_momentum import averaged_momentum
+from fedspec.server.client_centric import Maxima, Moments, cc_adagrad, cc_adam, cc_ams, cc_inside
+from fedspec.server.momentum import ServerMomentum, server_momentum
 from fedspec.server.momentum import init as init_momentum
-from fedspec.server.momentum import server_momentum
 
 Step = tuple[Waiting, dict[str, Any]]
+Stepped = tuple[Any, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -139,52 +140,104 @@ def init_m(h: CCFedAvgM, x: Vector, setup: Setup) -> Waiting:
 
 def init_v(h: CCFedAdagrad | CCFedAdam, x: Vector, setup: Setup) -> Waiting:
     """No momentum, second moment v_0."""
-    return begin(init_adaptive(x, v0=h.v0))
+    return begin(Moments(x=x, m=zeros(x), v=constant(h.v0, x)))
 
 
 def init_ams(h: CCFedAMS, x: Vector, setup: Setup) -> Waiting:
     """No momentum, second moment v_0, and the maximum of it so far."""
     v = constant(h.v0, x)
     v_hat = v if h.maximum_start is MaximumStart.V0 else zeros(x)
-    return begin(AmsGrad(x=x, m=zeros(x), v=v, v_hat=v_hat, t=0))
+    return begin(Maxima(x=x, m=zeros(x), v=v, v_hat=v_hat))
 
 
-def cc_local(h: Any, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Vector:
-    """What the client of an arrival sends."""
-    x_mu = downloaded(state.versions, arrival.delay)
-    x = local_sgd(h, x_mu, clients[arrival.client], arrival.steps)
-    return local_change(x, x_mu, steps=arrival.steps, normalise=h.normalise)
+def client_centric(
+    h: Any, state: Waiting, clients: Clients, arrivals: Sequence[Arrival], server: Callable[[Any, Vector], Any]
+) -> tuple[Waiting, dict[str, Any]]:
+    """Algorithms 2 and 3: arrivals that fit the buffer, and one step of the server if they fill it.
+
+    Raises:
+        PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.
+    """
+    check_room(h.buffer, state.pending, arrivals)
+
+    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
+        x = x_mu
+        for k in range(K):
+            x = sgd(x, gradient(k, x), eta_l=h.eta_l)
+        return local_change(x, x_mu, steps=K, normalise=h.normalise)
+
+    deltas = each_arrival(client, clients, arrivals, state.versions)
+    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
+    if delta is None:
+        return replace(state, pending=pending), {"delta_i": deltas[-1]}
+    after, values = server(state.server, delta)
+    versions = (*state.versions, model(after))
+    return Waiting(server=after, versions=versions, pending=pending), {"delta_i": deltas[-1], "delta": delta, **values}
 
 
-def cc_fedavg(h: CCFedAvg, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedAvg."""
-    return collect(h, state, cc_local(h, state, clients, arrival), average)
+def cc_fedavg(h: CCFedAvg, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedAvg."""
+
+    def server(x: Vector, delta: Vector) -> Stepped:
+        return average(x, delta, eta=1), {}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
-def cc_fedsgd(h: CCFedSGD, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedSGD."""
-    return collect(h, state, cc_local(h, state, clients, arrival), average)
+def cc_fedsgd(h: CCFedSGD, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedSGD."""
+
+    def server(x: Vector, delta: Vector) -> Stepped:
+        return average(x, delta, eta=h.eta), {}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
-def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedAvgM."""
-    server = averaged_momentum if h.momentum_sum is MomentumSum.AVERAGE else server_momentum
-    return collect(h, state, cc_local(h, state, clients, arrival), server)
+def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedAvgM."""
+    step = averaged_momentum if h.momentum_sum is MomentumSum.AVERAGE else server_momentum
+
+    def server(s: ServerMomentum, delta: Vector) -> Stepped:
+        s = step(s, delta, eta=h.eta, beta=h.beta)
+        return s, {"v": s.v}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
-def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedAdagrad."""
-    return collect(h, state, cc_local(h, state, clients, arrival), adagrad)
+def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedAdagrad."""
+
+    def server(s: Moments, delta: Vector) -> Stepped:
+        after = cc_adagrad(s, delta, eta=h.eta, beta1=h.beta1, eps=h.tau)
+        if h.epsilon is Epsilon.INSIDE:
+            after = replace(after, x=cc_inside(s.x, after.m, after.v, eta=h.eta, eps=h.tau))
+        return after, {"m": after.m, "v": after.v}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
-def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedAdam."""
-    return collect(h, state, cc_local(h, state, clients, arrival), adam)
+def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedAdam."""
+
+    def server(s: Moments, delta: Vector) -> Stepped:
+        after = cc_adam(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.tau)
+        if h.epsilon is Epsilon.INSIDE:
+            after = replace(after, x=cc_inside(s.x, after.m, after.v, eta=h.eta, eps=h.tau))
+        return after, {"m": after.m, "v": after.v}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
-def cc_fedams(h: CCFedAMS, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> Step:
-    """One arrival at CC-FedAMS."""
-    return collect(h, state, cc_local(h, state, clients, arrival), amsgrad)
+def cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
+    """Arrivals at CC-FedAMS."""
+
+    def server(s: Maxima, delta: Vector) -> Stepped:
+        after = cc_ams(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
+        if h.epsilon is Epsilon.INSIDE:
+            after = replace(after, x=cc_inside(s.x, after.m, after.v_hat, eta=h.eta, eps=h.eps))
+        return after, {"m": after.m, "v": after.v, "v_hat": after.v_hat}
+
+    return client_centric(h, state, clients, arrivals, server)
 
 
 _K = "an update is divided by its own K, in steps, not by a sum of them; the buffer is divided by m"
@@ -269,7 +322,7 @@ ROWS = (
         title="client-centric FedAdagrad",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189; L554, L707)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, adagrad),
+        rules=(sgd, local_change, weighted_mean, cc_adagrad, cc_inside),
         readings=(
             Reading(
                 name="client-centric",
@@ -288,7 +341,7 @@ ROWS = (
         title="client-centric FedAdam",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L111, L145-189)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, adam),
+        rules=(sgd, local_change, weighted_mean, cc_adam, cc_inside),
         readings=(
             Reading(
                 name="client-centric",
@@ -313,7 +366,7 @@ ROWS = (
         title="client-centric FedAMS",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189)",
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, amsgrad),
+        rules=(sgd, local_change, weighted_mean, cc_ams, cc_inside),
         readings=(
             Reading(
                 name="client-centric",

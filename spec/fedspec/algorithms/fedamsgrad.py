@@ -26,7 +26,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
-from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec.server.amsgrad import AmsGrad, ams, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -66,7 +66,7 @@ def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of server AMSGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
+    return general_amsgrad(state, delta, **h.of(general_amsgrad)), {"delta": delta}
 
 
 def fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
@@ -83,7 +83,7 @@ ROWS = (
         title="adaptive server, AMSGrad",
         source="AFGA, eq. (2) (L112-130)",
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, amsgrad),
+        rules=(sgd, weighted_mean, general_amsgrad),
         readings=(
             Reading(
                 name="afga",

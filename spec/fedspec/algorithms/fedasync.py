@@ -10,12 +10,9 @@ External: Xie, Koyejo and Gupta (2019), Algorithm 1; Client-Centric names it and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.algorithms.buffered import downloaded
-from fedspec.algorithms.local import local_solve
 from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
@@ -23,7 +20,8 @@ from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
-from fedspec.readings import Age, Solver, Staleness
+from fedspec.population import Clients, each_arrival
+from fedspec.readings import Age, Staleness
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,19 @@ def init(h: FedAsync, x: Vector, setup: Setup) -> Versions:
     return Versions((x,))
 
 
-def step(h: FedAsync, state: Versions, clients: Sequence[Oracle], arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
+def step(h: FedAsync, state: Versions, clients: Clients, arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
     """One arrival."""
-    x_mu = downloaded(state.versions, arrival.delay)
-    x_i = local_solve(Solver.PROXIMAL, x_mu, clients[arrival.client], arrival.steps, eta_l=h.eta_l, mu=h.mu)
-    mix = discount(h.mix, delay=arrival.delay, **h.of(discount))
-    x = mixed(state.x, x_i, mix=mix)
-    return Versions((*state.versions, x)), {"mix_t": mix}
+
+    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
+        x = x_mu
+        for k in range(K):
+            x = proximal_sgd(x, gradient(k, x), x_mu, eta_l=h.eta_l, mu=h.mu)
+        return x
+
+    x_i = each_arrival(client, clients, [arrival], state.versions)[0]
+    mix_t = discount(h.mix, delay=arrival.delay, **h.of(discount))
+    x = mixed(state.x, x_i, mix=mix_t)
+    return Versions((*state.versions, x)), {"mix_t": mix_t}
 
 
 ROW = Algorithm(

@@ -11,13 +11,11 @@ not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec import phrases
-from fedspec.algorithms.buffered import Waiting, begin, collect, downloaded
-from fedspec.algorithms.local import local_sgd
+from fedspec.algorithms.buffered import Waiting, begin, check_room, collected
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -27,6 +25,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import discount, local_change
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
+from fedspec.population import Clients, each_arrival
 from fedspec.readings import Normalise, Staleness
 from fedspec.server.average import average
 
@@ -49,13 +48,30 @@ def init(h: FedBuff, x: Vector, setup: Setup) -> Waiting:
     return begin(x)
 
 
-def step(h: FedBuff, state: Waiting, clients: Sequence[Oracle], arrival: Arrival) -> tuple[Waiting, dict[str, Any]]:
-    """One arrival."""
-    x_mu = downloaded(state.versions, arrival.delay)
-    x = local_sgd(h, x_mu, clients[arrival.client], arrival.steps)
-    weight = discount(numbers([1], x)[0], delay=arrival.delay, **h.of(discount))
-    delta_i = weight * local_change(x, x_mu, steps=arrival.steps, normalise=Normalise.NONE)
-    return collect(h, state, delta_i, average)
+def step(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tuple[Waiting, dict[str, Any]]:
+    """Arrivals that fit the buffer, and one step of the server if they fill it.
+
+    Raises:
+        PlanError: there are more arrivals than the buffer still takes, or one is of no client or of no version.
+    """
+    check_room(h.buffer, state.pending, arrivals)
+    one = numbers([1], state.x)[0]
+
+    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
+        x = x_mu
+        for k in range(K):
+            x = sgd(x, gradient(k, x), eta_l=h.eta_l)
+        return local_change(x, x_mu, steps=K, normalise=Normalise.NONE)
+
+    changes = each_arrival(client, clients, arrivals, state.versions)
+    s = [discount(one, delay=a.delay, **h.of(discount)) for a in arrivals]
+    deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]
+    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
+    if delta is None:
+        return replace(state, pending=pending), {"delta_i": deltas[-1]}
+    x = average(state.x, delta, eta=h.eta)
+    state = Waiting(server=x, versions=(*state.versions, x), pending=pending)
+    return state, {"delta_i": deltas[-1], "delta": delta}
 
 
 ROW = Algorithm(

@@ -27,10 +27,10 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
-from fedspec.server.yogi import yogi
+from fedspec.server.adam import general_adam
+from fedspec.server.yogi import general_yogi
 
 
 @dataclass(frozen=True)
@@ -77,19 +77,19 @@ def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server AdaGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    return adagrad(state, delta, **h.of(adagrad)), {"delta": delta}
+    return general_adagrad(state, delta, **h.of(general_adagrad)), {"delta": delta}
 
 
 def fedadam(h: FedAdam, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Adam."""
     delta = aggregate(messages, h.weights, state.x)
-    return adam(state, delta, **h.of(adam)), {"delta": delta}
+    return general_adam(state, delta, **h.of(general_adam)), {"delta": delta}
 
 
 def fedyogi(h: FedYogi, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Yogi."""
     delta = aggregate(messages, h.weights, state.x)
-    return yogi(state, delta, **h.of(yogi)), {"delta": delta}
+    return general_yogi(state, delta, **h.of(general_yogi)), {"delta": delta}
 
 
 _PLAIN = {"bias_correction": "none", "epsilon": "outside", "second_moment": "pseudo-gradient"}
@@ -137,7 +137,7 @@ ROWS = (
         title="adaptive server, AdaGrad",
         source="FedAda2, eq. (SU) (L51); external: Reddi et al. (2021)",
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, adagrad),
+        rules=(sgd, weighted_mean, general_adagrad),
         readings=_readings("fedadagrad")[:3],
         shows=("delta", "m", "v"),
         run=Method(hyper=FedAdagrad, init=init, server=fedadagrad, local=local_sgd, norm=sgd_norm),
@@ -151,7 +151,7 @@ ROWS = (
         title="adaptive server, Adam",
         source="FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, adam),
+        rules=(sgd, weighted_mean, general_adam),
         readings=_readings("fedadam"),
         shows=("delta", "m", "v"),
         run=Method(hyper=FedAdam, init=init, server=fedadam, local=local_sgd, norm=sgd_norm),
@@ -170,7 +170,7 @@ ROWS = (
         title="adaptive server, Yogi",
         source="external: Reddi et al. (2021)",
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, yogi),
+        rules=(sgd, weighted_mean, general_yogi),
         readings=_readings("fedyogi"),
         shows=("delta", "m", "v"),
         run=Method(hyper=FedYogi, init=init, server=fedyogi, local=local_sgd, norm=sgd_norm),

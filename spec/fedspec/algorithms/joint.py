@@ -23,7 +23,7 @@ import numpy as np
 from fedspec import phrases
 from fedspec.algorithms.optimise import Local, optimise, optimise_from
 from fedspec.arith import Scalar, Vector
-from fedspec.client.adam import adam as client_adam
+from fedspec.client.adam import general_adam as client_adam
 from fedspec.client.admu import admu
 from fedspec.client.agdu import agdu
 from fedspec.client.sgd import sgd
@@ -40,9 +40,9 @@ from fedspec.mixing.scaled import scaled
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import Adaptivity, CoverName, DeadZone, Idle, Received, Strategy, choice
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
+from fedspec.server.adam import general_adam
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def finish(h: Any, state: State, deltas: Sequence[Vector], plan: Plan) -> tuple[
     if plan.scales:
         deltas = [scaled(delta, scale=Xi) for delta, Xi in zip(deltas, plan.scales, strict=True)]
     delta = weighted_mean(np.stack(deltas), shares([1] * len(deltas), state.x))
-    rule: Callable[..., Adaptive] = adam if getattr(h, "server", None) is Adaptivity.ADAM else adagrad
+    rule: Callable[..., Adaptive] = general_adam if getattr(h, "server", None) is Adaptivity.ADAM else general_adagrad
     server = rule(state.server, delta, **h.of(rule))
     return State(server, state.cover), {"delta": delta, "m": server.m, "v": server.v}
 
@@ -218,7 +218,7 @@ ROWS = (
         title="adaptive clients and server, no preconditioner sent",
         source="FedAda2, L192 and L1623 (Joint Adap. w/o Precond. Commu.)",
         levels=("round",),
-        rules=(agdu, admu, weighted_mean, adam, adagrad),
+        rules=(agdu, admu, weighted_mean, general_adam, general_adagrad),
         readings=(
             Reading(
                 name="fedada2",
@@ -228,7 +228,12 @@ ROWS = (
         ),
         shows=("delta", "m", "v"),
         run=Program(hyper=JointLocal, init=init, step=joint_local, takes=("repeats",)),
-        when={"client=adagrad": (agdu,), "client=adam": (admu,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
+        when={
+            "client=adagrad": (agdu,),
+            "client=adam": (admu,),
+            "server=adagrad": (general_adagrad,),
+            "server=adam": (general_adam,),
+        },
         costs=Costs(
             down="m d",
             up="m d",
@@ -246,7 +251,7 @@ ROWS = (
         title="adaptive clients and server, the server's second moment sent",
         source="FedAda2, L192 and L1622 (Direct Joint Adaptivity)",
         levels=("round",),
-        rules=(agdu, client_adam, admu, weighted_mean, adam, adagrad),
+        rules=(agdu, client_adam, admu, weighted_mean, general_adam, general_adagrad),
         readings=(
             Reading(
                 name="fedada2",
@@ -267,8 +272,8 @@ ROWS = (
             "client=adagrad": (agdu,),
             "client=adam": (admu,),
             "received=uncorrected": (client_adam,),
-            "server=adagrad": (adagrad,),
-            "server=adam": (adam,),
+            "server=adagrad": (general_adagrad,),
+            "server=adam": (general_adam,),
         },
         costs=Costs(
             down="2 m d",
@@ -291,7 +296,7 @@ ROWS = (
         title="adaptive clients with SM3, adaptive server",
         source="FedAda2, Algs. 1 and 2 (L108, L667); SM3-Adam clients: external, a reconstruction",
         levels=("round",),
-        rules=(accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, weighted_mean, adam, adagrad),
+        rules=(accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, weighted_mean, general_adam, general_adagrad),
         readings=(
             Reading(
                 name="fedada2",
@@ -304,8 +309,8 @@ ROWS = (
         when={
             "client=adagrad": (accumulate_ii, sm3_ii_delayed),
             "client=adam": (average_ii, sm3_adam),
-            "server=adagrad": (adagrad,),
-            "server=adam": (adam,),
+            "server=adagrad": (general_adagrad,),
+            "server=adam": (general_adam,),
         },
         costs=Costs(
             down="m d", up="m d", working="2 d + q", server="3 d", note=f"AdaGrad clients; {phrases.NU_IS_SPARE}"
@@ -320,7 +325,7 @@ ROWS = (
         title="server AdaGrad, clients AdaGrad with delayed updates",
         source="FedAda2, Alg. 10 (L1513)",
         levels=("round",),
-        rules=(agdu, scaled, weighted_mean, adagrad),
+        rules=(agdu, scaled, weighted_mean, general_adagrad),
         readings=(
             Reading(
                 name="fedada2",
@@ -343,7 +348,7 @@ ROWS = (
         title="server AdaGrad, clients Adam with a delayed second moment",
         source="FedAda2, Alg. 8 (L1397)",
         levels=("round",),
-        rules=(admu, scaled, weighted_mean, adagrad),
+        rules=(admu, scaled, weighted_mean, general_adagrad),
         readings=(
             Reading(
                 name="fedada2",
@@ -373,7 +378,18 @@ ROWS = (
         title="federated blended optimisation: a local solver for each client",
         source="FedAda2, Alg. 5 (L1167-1185)",
         levels=("round",),
-        rules=(sgd, agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, scaled, weighted_mean, adagrad),
+        rules=(
+            sgd,
+            agdu,
+            admu,
+            accumulate_ii,
+            sm3_ii_delayed,
+            average_ii,
+            sm3_adam,
+            scaled,
+            weighted_mean,
+            general_adagrad,
+        ),
         readings=(
             Reading(
                 name="fedada2",

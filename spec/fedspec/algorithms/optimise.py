@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Vector, zeros
-from fedspec.client.adam import Adam, adam
+from fedspec.client.adam import Adam, general_adam
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.delay import unless_short
@@ -76,7 +76,7 @@ def optimise_from(
     if received is Received.UNCORRECTED:
         plain = Adam(x=x, m=zeros(x), v=v, t=0)
         for k in range(tau):
-            plain = adam(plain, gradient(k, plain.x), bias_correction=BiasCorrection.NONE, **h.of(adam))
+            plain = general_adam(plain, gradient(k, plain.x), bias_correction=BiasCorrection.NONE, **h.of(general_adam))
         return plain.x
     state = Admu(x=x, m=zeros(x), v=v, v_hat=zeros(x), t=0)
     for k in range(tau):

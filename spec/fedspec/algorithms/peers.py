@@ -10,15 +10,11 @@ Baselines of AFGA (L914-976), which does not define them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec import phrases
-from fedspec.algorithms.afga import adapt
-from fedspec.arith import Scalar, Stack, Vector, constant
+from fedspec.arith import Mixing, Scalar, Stack, Vector, constant
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -28,7 +24,8 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec.mixing.gossip import dsgd as dsgd_step
 from fedspec.mixing.gossip import global_mean, gossip
-from fedspec.plan import Exchange, Oracle, Setup
+from fedspec.plan import Exchange, Setup
+from fedspec.population import Clients, gradients
 from fedspec.readings import Denominators, Order
 
 
@@ -90,7 +87,7 @@ def rows(x: Vector, setup: Setup) -> Stack:
     return x.reshape(setup.clients, -1)
 
 
-def check_everyone(plan: Exchange, clients: Sequence[object]) -> None:
+def check_everyone(plan: Exchange, clients: Clients) -> None:
     """Refuse a plan with a server in it, or in which some client does not compute.
 
     Raises:
@@ -101,11 +98,6 @@ def check_everyone(plan: Exchange, clients: Sequence[object]) -> None:
     for t, S in enumerate(plan.computing):
         if set(S) != set(range(len(clients))):
             raise PlanError(f"computing[{t}]: {tuple(S)} of {len(clients)} clients; here all of them compute")
-
-
-def gradients(clients: Sequence[Oracle], t: int, X: Stack) -> Stack:
-    """Every client's gradient at its own model."""
-    return np.stack([g_i(t, x_i) for g_i, x_i in zip(clients, X, strict=True)])
 
 
 def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
@@ -121,51 +113,49 @@ def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
     return AdaptivePeers(X, Moments(m=X * 0, v=X * 0, v_hat=v_hat), v_hat)
 
 
-def dsgd(h: Dsgd, state: Peers, clients: Sequence[Oracle], plan: Exchange) -> tuple[Peers, dict[str, Any]]:
+def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """Some steps of decentralised SGD."""
     check_everyone(plan, clients)
-    X, W = state.X, plan.mixing
+    X, W, everyone = state.X, plan.mixing, range(len(clients))
     for t in range(len(plan.computing)):
-        G = gradients(clients, t, gossip(X, W) if h.order is Order.GRADIENT_AT_COMBINED else X)
+        G = gradients(clients, everyone, t, gossip(X, W) if h.order is Order.GRADIENT_AT_COMBINED else X)
         X = dsgd_step(X, G, W, eta_l=h.eta_l, order=h.order)
     return Peers(X), {}
 
 
-def gossip_pga(h: GossipPga, state: Peers, clients: Sequence[Oracle], plan: Exchange) -> tuple[Peers, dict[str, Any]]:
+def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """One period of Gossip-PGA."""
     check_everyone(plan, clients)
-    X, last = state.X, len(plan.computing) - 1
-    for t, S in enumerate(plan.computing):
-        X = adapt(h, X, clients, S, t)
-        X = global_mean(X) if t == last else gossip(X, plan.mixing)
+    X, W, everyone, last = state.X, plan.mixing, range(len(clients)), len(plan.computing) - 1
+    for t in range(len(plan.computing)):
+        X = sgd(X, gradients(clients, everyone, t, X), eta_l=h.eta_l)
+        X = global_mean(X) if t == last else gossip(X, W)
     return Peers(X), {}
 
 
-def dadam(
-    h: Dadam, state: AdaptivePeers, clients: Sequence[Oracle], plan: Exchange
-) -> tuple[AdaptivePeers, dict[str, Any]]:
+def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> tuple[AdaptivePeers, dict[str, Any]]:
     """Some steps of decentralised Adam."""
     check_everyone(plan, clients)
     step = tracked_dadam if h.denominators is Denominators.TRACKED else local_dadam
     for t in range(len(plan.computing)):
-        state = step(h, state, gradients(clients, t, state.X), plan)
+        state = step(h, state, gradients(clients, range(len(clients)), t, state.X), plan.mixing)
     past = state.moments
     shown = {"m": past.m, "v": past.v, "v_hat": past.v_hat, "u_tilde": state.u_tilde}
-    return state, {name: stack.reshape(-1) for name, stack in shown.items()}
+    return state, {name: rows.reshape(-1) for name, rows in shown.items()}
 
 
-def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, plan: Exchange) -> AdaptivePeers:
+def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
     """One step that divides by the clients' own second moments."""
-    past = moments(state.moments, G, **h.of(moments))
-    X = local_step(state.X, past.m, past.v_hat, plan.mixing, **h.of(local_step))
+    past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
+    X = local_step(state.X, past.m, past.v_hat, W, eta_l=h.eta_l, eps=h.eps)
     return AdaptivePeers(X, past, past.v_hat)
 
 
-def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, plan: Exchange) -> AdaptivePeers:
+def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
     """One step that divides by second moments on which the clients agree: those up to the step before."""
-    past = moments(state.moments, G, **h.of(moments))
-    u_tilde = gossip(state.u_tilde, plan.mixing)
-    X = tracked_step(state.X, past.m, u_tilde, plan.mixing, **h.of(tracked_step))
+    past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
+    u_tilde = gossip(state.u_tilde, W)
+    X = tracked_step(state.X, past.m, u_tilde, W, eta_l=h.eta_l, eps=h.eps)
     return AdaptivePeers(X, past, track(u_tilde, state.moments.v_hat, past.v_hat))
 
 

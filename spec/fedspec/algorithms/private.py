@@ -29,9 +29,9 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import PrivateServer
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
+from fedspec.server.adam import general_adam
 from fedspec.server.average import average
 
 
@@ -74,9 +74,9 @@ def step(h: DpFedAvg, state: Adaptive, clients: Sequence[Oracle], plan: Plan) ->
         case PrivateServer.AVERAGE:
             state = Adaptive(x=average(x, delta, eta=h.eta), m=state.m, v=state.v, t=state.t + 1)
         case PrivateServer.ADAGRAD:
-            state = adagrad(state, delta, **h.of(adagrad))
+            state = general_adagrad(state, delta, **h.of(general_adagrad))
         case PrivateServer.ADAM:
-            state = adam(state, delta, **h.of(adam))
+            state = general_adam(state, delta, **h.of(general_adam))
     return state, {"delta": delta}
 
 
@@ -87,13 +87,13 @@ ROW = Algorithm(
     title="clipped changes and a noisy mean under a plain or adaptive server",
     source="FedAda2, L206 and App. H.1 (L1639), in words; external: McMahan et al. (2018)",
     levels=("round",),
-    rules=(sgd, clip, noisy_mean, average, adam, adagrad),
+    rules=(sgd, clip, noisy_mean, average, general_adam, general_adagrad),
     readings=(
         Reading(name="mcmahan-2018", words="flat clipping of the whole change, noise on the sum, mean over |S|"),
     ),
     shows=("delta",),
     run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),
-    when={"server=average": (average,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
+    when={"server=average": (average,), "server=adagrad": (general_adagrad,), "server=adam": (general_adam,)},
     costs=Costs(down="m d", up="m d", server="d", note="under the server that averages; adaptive ones keep 3 d"),
     traps=(
         "the change is clipped whole, by its Euclidean length, before the mean",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant
+from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,26 @@ def begin(x: Vector, *, v0: Scalar = 0) -> AdaGrad:
 
 
 @rule
-def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE) -> AdaGrad:
+def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar) -> AdaGrad:
     """One local step of AdaGrad.
 
         v = v + g^2                                adagrad.v
         x = x - eta_l g / (sqrt(v) + eps)          adagrad.step
 
     The step uses the new v. Source: FedAda2, Alg. 9 with z = 1 (L1490).
+    """
+    v = state.v + g**2
+    x = state.x - eta_l * g / (sqrt(v) + eps)
+    return AdaGrad(x=x, v=v)
+
+
+@general(adagrad)
+def general_adagrad(
+    state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE
+) -> AdaGrad:
+    """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
+
+    Source: FedAda2, Alg. 9 with z = 1 (L1490).
     """
     v = state.v + g**2
     x = state.x - eta_l * g / root(v, eps, epsilon)
@@ -47,13 +60,13 @@ ROW = Algorithm(
     title="AdaGrad",
     source="FedAda2, Alg. 9 with z = 1 (L1490)",
     levels=("client",),
-    rules=(adagrad,),
+    rules=(general_adagrad,),
     readings=(
         Reading(name="fedada2", words="eps outside the root, any v_0 >= 0", fixes={"epsilon": "outside"}),
         Reading(name="epsilon-inside", words="sqrt(v + eps)", fixes={"epsilon": "inside"}),
     ),
     shows=("v",),
-    run=LocalSolver(rule=adagrad, begin=begin),
+    run=LocalSolver(rule=general_adagrad, begin=begin),
     costs=Costs(working="2 d"),
     traps=(phrases.V_IS_NEW, phrases.EPS_OUTSIDE),
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, zeros
+from fedspec.arith import Scalar, Vector, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,28 @@ def begin(x: Vector) -> Adam:
 
 
 @rule
-def adam(
+def adam(state: Adam, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Adam:
+    """One local step of Adam; t = 1 at the first.
+
+        m = beta1 m + (1 - beta1) g                adam.m
+        v = beta2 v + (1 - beta2) g^2              adam.v
+        m_hat = m / (1 - beta1^t)                  adam.m_hat
+        v_hat = v / (1 - beta2^t)                  adam.v_hat
+        x = x - eta_l m_hat / (sqrt(v_hat) + eps)  adam.step
+
+    Source: FedAda2, Alg. 6 (L1335).
+    """
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * g
+    v = beta2 * state.v + (1 - beta2) * g**2
+    m_hat = m / (1 - beta1**t)
+    v_hat = v / (1 - beta2**t)
+    x = state.x - eta_l * m_hat / (sqrt(v_hat) + eps)
+    return Adam(x=x, m=m, v=v, t=t)
+
+
+@general(adam)
+def general_adam(
     state: Adam,
     g: Vector,
     *,
@@ -40,13 +61,7 @@ def adam(
     bias_correction: BiasCorrection = BiasCorrection.MOMENTS,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """One local step of Adam; t = 1 at the first.
-
-        m = beta1 m + (1 - beta1) g                adam.m
-        v = beta2 v + (1 - beta2) g^2              adam.v
-        m_hat = m / (1 - beta1^t)                  adam.m_hat
-        v_hat = v / (1 - beta2^t)                  adam.v_hat
-        x = x - eta_l m_hat / (sqrt(v_hat) + eps)  adam.step
+    """:func:`adam` in every reading; its defaults are the rule as it is printed.
 
     Source: FedAda2, Alg. 6 (L1335).
     """
@@ -66,7 +81,7 @@ ROW = Algorithm(
     title="Adam",
     source="FedAda2, Alg. 6 (L1335)",
     levels=("client",),
-    rules=(adam,),
+    rules=(general_adam,),
     readings=(
         Reading(
             name="kingma-2015",
@@ -86,7 +101,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=adam, begin=begin),
+    run=LocalSolver(rule=general_adam, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the exponent t of the correction is 1 at the first step",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Vector, maximum, zeros
+from fedspec.arith import Scalar, Vector, maximum, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,25 @@ def begin(x: Vector) -> AmsGrad:
 
 
 @rule
-def amsgrad(
+def amsgrad(state: AmsGrad, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
+    """One local step of AMSGrad.
+
+        m = beta1 m + (1 - beta1) g                amsgrad.m
+        v = beta2 v + (1 - beta2) g^2              amsgrad.v
+        v_hat = max(v_hat, v)                      amsgrad.v_hat
+        x = x - eta_l m / (sqrt(v_hat) + eps)      amsgrad.step
+
+    External: Reddi, Kale and Kumar (2018), Algorithm 2, which has no correction and no eps.
+    """
+    m = beta1 * state.m + (1 - beta1) * g
+    v = beta2 * state.v + (1 - beta2) * g**2
+    v_hat = maximum(state.v_hat, v)
+    x = state.x - eta_l * m / (sqrt(v_hat) + eps)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
+
+
+@general(amsgrad)
+def general_amsgrad(
     state: AmsGrad,
     g: Vector,
     *,
@@ -41,15 +59,10 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """One local step of AMSGrad.
+    """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
 
-        m = beta1 m + (1 - beta1) g                amsgrad.m
-        v = beta2 v + (1 - beta2) g^2              amsgrad.v
-        v_hat = max(v_hat, v)                      amsgrad.v_hat
-        x = x - eta_l m / (sqrt(v_hat) + eps)      amsgrad.step
-
-    External: Reddi, Kale and Kumar (2018), Algorithm 2, which has no correction and no eps; the corrected
-    readings divide m by 1 - beta1^t, and v by 1 - beta2^t either before or after the maximum is taken.
+    The corrected readings divide m by 1 - beta1^t, and v by 1 - beta2^t either before or after the maximum is taken.
+    External: Reddi, Kale and Kumar (2018), Algorithm 2.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
@@ -69,7 +82,7 @@ ROW = Algorithm(
     title="AMSGrad",
     source="external: Reddi, Kale and Kumar (2018)",
     levels=("client",),
-    rules=(amsgrad,),
+    rules=(general_amsgrad,),
     readings=(
         Reading(
             name="reddi-2018",
@@ -88,7 +101,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v", "v_hat"),
-    run=LocalSolver(rule=amsgrad, begin=begin),
+    run=LocalSolver(rule=general_amsgrad, begin=begin),
     costs=Costs(working="4 d"),
     traps=(
         "v is updated from v, not from v_hat",

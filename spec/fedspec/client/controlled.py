@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector
+from fedspec.arith import Scalar, Shared, Vector
 from fedspec.rules import rule
 
 
 @rule
-def corrected_sgd(x: Vector, g: Vector, c_i: Vector, c: Vector, *, eta_l: Scalar) -> Vector:
+def corrected_sgd(x: Vector, g: Vector, c_i: Vector, c: Shared, *, eta_l: Scalar) -> Vector:
     """One local step of SCAFFOLD.
 
         y = y - eta_l (g - c_i + c)                scaffold.y

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Count, Scalar, Vector, concatenate, maximum, minimum, norm, ratio, sqrt, zeros
+from fedspec.arith import Count, Scalar, Shared, Vector, concatenate, maximum, minimum, norm, ratio, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import complement
@@ -33,7 +33,7 @@ def _corrected(moment: Vector, beta: Scalar, t: Count, now: bool) -> Vector:
 def precondition(
     state: Moments,
     g: Vector,
-    v_hat: Vector,
+    v_hat: Shared,
     *,
     beta1: Scalar,
     beta2: Scalar,

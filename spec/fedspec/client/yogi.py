@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, constant, sign, zeros
+from fedspec.arith import Scalar, Vector, constant, sign, sqrt, zeros
 from fedspec.client.adam import Adam
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 def begin(x: Vector, *, v0: Scalar) -> Adam:
@@ -17,7 +17,23 @@ def begin(x: Vector, *, v0: Scalar) -> Adam:
 
 
 @rule
-def yogi(
+def yogi(state: Adam, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Adam:
+    """One local step of Yogi: the second moment moves by at most (1 - beta2) g^2, whatever its size.
+
+        m = beta1 m + (1 - beta1) g                yogi.m
+        v = v - (1 - beta2) g^2 sign(v - g^2)      yogi.v
+        x = x - eta_l m / (sqrt(v) + eps)          yogi.step
+
+    External: Zaheer et al. (2018), Algorithm 2.
+    """
+    m = beta1 * state.m + (1 - beta1) * g
+    v = state.v - (1 - beta2) * g**2 * sign(state.v - g**2)
+    x = state.x - eta_l * m / (sqrt(v) + eps)
+    return Adam(x=x, m=m, v=v, t=state.t + 1)
+
+
+@general(yogi)
+def general_yogi(
     state: Adam,
     g: Vector,
     *,
@@ -28,11 +44,7 @@ def yogi(
     bias_correction: BiasCorrection = BiasCorrection.NONE,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """One local step of Yogi: the second moment moves by at most (1 - beta2) g^2, whatever its size.
-
-        m = beta1 m + (1 - beta1) g                yogi.m
-        v = v - (1 - beta2) g^2 sign(v - g^2)      yogi.v
-        x = x - eta_l m / (sqrt(v) + eps)          yogi.step
+    """:func:`yogi` in every reading; its defaults are the rule as it is printed.
 
     External: Zaheer et al. (2018), Algorithm 2.
     """
@@ -52,7 +64,7 @@ ROW = Algorithm(
     title="Yogi",
     source="external: Zaheer et al. (2018)",
     levels=("client",),
-    rules=(yogi,),
+    rules=(general_yogi,),
     readings=(
         Reading(
             name="zaheer-2018",
@@ -66,7 +78,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=yogi, begin=begin),
+    run=LocalSolver(rule=general_yogi, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the sign is that of v - g^2: turned round, v runs away",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Vector, constant, zeros
+from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
 from fedspec.preconditioner import corrected, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,23 @@ def init(x: Vector, *, v0: Scalar) -> Adaptive:
 
 
 @rule
-def adagrad(
+def adagrad(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar) -> Adaptive:
+    """One server step of FedAdagrad.
+
+        m = beta1 m + (1 - beta1) Delta            fedadagrad.m
+        v = v + Delta^2                            fedadagrad.v
+        x = x + eta m / (sqrt(v) + tau)            fedadagrad.step
+
+    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
+    """
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = state.v + delta**2
+    x = state.x + eta * m / (sqrt(v) + tau)
+    return Adaptive(x=x, m=m, v=v, t=state.t + 1)
+
+
+@general(adagrad)
+def general_adagrad(
     state: Adaptive,
     delta: Vector,
     *,
@@ -37,13 +53,9 @@ def adagrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """One server step of FedAdagrad.
+    """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
 
-        m = beta1 m + (1 - beta1) Delta            fedadagrad.m
-        v = v + Delta^2                            fedadagrad.v
-        x = x + eta m / (sqrt(v) + tau)            fedadagrad.step
-
-    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
+    Source: FedAda2, eq. (SU) (L51) and Alg. 2; Reddi et al. (2021).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta

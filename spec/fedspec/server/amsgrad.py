@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedspec.arith import Scalar, Vector, maximum, sqrt, zeros
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum
-from fedspec.rules import rule
+from fedspec.rules import general, rule
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,25 @@ def init(x: Vector) -> AmsGrad:
 
 
 @rule
-def amsgrad(
+def amsgrad(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
+    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+
+        m = beta1 m + (1 - beta1) Delta            fedamsgrad.m
+        v = beta2 v + (1 - beta2) Delta^2          fedamsgrad.v
+        v_hat = max(v_hat, v)                      fedamsgrad.v_hat
+        x = x + eta m / sqrt(v_hat + eps)          fedamsgrad.step
+
+    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
+    """
+    m = beta1 * state.m + (1 - beta1) * delta
+    v = beta2 * state.v + (1 - beta2) * delta**2
+    v_hat = maximum(state.v_hat, v)
+    x = state.x + eta * m / sqrt(v_hat + eps)
+    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
+
+
+@general(amsgrad)
+def general_amsgrad(
     state: AmsGrad,
     delta: Vector,
     *,
@@ -39,14 +57,9 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.INSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+    """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
 
-        m = beta1 m + (1 - beta1) Delta            fedamsgrad.m
-        v = beta2 v + (1 - beta2) Delta^2          fedamsgrad.v
-        v_hat = max(v_hat, v)                      fedamsgrad.v_hat
-        x = x + eta m / sqrt(v_hat + eps)          fedamsgrad.step
-
-    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
+    Source: AFGA, eq. (2) (L112-130).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta

@@ -13,7 +13,12 @@ _SM3 = f"{_C}sm3."
 MUTANTS = (
     *(
         Mutant(
-            id=f"adagrad-{slug}", words=words, algorithms=("adagrad",), rule=f"{_C}adagrad.adagrad", old=old, new=new
+            id=f"adagrad-{slug}",
+            words=words,
+            algorithms=("adagrad",),
+            rule=f"{_C}adagrad.general_adagrad",
+            old=old,
+            new=new,
         )
         for slug, words, old, new in (
             ("forgets", "the accumulator is cleared at every step", "state.v + g**2", "0 * state.v + g**2"),
@@ -42,7 +47,7 @@ MUTANTS = (
         new="constant(0 * v0, x)",
     ),
     *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.{a}", old=old, new=new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.general_{a}", old=old, new=new)
         for a in ("adam", "yogi", "amsgrad")
         for slug, words, old, new in (
             ("m-exchanged", "beta1 and 1 - beta1 are exchanged", _FIRST, "(1 - beta1) * state.m + beta1 * g"),
@@ -50,7 +55,7 @@ MUTANTS = (
         )
     ),
     *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.{a}", old=old, new=new)
+        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.general_{a}", old=old, new=new)
         for a in ("adam", "amsgrad")
         for slug, words, old, new in (
             ("v-exchanged", "beta2 and 1 - beta2 are exchanged", _SECOND, "(1 - beta2) * state.v + beta2 * g**2"),
@@ -68,7 +73,7 @@ MUTANTS = (
         id="adam-second-moment-only",
         words="only the second moment is corrected",
         algorithms=("adam",),
-        rule=f"{_C}adam.adam",
+        rule=f"{_C}adam.general_adam",
         old="m_hat = corrected(m, beta1, t, bias_correction)",
         new="m_hat = m",
         options=_MOMENTS,
@@ -77,7 +82,7 @@ MUTANTS = (
         id="adam-counter-stays",
         words="the steps are not counted: the correction stays that of the first",
         algorithms=("adam",),
-        rule=f"{_C}adam.adam",
+        rule=f"{_C}adam.general_adam",
         old="t = state.t + 1",
         new="t = 1",
         options=_MOMENTS,
@@ -86,12 +91,12 @@ MUTANTS = (
         id="adam-stale-v",
         words="the step uses the second moment of the step before",
         algorithms=("adam",),
-        rule=f"{_C}adam.adam",
+        rule=f"{_C}adam.general_adam",
         old="v_hat = corrected(v,",
         new="v_hat = corrected(state.v,",
     ),
     *(
-        Mutant(id=f"yogi-{slug}", words=words, algorithms=("yogi",), rule=f"{_C}yogi.yogi", old=old, new=new)
+        Mutant(id=f"yogi-{slug}", words=words, algorithms=("yogi",), rule=f"{_C}yogi.general_yogi", old=old, new=new)
         for slug, words, old, new in (
             (
                 "sign",
@@ -116,7 +121,12 @@ MUTANTS = (
     ),
     *(
         Mutant(
-            id=f"amsgrad-{slug}", words=words, algorithms=("amsgrad",), rule=f"{_C}amsgrad.amsgrad", old=old, new=new
+            id=f"amsgrad-{slug}",
+            words=words,
+            algorithms=("amsgrad",),
+            rule=f"{_C}amsgrad.general_amsgrad",
+            old=old,
+            new=new,
         )
         for slug, words, old, new in (
             (

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from fedspec_suite.mutants.mutant import Mutant
 
 SERVED = ("afga", "gossip-fedamsgrad", "afga-a", "cafga", "cafga-a")
-WHOLE = ("afga", "gossip-fedamsgrad", "cafga")
-"""Those in which all clients mix."""
+WHOLE = ("afga", "gossip-fedamsgrad")
+"""Those that run Algorithm 1, in which all clients mix."""
 
 _AFGA = "fedspec.algorithms.afga."
 _CAFGA = "fedspec.algorithms.cafga."
 _PEERS = "fedspec.algorithms.peers."
 _GOSSIP = "fedspec.mixing.gossip."
 _DADAM = "fedspec.mixing.dadam."
-_SERVER = "fedspec.server.amsgrad.amsgrad"
+_SERVER = "fedspec.server.amsgrad.general_amsgrad"
 
 _TRACKED = {"denominators": "tracked"}
 _HEARD = {"broadcast": "neighbours"}
@@ -35,7 +35,85 @@ def _of(
     )
 
 
-_ADAPTED = "gossip(adapt(h, X, clients, S, t), W)"
+_SGD = "X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))"
+_SGD_PEERS = "X = sgd(X, gradients(clients, everyone, t, X), eta_l=h.eta_l)"
+_MIX_PEERS = "X = global_mean(X) if t == last else gossip(X, W)"
+_SGD_OF_ALL = "A = list({}); X = put(X, A, sgd(X[A], gradients(clients, A, t, X[A]), eta_l=h.eta_l))"
+
+
+def _local(
+    prefix: str, rule: str, algorithms: tuple[str, ...], who: str, exchange: str, everyone: str
+) -> tuple[Mutant, ...]:
+    """Mutants of a box in which all clients mix: those of the local steps; ``who`` says which clients compute."""
+    at = "\n" + " " * (8 if rule.startswith(_AFGA) else 12)
+    frozen = f"X = put(X, S, {exchange.removeprefix('X = ')}[S])"
+    return (
+        *_of(
+            algorithms,
+            rule,
+            (f"{prefix}-frozen", "clients that do not compute keep their models instead of mixing", exchange, frozen),
+            (
+                f"{prefix}-mix-first",
+                "mixing before the gradient step, so that the last one is not mixed",
+                f"{_SGD}{at}{exchange}",
+                f"{exchange}{at}{_SGD}",
+            ),
+            (f"{prefix}-everyone", "every client computes at every local step", f"S = {who}", f"S = {everyone}"),
+        ),
+        *_of(
+            (prefix,),
+            rule,
+            (
+                f"{prefix}-first-draw",
+                "no re-sampling: the first local step's clients compute at all of them",
+                f"S = {who}",
+                f"S = {who.replace('S_t', 'plan.computing[0]')}",
+            ),
+        ),
+    )
+
+
+def _adapted(prefix: str, rule: str, algorithm: str, exchange: str, everyone: str, draw: str) -> tuple[Mutant, ...]:
+    """Mutants of a box in which those who compute mix."""
+    at = "\n" + " " * (8 if rule.startswith(_AFGA) else 12)
+    return (
+        *_of(
+            (algorithm,),
+            rule,
+            (f"{prefix}-unmixed", "the selected clients do not mix", exchange, "X[S]"),
+            (f"{prefix}-sorted", "the rows of W follow the clients' numbers", _SGD, f"S = sorted(S){at}{_SGD}"),
+            (
+                f"{prefix}-mix-first",
+                "the selected clients mix before the gradient step",
+                f"{_SGD}{at}X = put(X, S, {exchange})",
+                f"X = put(X, S, {exchange}){at}{_SGD}",
+            ),
+        ),
+        *_of(
+            (algorithm,),
+            rule,
+            (
+                f"{prefix}-first-draw",
+                "the first local step's clients compute and mix at all of them",
+                draw,
+                draw.replace("S_t", "plan.computing[0]"),
+            ),
+            (
+                f"{prefix}-everyone",
+                "all clients compute, those selected mix",
+                _SGD,
+                _SGD_OF_ALL.format(everyone),
+            ),
+            options=_STEP,
+        ),
+    )
+
+
+_WHOLE_LOOP = f"""X = stack([x] * len(clients))
+    for t, S_t in enumerate(plan.computing):
+        S = list(S_t)
+        {_SGD}
+        X = gossip(X, W)"""
 
 MUTANTS = (
     *_of(
@@ -50,37 +128,9 @@ MUTANTS = (
             "A = where_less(W * 0, W, W * 0 + 1, W * 0)\n    return A @ X / A.sum(axis=1)[:, None]",
         ),
     ),
-    *_of(
-        WHOLE,
-        _AFGA + "adapt_then_combine",
-        (
-            "afga-frozen",
-            "clients that do not compute keep their models instead of mixing",
-            f"X = {_ADAPTED}",
-            f"X = np.stack([Y if i in S else x for i, (Y, x) in enumerate(zip({_ADAPTED}, X))])",
-        ),
-        (
-            "afga-mix-first",
-            "mixing before the gradient step, so that the last one is not mixed",
-            _ADAPTED,
-            "adapt(h, gossip(X, W), clients, S, t)",
-        ),
-        (
-            "afga-everyone",
-            "every client computes at every local step",
-            "clients, S, t)",
-            "clients, range(len(X)), t)",
-        ),
-    ),
-    *_of(
-        ("afga", "cafga"),
-        _AFGA + "adapt_then_combine",
-        (
-            "afga-first-draw",
-            "no re-sampling: the first local step's clients compute at all of them",
-            "clients, S, t)",
-            "clients, computing[0], t)",
-        ),
+    *_local("afga", _AFGA + "change", WHOLE, "list(S_t)", "X = gossip(X, W)", "list(range(len(X)))"),
+    *_local(
+        "cafga", _CAFGA + "change", ("cafga",), "[i for i in S_t if i in V]", "X = put(X, V, gossip(X[V], W_k))", "V"
     ),
     *_of(
         ("afga",),
@@ -88,17 +138,19 @@ MUTANTS = (
         (
             "afga-senders-compute",
             "no re-sampling: the senders compute at every local step",
-            "plan.computing",
-            "(plan.senders,) * len(plan.computing)",
+            "S = list(S_t)",
+            "S = list(S_r)",
         ),
     ),
     Mutant(
         id="afga-own-models",
         words="the clients begin a round from their own models instead of the server's",
-        algorithms=("afga", "gossip-fedamsgrad"),
+        algorithms=WHOLE,
         rule=_AFGA + "change",
-        old="X = adapt_then_combine(h, np.stack([x] * len(clients)),",
-        new="X = getattr(change, 'kept', np.stack([x] * len(clients)))\n    X = change.kept = adapt_then_combine(h, X,",
+        old=_WHOLE_LOOP,
+        new=_WHOLE_LOOP.replace("stack([x]", "getattr(change, 'kept', stack([x]")
+        .replace("clients))", "clients)))")
+        .replace("X = gossip", "X = change.kept = gossip"),
         leaks="session",
     ),
     *_of(
@@ -113,10 +165,10 @@ MUTANTS = (
         (
             "afga-of-all",
             "the mean over all clients instead of the senders",
-            "deltas = X[list(senders)] - x",
+            "deltas = X[list(S)] - x",
             "deltas = X - x",
         ),
-        ("afga-turned", "changes point uphill", "deltas = X[list(senders)] - x", "deltas = x - X[list(senders)]"),
+        ("afga-turned", "changes point uphill", "deltas = X[list(S)] - x", "deltas = x - X[list(S)]"),
     ),
     *_of(
         SERVED,
@@ -141,19 +193,19 @@ MUTANTS = (
         (
             "cafga-pooled",
             "the mean over all senders, whatever their clusters",
-            "return cluster_mean(np.stack(deltas), weights(h, clusters, x)), X",
+            "return cluster_mean(stack(deltas), weights(h, clusters, x)), X",
             "return mean_change(X, x, plan.senders), X",
         ),
         (
             "cafga-summed",
             "the clusters' changes are summed, not averaged",
-            "return cluster_mean(np.stack(deltas), weights(h, clusters, x)), X",
+            "return cluster_mean(stack(deltas), weights(h, clusters, x)), X",
             "return sum(deltas), X",
         ),
         (
             "cafga-last",
             "only the last cluster's change survives",
-            "return cluster_mean(np.stack(deltas), weights(h, clusters, x)), X",
+            "return cluster_mean(stack(deltas), weights(h, clusters, x)), X",
             "return deltas[-1], X",
         ),
     ),
@@ -184,44 +236,19 @@ MUTANTS = (
         (
             "one-hop-transposed",
             "the model reaches those to whom the senders listen",
-            "plan.mixing[i, j]",
-            "plan.mixing[j, i]",
+            "W[i, j]",
+            "W[j, i]",
         ),
         options=_HEARD,
     ),
-    *_of(
-        ("afga-a", "cafga-a"),
-        _AFGA + "adapted",
-        ("adapted-unmixed", "the selected clients do not mix", "gossip(X[S], plan.mixing)", "X[S]"),
-        (
-            "adapted-sorted",
-            "the rows of W follow the clients' numbers",
-            "X = adapt",
-            "S = sorted(S)\n        X = adapt",
-        ),
-        (
-            "adapted-mix-first",
-            "the selected clients mix before the gradient step",
-            "X = adapt(h, X, clients, S, t)\n        X[S] = gossip(X[S], plan.mixing)",
-            "X = X.copy()\n        X[S] = gossip(X[S], plan.mixing)\n        X = adapt(h, X, clients, S, t)",
-        ),
-    ),
-    *_of(
-        ("afga-a", "cafga-a"),
-        _AFGA + "adapted",
-        (
-            "adapted-first-draw",
-            "the first local step's clients compute and mix at all of them",
-            "else S_t)",
-            "else plan.computing[0])",
-        ),
-        (
-            "adapted-everyone",
-            "all clients compute, those selected mix",
-            "adapt(h, X, clients, S, t)",
-            "adapt(h, X, clients, range(len(X)), t)",
-        ),
-        options=_STEP,
+    *_adapted("adapted", _AFGA + "change_adapted", "afga-a", "gossip(X[S], W)", "range(len(X))", "else S_t)"),
+    *_adapted(
+        "cafga-adapted",
+        _CAFGA + "change_adapted",
+        "cafga-a",
+        "gossip(X[S], plan.mixing[rows][:, rows])",
+        "V",
+        "else S_t\n",
     ),
     *_of(
         ("afga-a",),
@@ -229,8 +256,8 @@ MUTANTS = (
         (
             "adapted-last-send",
             "the last local step's clients send",
-            "clients, plan), x, plan.senders)",
-            "clients, plan), x, plan.computing[-1])",
+            "mean_change(X, x, S_r)",
+            "mean_change(X, x, plan.computing[-1])",
         ),
         options=_STEP,
     ),
@@ -271,8 +298,8 @@ MUTANTS = (
         (
             "pga-mix-first",
             "the exchange before the gradient step",
-            "X = adapt(h, X, clients, S, t)\n        X = global_mean(X) if t == last else gossip(X, plan.mixing)",
-            "X = global_mean(X) if t == last else gossip(X, plan.mixing)\n        X = adapt(h, X, clients, S, t)",
+            f"{_SGD_PEERS}\n        {_MIX_PEERS}",
+            f"{_MIX_PEERS}\n        {_SGD_PEERS}",
         ),
     ),
     *_of(
@@ -322,7 +349,7 @@ MUTANTS = (
     *_of(
         ("dadam",),
         _PEERS + "tracked_dadam",
-        ("tracked-unmixed", "the second moments are not mixed", "gossip(state.u_tilde, plan.mixing)", "state.u_tilde"),
+        ("tracked-unmixed", "the second moments are not mixed", "gossip(state.u_tilde, W)", "state.u_tilde"),
         (
             "tracked-ahead",
             "divided by second moments that hold this step's gradient",

@@ -7,6 +7,7 @@ is rewritten takes its mutants with it or breaks the tests.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -80,7 +81,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
 @cache
 def _code(mutant: Mutant) -> CodeType:
     # Annotations stay strings, as in the module the text comes from.
-    source = "from __future__ import annotations\n" + texts(mutant)[1].replace("@rule\n", "")
+    source = "from __future__ import annotations\n" + re.sub(r"@(rule|general\(\w+\))\n", "", texts(mutant)[1])
     return compile(source, f"<mutant {mutant.id}>", "exec")
 
 

@@ -8,9 +8,9 @@ _OPT = "fedspec.server."
 _FEDOPT = ("fedadagrad", "fedadam", "fedyogi")
 
 _CORRECTED = (
-    ("fedadam", "fedspec.server.adam.adam"),
-    ("fedyogi", "fedspec.server.yogi.yogi"),
-    ("fedamsgrad", "fedspec.server.amsgrad.amsgrad"),
+    ("fedadam", "fedspec.server.adam.general_adam"),
+    ("fedyogi", "fedspec.server.yogi.general_yogi"),
+    ("fedamsgrad", "fedspec.server.amsgrad.general_amsgrad"),
 )
 
 MUTANTS = (
@@ -44,7 +44,7 @@ MUTANTS = (
         id="fedyogi-decays",
         words="beta2 multiplies v, so that v decays under zero input",
         algorithms=("fedyogi",),
-        rule="fedspec.server.yogi.yogi",
+        rule="fedspec.server.yogi.general_yogi",
         old="v = state.v - (1 - beta2)",
         new="v = beta2 * state.v - (1 - beta2)",
     ),
@@ -52,7 +52,7 @@ MUTANTS = (
         id="fedyogi-sign",
         words="the sign of Yogi's update is reversed",
         algorithms=("fedyogi",),
-        rule="fedspec.server.yogi.yogi",
+        rule="fedspec.server.yogi.general_yogi",
         old="sign(state.v - square)",
         new="sign(square - state.v)",
         seen="discussed for Flower (thread 885)",
@@ -61,7 +61,7 @@ MUTANTS = (
         id="fedamsgrad-no-max",
         words="the maximum is never taken",
         algorithms=("fedamsgrad",),
-        rule="fedspec.server.amsgrad.amsgrad",
+        rule="fedspec.server.amsgrad.general_amsgrad",
         old="v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))",
         new="v_hat = corrected(v, beta2, t, before)",
     ),
@@ -111,7 +111,7 @@ MUTANTS = (
             id=f"{a}-first-round-lost",
             words="the first round only allocates the state",
             algorithms=(a,),
-            rule=f"{_OPT}{a.removeprefix('fed')}.{a.removeprefix('fed')}",
+            rule=f"{_OPT}{a.removeprefix('fed')}.general_{a.removeprefix('fed')}",
             old="x = state.x + ",
             new="x = state.x + (t > 1) * ",
         )
@@ -122,7 +122,7 @@ MUTANTS = (
             id=f"{a}-rate-twice",
             words="the server rate is applied twice",
             algorithms=(a,),
-            rule=f"{_OPT}{a.removeprefix('fed')}.{a.removeprefix('fed')}",
+            rule=f"{_OPT}{a.removeprefix('fed')}.general_{a.removeprefix('fed')}",
             old="x = state.x + ",
             new="x = state.x + eta * ",
         )
@@ -133,7 +133,7 @@ MUTANTS = (
             id=f"{a}-stale-v",
             words="the step uses the second moment of the round before",
             algorithms=(a,),
-            rule=f"{_OPT}{a.removeprefix('fed')}.{a.removeprefix('fed')}",
+            rule=f"{_OPT}{a.removeprefix('fed')}.general_{a.removeprefix('fed')}",
             old=old,
             new=new,
         )

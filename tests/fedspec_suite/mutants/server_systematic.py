@@ -7,10 +7,10 @@ from fedspec_suite.mutants.mutant import Mutant
 _S = "fedspec.server."
 _FIRST = "beta1 * state.m + (1 - beta1) * delta"
 _RULES = {
-    "fedadagrad": f"{_S}adagrad.adagrad",
-    "fedadam": f"{_S}adam.adam",
-    "fedyogi": f"{_S}yogi.yogi",
-    "fedamsgrad": f"{_S}amsgrad.amsgrad",
+    "fedadagrad": f"{_S}adagrad.general_adagrad",
+    "fedadam": f"{_S}adam.general_adam",
+    "fedyogi": f"{_S}yogi.general_yogi",
+    "fedamsgrad": f"{_S}amsgrad.general_amsgrad",
     "fedams": f"{_S}amsgrad.ams",
 }
 _FEDOPT = ("fedadagrad", "fedadam", "fedyogi")

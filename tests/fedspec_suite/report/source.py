@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
-from fedspec.rules import equations
+from fedspec.rules import equations, plain
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The code of a step ends with that of the rule that moves the model, unless it is plain and says it all.
+    The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
+    runs, the rule as it is printed comes first. A program that has a plain step is shown by it alone.
     """
     if isinstance(a.run, LocalSolver):
-        docstring, functions = inspect.getdoc(a.run.rule) or "", [a.run.rule]
+        docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
     elif isinstance(a.run, Method):
         docstring = inspect.getdoc(inspect.getmodule(a.run.server)) or ""
         functions = [a.run.server]
@@ -47,7 +48,8 @@ def text_of(a: Algorithm) -> Text:
     if isinstance(a.run, Program) and a.run.plain:
         moves = []
     chosen = [*_with_helpers(functions), *(rule for rule in moves if rule not in functions)]
-    return Text(box, prose, "\n\n".join(_code(f) for f in chosen))
+    shown = [plain(rule) for rule in moves if plain(rule) is not rule]
+    return Text(box, prose, "\n\n".join(_code(f) for f in (*shown, *chosen)))
 
 
 def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
@@ -100,8 +102,9 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
 
 
 def _called(f: Callable[..., Any]) -> Iterator[str]:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(f)))
-    yield from (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(f))).body
+    assert isinstance(definition, ast.FunctionDef)
+    yield from (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
 
 
 def _code(f: Callable[..., Any]) -> str:

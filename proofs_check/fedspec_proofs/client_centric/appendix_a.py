@@ -96,7 +96,8 @@ def debiased() -> Finding:
     "eta_l -> 0",
     source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
     repairs="client-centric.appendix-a-debiased",
 )

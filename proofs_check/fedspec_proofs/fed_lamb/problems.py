@@ -1,7 +1,6 @@
-"""Objectives whose derivative is a bent line: bounded gradients, smooth, and every constant of theirs an exact number.
+"""Clients with bounded gradients whose constants are exact numbers: sums of piecewise functions of single coordinates.
 
-A quadratic has no bounded gradient on the whole line; x^2/2 that goes on as a line beyond |x| = 1 has, and inside it is
-the same. Sums of such functions of single coordinates are smooth in every reading of the paper's first assumption.
+They are smooth in every reading of the paper's first assumption.
 """
 
 from __future__ import annotations
@@ -15,76 +14,7 @@ import numpy as np
 
 from fedspec.arith import Array, Vector, norm
 from fedspec.plan import Oracle
-
-
-@dataclass(frozen=True)
-class Bent:
-    """A function on the line with f'(at[k]) = slopes[k], linear between and constant beyond.
-
-    Attributes:
-        at: where the derivative bends, in increasing order.
-        slopes: the derivative there.
-    """
-
-    at: tuple[Any, ...]
-    slopes: tuple[Any, ...]
-
-    def gradient(self, x: Any) -> Any:
-        """f'(x)."""
-        if x <= self.at[0]:
-            return self.slopes[0]
-        for (a, g), (b, h) in pairwise(zip(self.at, self.slopes, strict=True)):
-            if x <= b:
-                return g + (h - g) * (x - a) / (b - a)
-        return self.slopes[-1]
-
-    def value(self, x: Any) -> Any:
-        """f(x) - f(at[0]): the area under the derivative, which is a sum of trapezoids."""
-        if x <= self.at[0]:
-            return self.slopes[0] * (x - self.at[0])
-        total, corners = self.slopes[0] * 0, [*(a for a in self.at if a < x), x]
-        for a, b in pairwise(corners):
-            total = total + (self.gradient(a) + self.gradient(b)) * (b - a) / 2
-        return total
-
-    @property
-    def smoothness(self) -> Any:
-        """The Lipschitz constant of the derivative: its steepest piece."""
-        pieces = pairwise(zip(self.at, self.slopes, strict=True))
-        return max((abs((h - g) / (b - a)) for (a, g), (b, h) in pieces), default=0)
-
-    @property
-    def largest(self) -> Any:
-        """The least upper bound of |f'|."""
-        return max(map(abs, self.slopes))
-
-    @property
-    def least(self) -> Any:
-        """The minimum of f - f(at[0]), which is where the derivative vanishes.
-
-        Raises:
-            ValueError: f is not bounded below.
-        """
-        if self.slopes[0] > 0 or self.slopes[-1] < 0:
-            raise ValueError(
-                f"least: slopes {self.slopes[0]} and {self.slopes[-1]} at the ends; f is not bounded below"
-            )
-        flat = [a for a, g in zip(self.at, self.slopes, strict=True) if g == 0]
-        for (a, g), (b, h) in pairwise(zip(self.at, self.slopes, strict=True)):
-            if g * h < 0:
-                flat.append(a - g * (b - a) / (h - g))
-        return min(map(self.value, flat))
-
-
-def huber(c: Any, at: Any = 0, reach: Any = 1) -> Bent:
-    """c (x - at)^2 / 2 as far as ``reach`` from its minimum, then straight."""
-    return Bent((at - reach, at + reach), (-c * reach, c * reach))
-
-
-def average(functions: Sequence[Bent]) -> Bent:
-    """The mean of such functions, which is one again."""
-    at = tuple(sorted({a for f in functions for a in f.at}))
-    return Bent(at, tuple(sum(f.gradient(a) for f in functions) / len(functions) for a in at))
+from fedspec_proofs.piecewise import Piecewise, average
 
 
 def vector(values: Iterable[Any]) -> Vector:
@@ -106,7 +36,7 @@ class Problem:
         sizes: how many coordinates each layer has.
     """
 
-    parts: tuple[tuple[Bent, ...], ...]
+    parts: tuple[tuple[Piecewise, ...], ...]
     sizes: tuple[int, ...]
 
     @property
@@ -116,7 +46,7 @@ class Problem:
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
     @property
-    def whole(self) -> tuple[Bent, ...]:
+    def whole(self) -> tuple[Piecewise, ...]:
         """The parts of f, the mean over clients."""
         return tuple(average(column) for column in zip(*self.parts, strict=True))
 
@@ -169,6 +99,6 @@ class Problem:
         return total
 
 
-def along(parts: Sequence[Bent], x: Array) -> Vector:
+def along(parts: Sequence[Piecewise], x: Array) -> Vector:
     """The derivative of each part at its coordinate."""
     return vector(f.gradient(a) for f, a in zip(parts, x, strict=True))

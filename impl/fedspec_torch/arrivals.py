@@ -1,0 +1,47 @@
+"""A sequence of late updates at scale: those of one buffer are trained together, and old versions are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fedspec.algorithms.buffered import Waiting
+from fedspec.plan import Arrival
+from fedspec_torch.entry import Program
+from fedspec_torch.plan import Clients
+
+
+def run(
+    program: Program,
+    h: Any,
+    state: Any,
+    clients: Clients,
+    arrivals: Sequence[Arrival],
+    *,
+    largest_delay: int | None = None,
+) -> Any:
+    """The state after a sequence of arrivals.
+
+    Updates of one buffer do not see each other, so that the sequence is cut where the buffer is full.
+
+    Args:
+        program: the algorithm, one whose events are arrivals.
+        h: its hyper-parameters and readings.
+        state: what it begins from.
+        clients: the gradients of the population.
+        arrivals: whose updates arrive, in order.
+        largest_delay: how many versions back an update may have been begun, now and later: older ones are dropped;
+            None: all are kept.
+
+    Raises:
+        PlanError: an arrival is of a client that does not exist, or of a version that is not kept.
+    """
+    done = 0
+    while done < len(arrivals):
+        room = h.buffer - len(state.pending) if isinstance(state, Waiting) else 1
+        state, _ = program.step(h, state, clients, *arrivals[done : done + room])
+        done += room
+        if largest_delay is not None:
+            state = replace(state, versions=state.versions[-1 - largest_delay :])
+    return state

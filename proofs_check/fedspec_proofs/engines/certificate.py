@@ -1,0 +1,68 @@
+"""Inequalities that add up: each times a multiplier that is not negative, they give the one that is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fedspec_proofs.claim import Finding
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+
+
+@dataclass(frozen=True)
+class Step:
+    """``multiplier`` times ``low <= high``."""
+
+    multiplier: Any
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The steps, by their names, and what they add up to: left + spare <= right, with a spare that is not negative."""
+
+    steps: Mapping[str, Step]
+    left: Any
+    right: Any
+    spare: Any = 0
+
+
+def _not_negative(value: Any) -> bool:
+    return bool(value >= 0) if isinstance(value, Fraction | int) else bool(value.is_nonnegative)
+
+
+def adds_up(make: Callable[[Draw], Sum], *but: str, shares: Mapping[str, Any] | None = None, spared: Any = 1) -> Body:
+    """Right less left, less the steps but some, less what is to spare.
+
+    Args:
+        make: the steps over variables that are positive, as far as multipliers and what is to spare are made of them.
+        but: steps that are left out.
+        shares: for some steps, what to take in place of the whole.
+        spared: likewise, of what is to spare.
+
+    Raises:
+        ValueError: a multiplier, or what is to spare, may be negative.
+    """
+
+    def body(draw: Draw) -> list[Any]:
+        whole = make(draw)
+        used = {name: step for name, step in whole.steps.items() if name not in but}
+        signs = {**{name: step.multiplier for name, step in used.items()}, "what is to spare": whole.spare}
+        negative = [name for name, value in signs.items() if not _not_negative(value)]
+        if negative:
+            raise ValueError(f"adds_up: may be negative: {', '.join(negative)}")
+        share = shares or {}
+        total = sum(share.get(name, 1) * s.multiplier * (s.high - s.low) for name, s in used.items())
+        return [whole.right - whole.left - total - spared * whole.spare]
+
+    return body
+
+
+def added(make: Callable[[Draw], Sum], names: Mapping[str, str]) -> Finding:
+    """Proved if the steps add up for all values of their variables; without any one of them nothing does."""
+    without = {name: {"the rest": adds_up(make, name)} for name in names}
+    return identities({"all sizes and constants": adds_up(make)}, without=without)

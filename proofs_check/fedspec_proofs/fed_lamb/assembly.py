@@ -1,0 +1,176 @@
+"""The repaired theorems by adding up their steps: the inequality per layer, one round, and the rounds together.
+
+beta1 = lam = 0 and everybody takes part; D = 1/(sqrt(v_hat) + eps), s = sqrt(v0) + eps, so that s D <= 1 in every
+coordinate. Inner products, lengths and expectations are variables.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.fed_lamb import bounds
+from fedspec_proofs.fed_lamb.bounds import Constants
+from fedspec_proofs.fed_lamb.shared import at, every
+
+KEY = {
+    "parts": "<h, D g> = <g, D g> + <h - g, D g>",
+    "s D <= 1": "<g, D g> >= s ||D g||^2: fed-lamb.key-inequality-lines",
+    "Cauchy": "<h - g, D g> >= -||h - g|| ||D g||",
+    "triangle": "||D h|| <= ||D g|| + ||D (h - g)||",
+    "s D <= 1, again": "s ||D (h - g)|| <= ||h - g||: fed-lamb.key-inequality-lines",
+}
+
+
+def key(draw: Draw) -> Sum:
+    """||D g|| (s ||D h|| - 2 ||h - g||) <= <h, D g>."""
+    Dg, Dh, Dd, gap, s = (draw(name, positive=True) for name in ("Dg", "Dh", "Dd", "gap", "s"))
+    whole, own, cross = draw("whole"), draw("own"), draw("cross")
+    steps = {
+        "parts": Step(1, own + cross, whole),
+        "s D <= 1": Step(1, s * Dg**2, own),
+        "Cauchy": Step(1, -gap * Dg, cross),
+        "triangle": Step(s * Dg, Dh, Dg + Dd),
+        "s D <= 1, again": Step(Dg, s * Dd, gap),
+    }
+    return Sum(steps, Dg * (s * Dh - 2 * gap), whole)
+
+
+@claim(
+    "fed-lamb.key-inequality-assembly",
+    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are assumed",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions=KEY,
+)
+def key_inequality() -> Finding:
+    """Multiplied by ||D g||; where that is 0 the rule does not move, and s ||D h|| <= ||h||."""
+    return added(key, KEY)
+
+
+@false("fed-lamb.false-key-assembly", of=key_inequality, statement="The same with half of the triangle inequality")
+def _half_a_triangle() -> Finding:
+    return identities({"all sizes": adds_up(key, shares={"triangle": F(1, 2)})})
+
+
+def _lines(draw: Draw) -> Statement:
+    g, d, D, s = draw("g"), draw("d"), draw("D"), draw("s")
+    given = {"s D <= 1": every(s >= 0, D >= 0, s * D <= 1)}
+    return Statement(given, {"own": s * (D * g) * (D * g) <= g * D * g, "gap": (s * D * d) * (s * D * d) <= d * d})
+
+
+def _denominators(rng: np.random.Generator) -> dict[str, F]:
+    s = F(int(rng.integers(1, 9)), 4)
+    return {"s": s, "D": F(int(rng.integers(0, 5)), 4) / s}
+
+
+@claim(
+    "fed-lamb.key-inequality-lines",
+    statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"s D <= 1": "v_hat >= v0, fed-lamb.assumption-5"},
+)
+def lines() -> Finding:
+    """Both sides are sums over the coordinates, the second one squared."""
+    return decide(_lines, sample=_denominators)
+
+
+ROUND = {
+    "(7)": "f(x_r) <= f(x_(r-1)) + <f', x_r - x_(r-1)> + sum_l L_l/2 ||x_r^l - x_(r-1)^l||^2",
+    "steps": "<f', x_r - x_(r-1)> = -alpha times the mean over clients of sum_t sum_l phi <f'^l, p^l>/||p^l||",
+    "key inequality": "phi <f'^l, p^l>/||p^l|| >= phi_m s ||D f'^l|| - 2 phi_M ||f'^l - g^l||, summed: "
+    "fed-lamb.key-inequality-assembly, and H4",
+    "lengths": "||x_r^l - x_(r-1)^l|| <= alpha phi_M T: fed-lamb.lemma-1-repaired",
+}
+
+
+def one_round(draw: Draw) -> Sum:
+    """fed-lamb.round-repaired; ``gain`` is sum_l ||D f'^l||, ``errors`` the mean over clients of the summed ones."""
+    alpha, T, phi_m, phi_M, s, L_bar = (
+        draw(name, positive=True) for name in ("alpha", "T", "phi_m", "phi_M", "s", "L_bar")
+    )
+    f, f_1, inner, along, square, gain, errors = (
+        draw(name) for name in ("f", "f_1", "inner", "along", "square", "gain", "errors")
+    )
+    steps = {
+        "(7)": Step(1, f_1, f + inner + square),
+        "steps": Step(1, inner, -alpha * along),
+        "key inequality": Step(alpha, T * phi_m * s * gain - 2 * phi_M * errors, along),
+        "lengths": Step(1, square, L_bar / 2 * (alpha * phi_M * T) ** 2),
+    }
+    right = f - alpha * T * phi_m * s * gain + 2 * alpha * phi_M * errors + alpha**2 * T**2 * phi_M**2 / 2 * L_bar
+    return Sum(steps, f_1, right)
+
+
+@claim(
+    "fed-lamb.round-assembly",
+    statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
+    source=at("ours, in place of (16)-(21)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions=ROUND,
+)
+def round_falls() -> Finding:
+    """In every outcome."""
+    return added(one_round, ROUND)
+
+
+ROUNDS = {
+    "rounds": "alpha T phi_m s R (mean of sum_l E||D f'^l||) <= f(x_0) - E f(x_R) + 2 alpha phi_M R T error + R "
+    "alpha^2 T^2 phi_M^2 L_bar/2: fed-lamb.round-assembly, summed",
+    "f_*": "f_* <= f(x_R)",
+    "error": "error <= zeta + sigma sum_l sqrt(p_l) + drift: the triangle inequality, and E|.| <= the root of E|.|^2",
+    "drift": "drift <= alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: after t local steps a model is within alpha "
+    "phi_M t sqrt(Lay), fed-lamb.lemma-1-repaired, and the mean of t = 0..T-1 is (T - 1)/2",
+}
+
+
+def rounds(draw: Draw) -> Sum:
+    """The right side is that of :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have roots."""
+    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "zeta", "roots", "Lam")
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, zeta, roots, Lam = (draw(name, positive=True) for name in names)
+    f_0, f_R, f_star, mean, error, drift = (draw(name) for name in ("f_0", "f_R", "f_star", "mean", "error", "drift"))
+    k = Constants(
+        gap=f_0 - f_star, sigma=sigma, R=R, T=T, Lay=side**2, alpha=alpha, least_alpha=alpha, phi_m=phi_m, phi_M=phi_M,
+        L_bar=L_bar, v0=w**2,
+    )  # fmt: skip
+    known = bounds.errors(k, zeta, roots, (Lam,))
+    whole: Any = sum(bounds.per_layer_terms(k, known).values())
+    gain = alpha * T * phi_m * w * R
+    square = R * alpha**2 * T**2 * phi_M**2 * L_bar / 2
+    steps = {
+        "rounds": Step(1 / gain, gain * mean, f_0 - f_R + 2 * alpha * phi_M * R * T * error + square),
+        "f_*": Step(1 / gain, f_star, f_R),
+        "error": Step(2 * phi_M / (phi_m * w), error, zeta + sigma * roots + drift),
+        "drift": Step(2 * phi_M / (phi_m * w), drift, alpha * (T - 1) / 2 * phi_M * side * Lam),
+    }
+    return Sum(steps, mean, whole)
+
+
+@claim(
+    "fed-lamb.theorem-3-assembly",
+    statement="The four steps that are assumed here add up to the bound of theorem-3-repaired, and with T = 1 to "
+    "that of theorem-1-repaired, for all n, R, T, layers and constants",
+    source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions=ROUNDS,
+)
+def theorems() -> Finding:
+    """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
+    return added(rounds, ROUNDS)
+
+
+@false("fed-lamb.false-theorem-3-assembly", of=theorems, statement="The same with half of the errors")
+def _half_of_the_errors() -> Finding:
+    return identities({"all sizes": adds_up(rounds, shares={"error": F(1, 2)})})
