@@ -13,7 +13,7 @@ import pytest
 import torch
 from test_proofs.test_arithmetics import CALLS, called
 
-from fedspec.client.lamb import begin, lamb
+from fedspec.client.lamb_solver import begin, lamb
 from fedspec.covers import Cover
 from fedspec_proofs.engines.calls import parts
 

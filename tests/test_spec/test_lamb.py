@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedspec.arith import Array
-from fedspec.client.lamb import Averages, begin, lamb, lamb_ratio
+from fedspec.client.lamb_solver import Averages, begin, lamb, lamb_ratio
 from fedspec.readings import Phi
 
 

@@ -1,16 +1,10 @@
-"""Steps of given length in each layer: Fed-LAMB's client, whose denominator all share, and LAMB, which has its own.
-
-A layer is a block of the model. LAMB is external: You et al. (2020), "Large Batch Optimization for Deep Learning",
-Algorithm 2; Fed-LAMB compares itself with it (sec. 3.2, L258) and does not print it.
-"""
+"""The client of Fed-LAMB: its own moments over a denominator that all share, a step of given length in each layer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Count, Scalar, Shared, Vector, concatenate, maximum, minimum, norm, ratio, sqrt, zeros
-from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.arith import Count, Scalar, Shared, Vector, maximum, minimum, norm, ratio, sqrt
 from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
 from fedspec.rules import rule
@@ -131,129 +125,3 @@ def sent_moment(v_i: Vector, *, steps: Count, beta2: Scalar, sent: Sent = Sent.R
     Source: Fed-LAMB, Alg. 1, lines 9 and 13 (L141, L149).
     """
     return _corrected(v_i, beta2, steps, sent is Sent.CORRECTED)
-
-
-@dataclass(frozen=True)
-class Averages:
-    """LAMB's two moments and the number of steps that they have seen."""
-
-    m: Vector
-    v: Vector
-    t: Count
-
-
-@rule
-def lamb_ratio(
-    state: Averages,
-    g: Vector,
-    *,
-    beta1: Scalar,
-    beta2: Scalar,
-    eps: Scalar,
-    bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
-) -> tuple[Averages, Vector]:
-    """The moments after step t and LAMB's ratio r, which is Adam's step.
-
-        m = beta1 m + (1 - beta1) g                lamb.m
-        v = beta2 v + (1 - beta2) g^2              lamb.v
-        m_hat = m / (1 - beta1^t)                  lamb.m_hat
-        v_hat = v / (1 - beta2^t)                  lamb.v_hat
-        r = m_hat / (sqrt(v_hat) + eps)            lamb.r
-
-    Other readings leave both as they are, or replace them by their corrected values:
-
-        m_hat = m                                           lamb.m_hat [bias_correction=none]
-        v_hat = v                                           lamb.v_hat [bias_correction=none]
-        m = (beta1 m + (1 - beta1) g) / (1 - beta1^t)       lamb.m [bias_correction=in-place]
-        v = (beta2 v + (1 - beta2) g^2) / (1 - beta2^t)     lamb.v [bias_correction=in-place]
-        m_hat = m                                           lamb.m_hat [bias_correction=in-place]
-        v_hat = v                                           lamb.v_hat [bias_correction=in-place]
-
-    External: You et al. (2020), Algorithm 2.
-    """
-    t = state.t + 1
-    in_place, copies = (bias_correction is c for c in (LocalCorrection.IN_PLACE, LocalCorrection.MOMENTS))
-    m = _corrected(beta1 * state.m + (1 - beta1) * g, beta1, t, in_place)
-    v = _corrected(beta2 * state.v + (1 - beta2) * g**2, beta2, t, in_place)
-    m_hat = _corrected(m, beta1, t, copies)
-    v_hat = _corrected(v, beta2, t, copies)
-    return Averages(m=m, v=v, t=t), m_hat / (sqrt(v_hat) + eps)
-
-
-@dataclass(frozen=True)
-class Lamb:
-    """A local model, its two moments and the number of steps taken."""
-
-    x: Vector
-    m: Vector
-    v: Vector
-    t: int
-
-
-def begin(x: Vector) -> Lamb:
-    """The state at the start of a round: moments at zero."""
-    return Lamb(x=x, m=zeros(x), v=zeros(x), t=0)
-
-
-def lamb(
-    state: Lamb,
-    g: Vector,
-    layers: tuple[slice, ...],
-    *,
-    eta_l: Scalar,
-    beta1: Scalar,
-    beta2: Scalar,
-    eps: Scalar,
-    lam: Scalar = 0,
-    phi_m: Scalar = 1,
-    phi_M: Scalar = 1,
-    phi: Phi = Phi.IDENTITY,
-    bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
-) -> Lamb:
-    """One local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
-
-        q = r + lam x                              lamb.q
-        x = x - eta_l phi(||x||) q / ||q||         lamb.step
-
-    x, r and q are those of one layer; where q = 0 it stays. External: You et al. (2020), Algorithm 2.
-    """
-    own, r = lamb_ratio(
-        Averages(m=state.m, v=state.v, t=state.t), g, beta1=beta1, beta2=beta2, eps=eps, bias_correction=bias_correction
-    )
-    new = []
-    for l in layers:
-        new.append(layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi))
-    return Lamb(x=concatenate(new), m=own.m, v=own.v, t=own.t)
-
-
-ROW = Algorithm(
-    id="lamb",
-    family=Family.LOCAL_SOLVERS,
-    place=21,
-    title="LAMB: Adam at one length in every layer",
-    source="external: You et al. (2020); Fed-LAMB compares itself with it (L258)",
-    levels=("client",),
-    rules=(lamb_ratio, lamb),
-    readings=(
-        Reading(
-            name="you-2020",
-            words="both moments corrected in copies, eps outside the root, the decay inside the normalised direction",
-            fixes={"bias_correction": "moments"},
-        ),
-        Reading(name="uncorrected", words="no bias correction", fixes={"bias_correction": "none"}),
-        Reading(
-            name="assigned",
-            words="m = m / (1 - beta1^t) and v = v / (1 - beta2^t) taken as assignments that the averages go on from",
-            fixes={"bias_correction": "in-place"},
-        ),
-    ),
-    shows=("m", "v"),
-    run=LocalSolver(rule=lamb, begin=begin),
-    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
-    costs=Costs(working="3 d"),
-    traps=(
-        "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",
-        "the decay is added to the ratio before its length is taken",
-        "with phi the identity a layer at zero never moves",
-    ),
-)

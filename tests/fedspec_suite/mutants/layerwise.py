@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedspec_suite.mutants.mutant import Mutant
 
 _LAMB = "fedspec.client.lamb."
+_LAMB_SOLVER = "fedspec.client.lamb_solver."
 _MEAN = "fedspec.mixing.periodic."
 _ROUND = "fedspec.algorithms.local_ams."
 _BOTH = ("fed-lamb", "fed-ams")
@@ -459,23 +460,23 @@ _SOLVER = (
         id="lamb-v-uncorrected",
         words="the first moment alone is corrected",
         algorithms=("lamb",),
-        rule=_LAMB + "lamb_ratio",
-        old="v_hat = _corrected(v, beta2, t, copies)",
+        rule=_LAMB_SOLVER + "lamb_ratio",
+        old="v_hat = v / (1 - beta2**t)",
         new="v_hat = v",
     ),
     Mutant(
         id="lamb-epsilon-inside",
         words="eps inside the root: sqrt(v_hat + eps)",
         algorithms=("lamb",),
-        rule=_LAMB + "lamb_ratio",
-        old="m_hat / (sqrt(v_hat) + eps)\n",
-        new="m_hat / sqrt(v_hat + eps)\n",
+        rule=_LAMB_SOLVER + "lamb_ratio",
+        old="(sqrt(v_hat) + eps)\n    kept",
+        new="sqrt(v_hat + eps)\n    kept",
     ),
     Mutant(
         id="lamb-not-turned",
         words="the decay stands outside the normalised direction: - eta_l lam x",
         algorithms=("lamb",),
-        rule=_LAMB + "lamb",
+        rule=_LAMB_SOLVER + "lamb",
         old="layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam,",
         new="layer_step((1 - eta_l * lam) * state.x[..., l], r[..., l], eta_l=eta_l,",
     ),
@@ -483,7 +484,7 @@ _SOLVER = (
         id="lamb-one-layer",
         words="the whole model is one layer",
         algorithms=("lamb",),
-        rule=_LAMB + "lamb",
+        rule=_LAMB_SOLVER + "lamb",
         old="for l in layers:",
         new="for l in [slice(None)]:",
     ),
@@ -491,9 +492,9 @@ _SOLVER = (
         id="lamb-momentum-of-the-ratio",
         words="the gradient over the denominator instead of the first moment",
         algorithms=("lamb",),
-        rule=_LAMB + "lamb_ratio",
-        old="m_hat / (sqrt(v_hat) + eps)\n",
-        new="g / (sqrt(v_hat) + eps)\n",
+        rule=_LAMB_SOLVER + "lamb_ratio",
+        old="m_hat / (sqrt(v_hat) + eps)\n    kept",
+        new="g / (sqrt(v_hat) + eps)\n    kept",
     ),
 )
 

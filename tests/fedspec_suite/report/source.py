@@ -31,8 +31,8 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The code of a step ends with that of the rule that moves the model, unless the step is plain and says it all; where
-    the rule has a general form, which is what runs, the rule as it is printed comes before it.
+    The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
+    runs, the rule as it is printed comes first. A program that has a plain step is shown by it alone.
     """
     if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
