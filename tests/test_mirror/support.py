@@ -42,7 +42,7 @@ HYPER = {
     "tau_eff": 2.5,
     "eps_s": 2.5,
     "z": 2,
-    "epoch": 2,
+    "epoch": 1,
     "buffer": 2,
     "mix": 0.5,
     "twice_a": 1,
