@@ -58,6 +58,9 @@ DOMAINS: dict[str, Parameter] = {
     "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
     "eps_s": Parameter(NONNEGATIVE, "dead zone: a whole step shorter than this is not taken", of_clients=True),
     "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
+    "epoch": Parameter(
+        COUNT, "steps of an epoch, if the delay counts epochs: one in z updates the preconditioner", of_clients=True
+    ),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
     "v_hat0": Parameter(NONNEGATIVE, "initial value of the second moment's running maximum"),
     "beta1_l": Parameter(

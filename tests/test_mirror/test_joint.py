@@ -28,6 +28,7 @@ HYPER = {
     "v0": 0.0625,
     "eps_s": 1.25,
     "z": 2,
+    "epoch": 2,
     "clip_norm": 0.5,
     "sigma": 0.25,
 }

@@ -213,3 +213,17 @@ def test_a_whole_delay_in_another_type_is_a_delay() -> None:
     keywords: dict[str, Any] = {"eta_l": F(1), "beta1": F(0), "beta2": F(3, 4), "eps": F(1)}
     states = run(admu, client_admu.begin(vec(0)), [vec(2)] * 3, **keywords, z=2.0)
     assert states[-1].v_hat[0] == 4 and isinstance(states[-1].v_hat[0], F)
+
+
+def test_a_delay_in_epochs() -> None:
+    """Epochs of two steps, every other one frozen: steps 1, 2, 5 and 6 update.
+
+    With g = 3, 4, 8, 8, 12, 84: v = 9, 25, 25, 25, 169, 7225.
+    """
+    assert [t for t in range(1, 8) if due(t, 2, 2)] == [1, 2, 5, 6]
+    assert [updates(t, 2, 2) for t in range(1, 7)] == [1, 2, 2, 2, 3, 4]
+    state, seen = client_agdu.begin(vec(0)), []
+    for g in (3, 4, 8, 8, 12, 84):
+        state = agdu(state, vec(g), eta_l=F(1), eps=F(1), z=2, epoch=2)
+        seen.append(state.v[0])
+    assert seen == [9, 25, 25, 25, 169, 7225]

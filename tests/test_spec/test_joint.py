@@ -59,7 +59,7 @@ def dec(*xs: Any) -> np.ndarray:
 def hyper(kind: type[Any], **more: Any) -> Any:
     """eta_l = eps = 1 at the clients; a server without momentum."""
     given = {"eta_l": 1, "eps": 1, "eta": 4, "beta1": 0, "tau": F(1, 2), "v0": 2, **more}
-    return kind(**{n: D(v) if isinstance(v, int | F) and n != "z" else v for n, v in given.items()})
+    return kind(**{n: D(v) if isinstance(v, int | F) and n not in ("z", "epoch") else v for n, v in given.items()})
 
 
 def delta(step: Any, h: Any, clients: Any, plan: Plan, shapes: Any = None) -> np.ndarray:

@@ -15,7 +15,8 @@
     v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
     x = x + eta m / (sqrt(v) + tau)
 
-A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. Clients may run Adam over SM3's second moment instead.
+A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
+Clients may run Adam over SM3's second moment instead.
 
 Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
 Source: FedAda2, Algs. 1 and 2 (L108, L667), eqs. (SM3) (L695) and (SU) (L100).
@@ -49,11 +50,12 @@ from fedspec.server.adam import adam
 
 @dataclass(frozen=True)
 class FedAda2(JointLocal):
-    """Those of joint adaptivity; the delay z, the dead zone eps_s and the cover of SM3."""
+    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s and the cover of SM3."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "idle": ("client=adagrad",)}
 
     z: int = 1
+    epoch: int = 1
     eps_s: Scalar = 0
     cover: CoverName = CoverName.AXES
     idle: Idle = Idle.CARRIED
@@ -67,19 +69,20 @@ def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
 def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
     """One round: Alg. 2, lines 2-16."""
     S = state.cover
+    more: dict[str, Any] = dict(eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, idle=h.idle)
+            y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_adam(y, g, S, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
+            y = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **more)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client

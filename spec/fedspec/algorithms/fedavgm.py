@@ -10,8 +10,9 @@ Source: FedNova, L204 and L244 (in words); Client-Centric, L97-111 and L554; ext
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
@@ -19,7 +20,6 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
-from fedspec.errors import ParameterError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
@@ -41,13 +41,7 @@ class FedAvgM(Hyper):
     momentum_sum: MomentumSum = MomentumSum.SUM
     weights: Weighting = Weighting.EXAMPLES
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.momentum_sum is MomentumSum.AVERAGE and self.momentum is not MomentumForm.HEAVY_BALL:
-            raise ParameterError(
-                f"momentum: got {self.momentum.value!r} with momentum_sum 'average', whose step is eta v; "
-                f"say 'heavy-ball', or momentum_sum 'sum'"
-            )
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"momentum": ("momentum_sum=sum",)}
 
 
 def init(h: FedAvgM, x: Vector) -> ServerMomentum:

@@ -39,6 +39,7 @@ def admu(
     beta2: Scalar,
     eps: Scalar,
     z: int = 1,
+    epoch: int = 1,
     eps_s: Scalar = 0,
     dead_zone: DeadZone = DeadZone.STEP,
 ) -> Admu:
@@ -59,8 +60,8 @@ def admu(
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
     m_hat = m / (1 - beta1**t)
-    v = beta2 * state.v + (1 - beta2) * g**2 if due(t, z) else state.v
-    v_hat = v / (1 - beta2 ** updates(t, z)) if due(t, z) else state.v_hat
+    v = beta2 * state.v + (1 - beta2) * g**2 if due(t, z, epoch) else state.v
+    v_hat = v / (1 - beta2 ** updates(t, z, epoch)) if due(t, z, epoch) else state.v_hat
     u = m_hat / (sqrt(v_hat) + eps)
     if dead_zone is DeadZone.MOMENTUM:
         return Admu(x=state.x - eta_l * u, m=unless_short(m, u, eps_s), v=v, v_hat=v_hat, t=t)

@@ -27,7 +27,7 @@ def begin(x: Vector, *, v0: Scalar = 0) -> Agdu:
 
 
 @rule
-def agdu(state: Agdu, g: Vector, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_s: Scalar = 0) -> Agdu:
+def agdu(state: Agdu, g: Vector, *, eta_l: Scalar, eps: Scalar, z: int = 1, epoch: int = 1, eps_s: Scalar = 0) -> Agdu:
     """One local step of AdaGrad whose accumulator is updated every z steps; t = 1 at the first.
 
         v = v + g^2 if (t - 1)/z is whole, else v  agdu.v
@@ -37,7 +37,7 @@ def agdu(state: Agdu, g: Vector, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_
     The step uses the new v. Source: FedAda2, Alg. 9 (L1490); the dead zone: Alg. 10, lines 14-16 (L1532).
     """
     t = state.t + 1
-    v = state.v + g**2 if due(t, z) else state.v
+    v = state.v + g**2 if due(t, z, epoch) else state.v
     u = g / (sqrt(v) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Agdu(x=x, v=v, t=t)

@@ -53,6 +53,7 @@ def sm3_adam(
     beta2: Scalar,
     eps: Scalar,
     z: int = 1,
+    epoch: int = 1,
     eps_s: Scalar = 0,
 ) -> Sm3Adam:
     """One local step of Adam over SM3's second moment, which is updated every z steps; t = 1 at the first.
@@ -69,8 +70,8 @@ def sm3_adam(
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
     m_hat = m / (1 - beta1**t)
-    mu, nu = average_ii(state.mu, g**2, cover, beta2=beta2) if due(t, z) else (state.mu, state.nu)
-    nu_hat = nu / (1 - beta2 ** updates(t, z))
+    mu, nu = average_ii(state.mu, g**2, cover, beta2=beta2) if due(t, z, epoch) else (state.mu, state.nu)
+    nu_hat = nu / (1 - beta2 ** updates(t, z, epoch))
     u = m_hat / (sqrt(nu_hat) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return Sm3Adam(x=x, m=m, mu=mu, nu=nu, t=t)

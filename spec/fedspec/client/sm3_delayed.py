@@ -32,7 +32,15 @@ def begin(x: Vector, cover: AnyCover, *, v0: Scalar = 0) -> DelayedSm3:
 
 @rule
 def sm3_i_delayed(
-    state: DelayedSm3, g: Vector, cover: AnyCover, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_s: Scalar = 0
+    state: DelayedSm3,
+    g: Vector,
+    cover: AnyCover,
+    *,
+    eta_l: Scalar,
+    eps: Scalar,
+    z: int = 1,
+    epoch: int = 1,
+    eps_s: Scalar = 0,
 ) -> DelayedSm3:
     """One local step of SM3-I whose accumulators are updated every z steps; t = 1 at the first.
 
@@ -45,7 +53,7 @@ def sm3_i_delayed(
     Source: FedAda2, Alg. 3 (L701); the dead zone: Alg. 2, line 11 (L679).
     """
     t = state.t + 1
-    mu, nu = accumulate_i(state.mu, g**2, cover) if due(t, z) else (state.mu, state.nu)
+    mu, nu = accumulate_i(state.mu, g**2, cover) if due(t, z, epoch) else (state.mu, state.nu)
     u = g / (sqrt(nu) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return DelayedSm3(x=x, mu=mu, nu=nu, t=t)
@@ -60,6 +68,7 @@ def sm3_ii_delayed(
     eta_l: Scalar,
     eps: Scalar,
     z: int = 1,
+    epoch: int = 1,
     eps_s: Scalar = 0,
     idle: Idle = Idle.CARRIED,
 ) -> DelayedSm3:
@@ -74,7 +83,7 @@ def sm3_ii_delayed(
     Source: FedAda2, Alg. 2 (L667) with its update rule (L695), Alg. 4 (L717).
     """
     t = state.t + 1
-    mu, nu = accumulate_ii(state.mu, g**2, cover) if due(t, z) else waiting(state, cover, idle)
+    mu, nu = accumulate_ii(state.mu, g**2, cover) if due(t, z, epoch) else waiting(state, cover, idle)
     u = g / (sqrt(nu) + eps)
     x = state.x - eta_l * unless_short(u, u, eps_s)
     return DelayedSm3(x=x, mu=mu, nu=nu, t=t)

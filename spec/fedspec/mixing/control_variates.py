@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers
+from fedspec.arith import Scalar, Shared, Stack, Vector, Weights, numbers
 from fedspec.errors import PlanError
 from fedspec.readings import Control, Divisor, Stored
 from fedspec.rules import rule
@@ -16,7 +16,7 @@ from fedspec.rules import rule
 @rule
 def client_control(
     c_i: Vector,
-    c: Vector,
+    c: Shared,
     delta: Vector,
     g: Vector,
     *,

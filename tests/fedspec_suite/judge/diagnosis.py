@@ -24,7 +24,7 @@ from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
 
-SAMPLES = 6
+SAMPLES = 8
 RICH = 2
 
 Edited: TypeAlias = AbstractContextManager[None]

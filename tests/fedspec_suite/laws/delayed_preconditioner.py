@@ -146,7 +146,7 @@ def _between(bench: Bench, s: Scenario) -> None:
     rows = [g.astype(float) for g in _gradients(s)]
     beta = h.get("beta2")
     for k, d, slack in displacements(bench, s):
-        squares = [g * g for g in rows[: k + 1 : h["z"]]]
+        squares = [rows[j] * rows[j] for j in delayed_solvers.updating(k + 1, h["z"], h["epoch"])]
         n, v0 = len(squares), h.get("v0", 0.0)
         weights = [1.0] * n if beta is None else [beta**e * (1 - beta) / (1 - beta**n) for e in reversed(range(n))]
         low = v0 + sum(w * q for w, q in zip(weights, squares, strict=True))
@@ -205,10 +205,10 @@ LAWS = (
         id="delay-frozen",
         words="a delay beyond the round: the first preconditioner stays, and later steps are linear in their gradients",
         source="Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
-        cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64),
+        cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64, epoch=1),
         check=_frozen,
         applies=where(zero("eps_s", "beta1")),
-        needs=("z",),
+        needs=("z", "epoch"),
         zeroes=("eps_s", "beta1"),
     ),
     local_law(

@@ -20,6 +20,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
 from fedspec_suite.laws.about import about
+from fedspec_suite.laws.closed_forms.delayed_solvers import updating
 from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.laws.joint import law
@@ -33,7 +34,9 @@ Sets = Sequence[Sequence[int]]
 
 def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
     """What step k divides by the root of."""
-    n = -(-k // h["z"])
+    z, epoch = h["z"], h["epoch"]
+    at = updating(k, z, epoch)
+    n = len(at)
     own = g * g
     peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))], dtype=object)
     b = h["beta2"]
@@ -48,9 +51,11 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
             return np.asarray(b**n * h["v0"] / (1 - b**n) + own)
         case Strategy.SM3_ADAM:
             return np.asarray(((b - b**n) * peak + (1 - b) * own) / (1 - b**n))
-    if o.get("idle") == "recomputed" and (k - 1) % h["z"] != 0:
+    if o.get("idle") == "recomputed" and at[-1] != k - 1:
         return np.asarray(n * peak)
-    return own if o.get("idle") == "reset" and h["z"] > 1 else np.asarray((n - 1) * peak + own)
+    if o.get("idle") == "reset" and z > 1:
+        n = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
+    return np.asarray((n - 1) * peak + own)
 
 
 def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:

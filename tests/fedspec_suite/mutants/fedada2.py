@@ -40,8 +40,30 @@ MUTANTS = (
         words="the preconditioner is updated at steps z, 2z, ... instead of 1, z + 1, ...",
         algorithms=_ALL,
         rule=_C + "delay.due",
-        old="(t - 1) % z",
-        new="t % z",
+        old="(t - 1) // epoch",
+        new="t // epoch",
+    ),
+    *(
+        Mutant(id=f"delay-{slug}", words=words, algorithms=algorithms, rule=_C + f"delay.{rule}", old=old, new=new)
+        for slug, words, algorithms, rule, old, new in (
+            ("of-steps", "the delay counts steps, not epochs", _ALL, "due", "(t - 1) // epoch % z", "(t - 1) % z"),
+            (
+                "one-step-an-epoch",
+                "only the first step of an epoch updates",
+                _ALL,
+                "due",
+                "(t - 1) // epoch % z == 0",
+                "(t - 1) % (z * epoch) == 0",
+            ),
+            (
+                "epochs-counted",
+                "the correction counts epochs instead of updates",
+                ("admu", "sm3-adam"),
+                "updates",
+                "period * epoch + min(step + 1, epoch)",
+                "period + 1",
+            ),
+        )
     ),
     Mutant(
         id="dead-zone-unsquared",
@@ -104,7 +126,7 @@ MUTANTS = (
         words="the correction of v counts the steps instead of the updates",
         algorithms=("admu",),
         rule=_ADMU,
-        old="beta2 ** updates(t, z)",
+        old="beta2 ** updates(t, z, epoch)",
         new="beta2**t",
     ),
     Mutant(
@@ -113,7 +135,7 @@ MUTANTS = (
         algorithms=("admu",),
         rule=_ADMU,
         old="beta1**t",
-        new="beta1 ** updates(t, z)",
+        new="beta1 ** updates(t, z, epoch)",
     ),
     Mutant(
         id="admu-not-carried",
@@ -129,7 +151,7 @@ MUTANTS = (
         algorithms=("admu",),
         rule=_ADMU,
         old="m = beta1 * state.m + (1 - beta1) * g",
-        new="m = beta1 * state.m + (1 - beta1) * g if due(t, z) else state.m",
+        new="m = beta1 * state.m + (1 - beta1) * g if due(t, z, epoch) else state.m",
     ),
     Mutant(
         id="admu-momentum-unused",
@@ -194,7 +216,7 @@ MUTANTS = (
         words="the accumulators are updated at every step",
         algorithms=("sm3-i-delayed",),
         rule=_SM3["sm3-i-delayed"],
-        old=" if due(t, z) else (state.mu, state.nu)",
+        old=" if due(t, z, epoch) else (state.mu, state.nu)",
         new="",
     ),
     Mutant(
@@ -234,7 +256,7 @@ MUTANTS = (
         words="the correction of nu counts the steps instead of the updates",
         algorithms=("sm3-adam",),
         rule=_ADAM,
-        old="beta2 ** updates(t, z)",
+        old="beta2 ** updates(t, z, epoch)",
         new="beta2**t",
     ),
     Mutant(

@@ -30,7 +30,7 @@ _ADAM = """y = begin(x)
 _SM3 = """y = begin_adagrad(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, idle=h.idle)
+            y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
 """
 
 
@@ -206,12 +206,24 @@ MUTANTS = (
         old='"eps": h.eps',
         new='"eps": h.tau',
     ),
-    *_boxes(
-        "delay-lost",
-        "delay and dead zone do not reach the clients",
-        "eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s",
-        "eta_l=h.eta_l, eps=h.eps",
-        ("fedada2", "fedadaadagrad", "fedadaadam"),
+    Mutant(
+        id="joint-delay-lost",
+        words="delay and dead zone do not reach the clients",
+        algorithms=("fedada2",),
+        rule=_step("fedada2"),
+        old="eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s",
+        new="eta_l=h.eta_l, eps=h.eps",
+    ),
+    *(
+        Mutant(
+            id=f"joint-delay-lost-{algorithm}",
+            words="delay and dead zone do not reach the clients",
+            algorithms=(algorithm,),
+            rule=_step(algorithm),
+            old="eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s",
+            new="eta_l=h.eta_l, eps=h.eps",
+        )
+        for algorithm in ("fedadaadagrad", "fedadaadam")
     ),
     Mutant(
         id="joint-dead-zone-cap",

@@ -22,6 +22,11 @@ AVERAGING = {"admu", "sm3-adam"}
 NAMES = {"agdu", "sm3-i-delayed", "sm3-ii-delayed", *AVERAGING}
 
 
+def updating(steps: int, z: int, epoch: int) -> list[int]:
+    """Which of the steps 0, 1, ... update: those of every z-th epoch."""
+    return [k for e in range(0, steps, z * epoch) for k in range(e, min(e + epoch, steps))]
+
+
 def _spread(nu: Array, sets: Sets) -> Array:
     """min over the sets that hold j of the largest nu in the set."""
     return each(min(max(nu[i] for i in S) for S in sets if j in S) for j in range(len(nu)))
@@ -32,9 +37,11 @@ def _powers(beta: Any, n: int) -> list[Any]:
     return [beta**e for e in reversed(range(n))]
 
 
-def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle: str = "carried", z: int = 1) -> Array:
+def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle: str = "carried") -> Array:
     """What the step divides by the root of, after all gradients of a round so far."""
-    squares = [g * g for g in rows[::z]]
+    z, epoch = h.get("z", 1), h.get("epoch", 1)
+    at = updating(len(rows), z, epoch)
+    squares = [rows[k] * rows[k] for k in at]
     n, start = len(squares), rows[0] * 0 + h.get("v0", 0)
     if name in AVERAGING:
         weights = _powers(h["beta2"], n)
@@ -50,12 +57,14 @@ def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle
     if name == "sm3-i-delayed":
         mu = [h.get("v0", 0) + total(max(q[j] for j in S) for q in squares) for S in sets]
         return each(min(m for m, S in zip(mu, sets, strict=True) if j in S) for j in range(len(start)))
-    if idle == "reset" and z > 1:
-        return np.asarray(squares[-1] + start if n == 1 else squares[-1])
     nu = start
+    if idle == "reset" and z > 1:
+        # What came before the last pause is forgotten.
+        squares = [q for k, q in zip(at, squares, strict=True) if k // (z * epoch) == at[-1] // (z * epoch)]
+        nu = start if at[-1] < epoch else start * 0
     for q in squares:
         nu = _spread(nu, sets) + q
-    between = (len(rows) - 1) % z != 0
+    between = at[-1] != len(rows) - 1
     return _spread(nu, sets) if idle == "recomputed" and between else nu
 
 
@@ -71,7 +80,7 @@ def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) 
     out, forgotten = [], 0
     for k in range(1, len(rows) + 1):
         past = rows[:k]
-        v = second_moment(name, past, sets, h, o.get("idle", "carried"), h["z"])
+        v = second_moment(name, past, sets, h, o.get("idle", "carried"))
         m = first_moment(past, h["beta1"], forgotten) if name in AVERAGING else past[-1]
         u = m / (sqrt(v) + h["eps"])
         if total(x * x for x in u) < h["eps_s"] * h["eps_s"]:
@@ -90,17 +99,20 @@ def on_singletons(rows: Sequence[Array], h: Numbers) -> Array:
 
 def under_constant(name: str, g: Array, k: int, sets: Sets, h: Numbers, o: Options) -> Array:
     """What step k divides by the root of after equal gradients: sets do not overlap, and averages begin at v_0 = 0."""
-    n, own, v0 = -(-k // h["z"]), g * g, h.get("v0", 0)
+    z, epoch = h["z"], h.get("epoch", 1)
+    at = updating(k, z, epoch)
+    n, own, v0 = len(at), g * g, h.get("v0", 0)
     peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))])
-    idle, between = o.get("idle"), (k - 1) % h["z"] != 0
+    idle, between = o.get("idle"), at[-1] != k - 1
+    since = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
     match name:
         case "admu":
             v = own
         case "sm3-adam":
             decay = h["beta2"] ** n
             v = ((h["beta2"] - decay) * peak + (1 - h["beta2"]) * own) / (1 - decay)
-        case "sm3-ii-delayed" if idle == "reset" and h["z"] > 1:
-            v = own + v0 if n == 1 else own
+        case "sm3-ii-delayed" if idle == "reset" and z > 1:
+            v = (since - 1) * peak + own + (v0 if since == n else 0)
         case "sm3-ii-delayed" if idle != "recomputed" or not between:
             v = v0 + (n - 1) * peak + own
         case _:

@@ -54,7 +54,14 @@ def strategy(s: Scenario, place: int, e: Round) -> str:
 def clients_own(h: Numbers) -> dict[str, Any]:
     """The hyper-parameters under the names that they have in a local solver."""
     moments = {n: h.get(f"{n}_l", 0) for n in ("beta1", "beta2")}
-    return {**moments, "eps": h.get("eps", 0), "eps_s": h.get("eps_s", 0), "z": h.get("z", 1), "v0": 0}
+    return {
+        **moments,
+        "eps": h.get("eps", 0),
+        "eps_s": h.get("eps_s", 0),
+        "z": h.get("z", 1),
+        "epoch": h.get("epoch", 1),
+        "v0": 0,
+    }
 
 
 def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: Numbers, o: Options) -> Array:
