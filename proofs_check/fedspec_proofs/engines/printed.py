@@ -1,7 +1,7 @@
 """What a rule's docstring prints, run: an interpreter of the equations, so that the text can be held to the code.
 
 A printed equation has implicit products, ``^``, ``||u||`` for the length of a vector, ``A unless C`` for a step that is
-not taken where C holds, and ``A if C is whole, else B``.
+not taken where C holds, ``A if C is whole, else B`` and ``A if k = 0, else B``. phi is the identity unless told.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ FUNCTIONS = {
     "sign": sign,
     "ratio": ratio,
     "norm": norm,
+    "phi": lambda length: length,
     "floor": lambda q: q.numerator // q.denominator,
 }
 
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|\|\||.)")
 _UNLESS = re.compile(r"(?P<new>.*) unless \|\|(?P<u>\w+)\|\| < (?P<length>\w+)")
+_WHERE = re.compile(r"(?P<new>.*) where \|\|(?P<u>\w+)\|\| < (?P<length>\w+)")
+_COUNTED = re.compile(r"(?P<first>.*) if (?P<count>\w+) = (?P<number>\d+), else (?P<then>.*)")
 _WHOLE = re.compile(r"(?P<due>.*) (?:if \(t - 1\)/z is whole|at these t), else (?P<kept>\w+)")
 
 
@@ -40,6 +43,11 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[str, Any]:
     if m := _UNLESS.fullmatch(right):
         u = names[m["u"]]
         return left, where_shorter(u, names[m["length"]], names[left], _value(m["new"], names))
+    if m := _WHERE.fullmatch(right):
+        old, u = names[left], names[m["u"]]
+        return left, where_shorter(u, names[m["length"]], old * 0 + _value(m["new"], names), old)
+    if m := _COUNTED.fullmatch(right):
+        return left, _value(m["first"] if names[m["count"]] == int(m["number"]) else m["then"], names)
     if m := _WHOLE.fullmatch(right):
         return left, _value(m["due"] if (names["t"] - 1) % names["z"] == 0 else m["kept"], names)
     return left, _value(right, names)

@@ -51,6 +51,8 @@ def admu(
         v_hat = v / (1 - beta2^(floor((t - 1)/z) + 1)) at these t, else v_hat   admu.v_hat
         u = m_hat / (sqrt(v_hat) + eps)                                         admu.u
         x = x - eta_l u unless ||u|| < eps_s                                    admu.step
+        x = x - eta_l u                                                         admu.step [dead_zone=momentum]
+        m = 0 where ||u|| < eps_s                                               admu.kept [dead_zone=momentum]
 
     Alg. 8 leaves v_hat open where v is not updated, so that it cannot be run with z > 1; v_hat is carried as in Alg. 7,
     line 13. With ``DeadZone.MOMENTUM`` the step is always taken, and a short one leaves m = 0 to the next.

@@ -92,6 +92,7 @@ def layer_step(
         q = p + lam x                              fed-lamb.q
         x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
 
+        x = x - eta_l q / ||q||                    fed-lamb.x_i [phi=constant]
         x = x - eta_l q                            fed-lamb.x_i [normalisation=none]
 
     The paper leaves q = 0 open; the layer then stays.

@@ -27,8 +27,12 @@ def received_adam(
         m_hat = m / (1 - beta1^t)                  received-adam.m_hat
         v_hat = v / (1 - beta2^t)                  received-adam.v_hat
         x = x - eta_l m_hat / (sqrt(v_hat) + eps)  received-adam.step
+        m_hat = m                                  received-adam.m_hat [received=uncorrected]
+        v_hat = v                                  received-adam.v_hat [received=uncorrected]
+        v_hat = v                                  received-adam.v_hat [received=m-corrected]
+        v_hat = max((v - beta2^t v_0) / (1 - beta2^t), 0)  received-adam.v_hat [received=without-start]
 
-    ``Received`` says what else m_hat and v_hat may be. Source: FedAda2, Alg. 6 (L1335) from the v_0 of L1621.
+    Source: FedAda2, Alg. 6 (L1335) from the v_0 of L1621.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
