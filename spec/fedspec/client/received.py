@@ -49,6 +49,7 @@ def second_moment(v: Vector, v_0: Vector, *, beta2: Scalar, t: int, received: Re
         case Received.CORRECTED:
             return v / (1 - beta2**t)
         case Received.WITHOUT_START:
-            # The difference is a sum of squares, and may come out below 0 by a rounding.
-            return maximum((v - beta2**t * v_0) / (1 - beta2**t), 0)
+            # A mean of squares, which may come out below 0 by a rounding.
+            mean = (v - beta2**t * v_0) / (1 - beta2**t)
+            return maximum(mean, mean * 0)
     return v
