@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 from test_spec.control_runs import Run, vec
 
 from fedspec.algorithms import fednova_solvers
 from fedspec.algorithms.fednova_solvers import FedNovaSolvers, State
+from fedspec.contract import Case, Quadratics, Round
 from fedspec.errors import PlanError, UnknownNameError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
+from fedspec.reference import SUBJECT
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,16 @@ def test_every_participant_needs_a_solver_of_fednova() -> None:
         fednova_solvers.step(H, begun(), TWO, plan(()))
     with pytest.raises(UnknownNameError, match="'adam'"):
         fednova_solvers.step(H, begun(), TWO, plan(("sgd", "adam")))
+
+
+OPTIONS = {"weights": "uniform", "divisor": "own-steps"}
+
+
+@pytest.mark.parametrize("named", [{"strategies": ("sgd",)}, {"scales": (0.5,)}, {"noise": (1.0,)}], ids=str)
+def test_a_round_says_nothing_that_is_not_read(named: dict[str, tuple[object, ...]]) -> None:
+    problem = Quadratics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
+    case = Case(
+        "vrl-sgd", "round", "own-steps", OPTIONS, "float64", {"w": np.zeros(1)}, {"eta_l": 0.5}, problem=problem
+    )
+    with pytest.raises(PlanError, match="this algorithm reads none"):
+        SUBJECT.start(case).step(Round((0,), (1,), **named))  # type: ignore[arg-type]

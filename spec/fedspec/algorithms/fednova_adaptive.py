@@ -29,10 +29,10 @@ from fedspec.mixing.nova import effective_steps, general_change, normalised_grad
 from fedspec.plan import Inbox
 from fedspec.population import rowwise
 from fedspec.readings import NovaServer, Solver, TauEff, Weighting
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
-from fedspec.server.yogi import yogi
+from fedspec.server.adam import general_adam
+from fedspec.server.yogi import general_yogi
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adapti
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     match h.server:
         case NovaServer.ADAM:
-            state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+            state = general_adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
         case NovaServer.ADAGRAD:
-            state = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+            state = general_adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
         case NovaServer.YOGI:
-            state = yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+            state = general_yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
     return state, {"delta": delta, "tau_eff": tau_eff}
 
 
@@ -96,9 +96,9 @@ ROW = Algorithm(
         normalised_gradient,
         effective_steps,
         general_change,
-        adam,
-        adagrad,
-        yogi,
+        general_adam,
+        general_adagrad,
+        general_yogi,
     ),
     readings=(
         _reading(NovaServer.ADAM, "Adam"),
@@ -107,7 +107,12 @@ ROW = Algorithm(
     ),
     shows=("tau_eff", "delta", "m", "v"),
     run=Method(hyper=FedNovaAdaptive, init=init, server=server, local=local_run, norm=local_norm),
-    when={**RUN_BY, "server=adam": (adam,), "server=adagrad": (adagrad,), "server=yogi": (yogi,)},
+    when={
+        **RUN_BY,
+        "server=adam": (general_adam,),
+        "server=adagrad": (general_adagrad,),
+        "server=yogi": (general_yogi,),
+    },
     read_when={**READ_BY, "beta2": ("server=adam", "server=yogi")},
     costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
     traps=(
