@@ -31,8 +31,8 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The code of a step ends with that of the rule that moves the model; where this has a general form, which is what
-    runs, the rule as it is printed comes first. A program that has a plain step is shown by it alone.
+    The step comes first, then what it calls, and last the rule that moves the model; where a rule has a general form,
+    which is what runs, the rule as it is printed comes before it. A program that has a plain step is shown by it alone.
     """
     if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
@@ -47,7 +47,7 @@ def text_of(a: Algorithm) -> Text:
     moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
     if isinstance(a.run, Program) and a.run.plain:
         moves = []
-    chosen = [*_with_helpers(functions), *(rule for rule in moves if rule not in functions)]
+    chosen = dict.fromkeys((*functions, *_with_helpers(functions), *moves))
     both = (f for rule in chosen for f in dict.fromkeys((plain(rule), rule)))
     return Text(box, prose, "\n\n".join(map(_code, both)))
 
@@ -118,7 +118,14 @@ def _code(f: Callable[..., Any]) -> str:
     (node,) = ast.parse("\n".join(lines)).body
     assert isinstance(node, ast.FunctionDef)
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    return "\n".join([_signature(node), *lines[body[0].lineno - 1 :]])
+    instead: dict[int, str] = {}
+    left_out: set[int] = set()
+    for inner in ast.walk(ast.Module(body, [])):
+        if isinstance(inner, ast.FunctionDef):
+            instead[inner.lineno] = textwrap.indent(_signature(inner), " " * inner.col_offset)
+            left_out.update(range(inner.lineno + 1, inner.body[0].lineno))
+    shown = (instead.get(n, line) for n, line in enumerate(lines, 1) if n >= body[0].lineno and n not in left_out)
+    return "\n".join([_signature(node), *shown])
 
 
 WIDTH = 88
