@@ -100,7 +100,7 @@ def test_shows_a_claim_from_all_sides() -> None:
 def test_runs_some_and_ends_with_nought() -> None:
     ran = inside("claims", "run", *CHEAP, "--jobs", "1")
     assert ran.code == 0, ran.out
-    assert re.search(rf"{re.escape(CHEAP[0])} +proved +proved +smt", ran.out)
+    assert re.search(rf"{re.escape(CHEAP[0])} +proved at sizes +proved at sizes +smt", ran.out)
     assert re.search(rf"{re.escape(CHEAP[1])} +refuted +refuted", ran.out)
     assert "2 as it stands" in ran.out
 
@@ -133,7 +133,7 @@ def test_a_claim_that_comes_out_otherwise_ends_with_one(monkeypatch: pytest.Monk
     pretend(monkeypatch, lambda: Finding(Verdict.REFUTED, "1 > 0"))
     ran = inside("claims", "run", CHEAP[0], "--jobs", "1", "--store")
     assert ran.code == 1
-    assert "came out refuted, stands as proved: 1 > 0" in " ".join(ran.out.split())
+    assert "came out refuted, stands as proved at sizes: 1 > 0" in " ".join(ran.out.split())
     assert "1 NOT as it stands" in ran.out
     assert stored.load() == {}, "what is wrong is not stored"
 

@@ -41,7 +41,7 @@ def claim(module: str, name: str) -> Claim:
     return found
 
 
-def plain_sgd(state: Any, g: Any, cover: Any, *, eta_l: Any, eps: Any, z: int = 1, eps_s: Any = 0) -> Any:
+def plain_sgd(state: Any, g: Any, cover: Any, *, eta_l: Any, eps: Any, **more: Any) -> Any:
     """SGD where SM3 is expected."""
     return type(state)(x=sgd(state.x, g, eta_l=eta_l), mu=state.mu, nu=state.nu, t=state.t + 1)
 

@@ -91,7 +91,7 @@ def test_fedavgm_of_the_paper_by_hand() -> None:
 
 
 def test_an_average_has_no_look_ahead() -> None:
-    with pytest.raises(ParameterError, match="say 'heavy-ball', or momentum_sum 'sum'"):
+    with pytest.raises(ParameterError, match="plays no part under momentum_sum=average"):
         FedAvgM(eta_l=1, eta=1, beta=0, momentum_sum="average", momentum="nesterov")  # type: ignore[arg-type]
 
 

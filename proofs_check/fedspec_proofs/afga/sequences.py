@@ -150,8 +150,8 @@ def eq_15_delta() -> Finding:
     oracles = given(np.array([[exact.vector(1), exact.vector(1)]]))
     draws = [(s, i) for s in (0, 1) for i in (0, 1)]
     changes = [afga.change(hyper(eta_l), x, oracles, Exchange((s,), ((i,),), W))[0] for s, i in draws]
-    models = [models(eta_l, x, oracles, ((i,),), W) for _, i in draws]
-    every = [mean_change(X, x, (0, 1))[0] for X in models]
+    after = [models(eta_l, x, oracles, ((i,),), W) for _, i in draws]
+    every = [mean_change(X, x, (0, 1))[0] for X in after]
     return refutation(
         instance="two equal clients f_i = x, m = 1, W = J, eta_l = 1/8, one step: Delta_r = Deltabar_r always; the "
         "means over all draws",

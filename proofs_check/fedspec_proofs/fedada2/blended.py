@@ -196,6 +196,7 @@ def theorem_25_repaired() -> Finding:
     source=Source(FEDADA2, "ours: steps of a proof of theorem-25-repaired and corollary-27-repaired"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
+    assumptions={**WORDS, **DRIFT_WORDS},
     sizes="d = 1, any T, K, z, clients and participants; that they add up to the bound is written out in words",
 )
 def theorem_25_steps() -> Finding:

@@ -58,6 +58,8 @@ def _constant_gradients(bench: Bench, s: Scenario) -> None:
 
 
 def _not_in_place(setting: Setting) -> str:
+    if reason := _one_round(setting):
+        return reason
     if setting.options.get("bias_correction") == "in-place":
         return "its moments are not averages"
     return about(*AMS, normalisation="none")(setting)
@@ -99,7 +101,18 @@ def _linear_rounds(bench: Bench, s: Scenario) -> None:
     compare(bench, s, want)
 
 
+def _one_round(setting: Setting) -> str:
+    """Why a path that knows the last round alone does not apply."""
+    if setting.options.get("memory") == "two-index":
+        return "its moments have two indices"
+    if setting.options.get("averaged") == "last-sent":
+        return "it averages what the absent sent before, too"
+    return ""
+
+
 def _plain_average(setting: Setting) -> str:
+    if reason := _one_round(setting):
+        return reason
     if setting.options.get("bias_correction") == "in-place":
         return "its moments are not averages"
     return about(*AMS, normalisation="none", gradient="fresh", sent="raw")(setting)
