@@ -16,6 +16,7 @@ from test_judge.support import fedspec
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.reference import SUBJECT
+from fedspec.rules import PLAIN
 from fedspec_suite.kills import asking, matrix, stored
 from fedspec_suite.kills.stored import KEPT, SURVIVORS
 from fedspec_suite.laws import LAWS

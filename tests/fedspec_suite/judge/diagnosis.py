@@ -127,7 +127,11 @@ def _samples(setting: Setting) -> Iterator[Scenario]:
     kinds = [[s for (_, kind), s in distinct.items() if kind == which] for which in (2, 1, 0)]
     first = [s for together in zip_longest(*kinds) for s in together if s][:SAMPLES]
     richest = [s for kind in kinds for s in sorted(kind, key=_richness, reverse=True)[:RICH]]
-    return iter([*first, *(s for s in richest if not any(s is f for f in first))])
+    # Some variants show only where one hyper-parameter is zero, such as a decay: for each, the richest such case.
+    zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
+    poor = [max(those, key=_richness) for those in zero.values() if those]
+    chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor)}
+    return iter(chosen.values())
 
 
 def _richness(s: Scenario) -> tuple[int, int, int]:

@@ -36,7 +36,7 @@ MUTANTS = (
             (
                 "single-precision",
                 "the model is kept in single precision",
-                "(x + eta * delta).astype('float32').astype('O' if x.dtype == 'O' else 'float32')",
+                "(x + eta * delta).astype('float32').astype(x.dtype)",
             ),
         )
     ),
