@@ -20,6 +20,7 @@ COMMAND = "fedspec mutants run {} --store"
 _TWO_OPTIONS = "the specification offers no reading with both of its options turned; a subject may declare them"
 
 KEPT: dict[str, str] = {
+    "dtype": "no edit of a rule changes the type; subjects that answer in another are in tests/test_judge/subjects",
     "fedada2-is-fedadaadam": _TWO_OPTIONS,
     "fednova-implied-is-fedprox": _TWO_OPTIONS,
     "inputs": "a rule gets copies of what is handed in; subjects that change it are in tests/test_judge/subjects",
