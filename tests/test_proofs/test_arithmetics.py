@@ -31,7 +31,12 @@ CALLS = {
 }
 """Every rule with every combination of its readings, and where it has a delay, at a step without an update too."""
 
-NUMBERS = ("mixing.nova.effective_steps-fixed", "mixing.sampling.sampled_steps-fixed", "mixing.arrivals.discount")
+NUMBERS = (
+    "mixing.nova.effective_steps-fixed",
+    "mixing.sampling.sampled_steps-fixed",
+    "mixing.arrivals.discount",
+    "mixing.accumulation.momentum_norm",
+)
 """What is made of hyper-parameters alone has the type that they have."""
 
 every_call = pytest.mark.parametrize("label", CALLS)
