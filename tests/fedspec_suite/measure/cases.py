@@ -214,6 +214,14 @@ def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
     return h
 
 
+def draw_start(
+    draw: st.DrawFn, setting: Setting, clients: int
+) -> tuple[dict[str, Array], dict[str, float], Quadratics]:
+    """A model, hyper-parameters and the quadratics of so many clients."""
+    x0, d = draw_model(draw, setting, clients)
+    return x0, draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
+
+
 def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
     """At least one of the clients, in order."""
     return tuple(sorted(draw(st.sets(st.integers(0, clients - 1), min_size=1))))
@@ -233,9 +241,7 @@ def round_scenarios(
 ) -> Scenario:
     """Quadratic clients, uneven examples, uneven steps, partial participation unless ``everyone``."""
     n = draw(_between(*clients))
-    x0, d = draw_model(draw, setting, n)
-    h = draw_rates(draw, setting)
-    problem = draw_quadratics(draw, n, d, setting.dtype)
+    x0, h, problem = draw_start(draw, setting, n)
     events = []
     steps = tuple(draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
     for _ in range(draw(_between(*rounds))):
@@ -250,7 +256,7 @@ def round_scenarios(
         if "scales" in setting.takes:
             more["scales"] = tuple(draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in chosen)
         if "noise" in setting.takes:
-            more["noise"] = tuple(draw(vectors((d,), "float64")).tolist())
+            more["noise"] = tuple(draw(vectors(problem.e.shape[1:], "float64")).tolist())
         events.append(Round(chosen, tuple(steps[i] for i in chosen), **more))
     return Scenario(case(setting, x0, h, problem), tuple(events))
 
@@ -306,9 +312,7 @@ def exchange_scenarios(
     """Quadratic clients that mix."""
     n = draw(_between(*clients)) + ("clusters" in setting.takes)
     clusters = draw_clusters(draw, setting, n)
-    x0, d = draw_model(draw, setting, n)
-    h = draw_rates(draw, setting)
-    problem = draw_quadratics(draw, n, d, setting.dtype)
+    x0, h, problem = draw_start(draw, setting, n)
     events = tuple(draw_exchange(draw, setting, clusters, everyone) for _ in range(draw(_between(*rounds))))
     return Scenario(case(setting, x0, h, problem), events)
 
@@ -323,9 +327,7 @@ def arrival_scenarios(
 ) -> Scenario:
     """Quadratic clients whose updates arrive late; no delay reaches back before the first version."""
     n = draw(_between(*clients))
-    x0, d = draw_model(draw, setting, n)
-    h = draw_rates(draw, setting)
-    problem = draw_quadratics(draw, n, d, setting.dtype)
+    x0, h, problem = draw_start(draw, setting, n)
     buffer = int(h.get("buffer", 1))
     events = []
     few, most = rounds
