@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -59,20 +61,32 @@ BROKEN = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A known variant, the equation in which it differs, and how far the subject is from it."""
+    """A known variant.
+
+    Attributes:
+        words: what it is.
+        equation: the equation in which it differs; none where the whole rule is another.
+        answers: what it answers on a sample, by number.
+    """
 
     words: str
     equation: str
-    ratio: float
+    answers: Callable[[int], list[Shown]]
 
-    @property
-    def matches(self) -> bool:
-        """Whether the subject's numbers are those of the variant."""
-        return self.ratio <= THRESHOLD
 
-    def __str__(self) -> str:
-        at = f" at {self.equation}" if self.equation else ""
-        return f"{self.words}{at} (ratio {self.ratio:.2g})"
+@dataclass(frozen=True)
+class Known:
+    """What a subject is compared with on a setting; it is the same for every subject.
+
+    Attributes:
+        samples: rich cases.
+        claimed: what the claimed reading answers on a sample, by number.
+        candidates: every variant that may be named.
+    """
+
+    samples: tuple[Scenario, ...]
+    claimed: Callable[[int], list[Shown]]
+    candidates: tuple[Candidate, ...]
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
@@ -83,23 +97,34 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
         setting: what it was judged on.
         model_failed: whether a law about the numbers of the model itself was broken.
     """
-    samples, answers = [], []
-    for s in _samples(setting):
+    known = known_of(setting)
+    given: dict[int, list[Shown]] = {}
+    for k, s in enumerate(known.samples):
         try:
-            answers.append(bench.play(s))
-            samples.append(s)
+            # A subject may write into what it is given.
+            given[k] = bench.play(copy.deepcopy(s))
         except (SubjectError, Deviates, FedspecError):
             continue
-    if not samples:
+    if not given:
         return ""
-    claimed = [reference(s) for s in samples]
-    if _distance(samples, claimed, answers) <= THRESHOLD:
+    if _distance(known, known.claimed, given) <= THRESHOLD:
         return "no known variant" if model_failed else "x follows the claimed reading"
-    found = sorted(_candidates(setting, samples, claimed, answers), key=lambda c: c.ratio)
-    matching = [c for c in found if c.matches]
-    if matching:
-        return "; or ".join(str(c) for c in matching[:2])
-    return "no known variant"
+    found = [(_distance(known, c.answers, given), c) for c in known.candidates]
+    matching = sorted((f for f in found if f[0] <= THRESHOLD), key=lambda f: f[0])
+    return "; or ".join(_said(c, ratio) for ratio, c in matching[:2]) or "no known variant"
+
+
+def _said(c: Candidate, ratio: float) -> str:
+    at = f" at {c.equation}" if c.equation else ""
+    return f"{c.words}{at} (ratio {ratio:.2g})"
+
+
+@lru_cache(maxsize=4)
+def known_of(setting: Setting) -> Known:
+    """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
+    samples = tuple(_samples(setting))
+    claimed = _answering(samples)
+    return Known(samples, claimed, tuple(_candidates(setting, samples, claimed)))
 
 
 def _arrives(setting: Setting) -> bool:
@@ -158,50 +183,45 @@ def _attendance(s: Scenario) -> int:
     return 1
 
 
+def _answering(samples: Sequence[Scenario], under: Callable[[], Edited] = nullcontext) -> Callable[[int], list[Shown]]:
+    """What the specification answers on each sample, under an edit of it."""
+
+    @cache
+    def answers(k: int) -> list[Shown]:
+        with under():
+            return reference(samples[k])
+
+    return answers
+
+
 def _candidates(
-    setting: Setting, samples: list[Scenario], claimed: list[list[Shown]], answers: list[list[Shown]]
+    setting: Setting, samples: Sequence[Scenario], claimed: Callable[[int], list[Shown]]
 ) -> Iterator[Candidate]:
-    def distance(algorithm: str, options: dict[str, str], under: Callable[[], Edited] = nullcontext) -> float:
-        def run(s: Scenario) -> list[Shown]:
-            with under():
-                return reference(s)
+    def moved(algorithm: str, options: dict[str, str]) -> list[Scenario]:
+        return [replace(s, case=replace(s.case, algorithm=algorithm, options=options)) for s in samples]
 
-        moved = [replace(s, case=replace(s.case, algorithm=algorithm, options=options)) for s in samples]
-        try:
-            return _distance(moved, map(run, moved), answers)
-        except (FedspecError, ArithmeticError, KeyError):
-            return float("inf")
-
-    own = setting.algorithm.id
+    own, step = setting.algorithm.id, setting.algorithm.equation("step", setting.options)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        yield Candidate(
-            words, setting.algorithm.equation(BROKEN.get(turned, "step"), setting.options), distance(own, options)
-        )
+        equation = setting.algorithm.equation(BROKEN.get(turned, "step"), setting.options)
+        yield Candidate(words, equation, _answering(moved(own, options)))
     for rate in ("eta", "eta_l"):
         if rate in setting.numbers and rate not in setting.fixed:
             ignored = [with_hyper(s, **{rate: 1.0}) for s in samples]
-            ratio = _distance(ignored, map(reference, ignored), answers)
-            yield Candidate(
-                f"{rate} is ignored (is it fixed = 1?)", setting.algorithm.equation("step", setting.options), ratio
-            )
+            yield Candidate(f"{rate} is ignored (is it fixed = 1?)", step, _answering(ignored))
     for other, options in _relatives(setting):
-        yield Candidate(f"the rule of {other}", "", distance(other, options))
+        yield Candidate(f"the rule of {other}", "", _answering(moved(other, options)))
     for m in mutants.MUTANTS.values():
         if own in m.algorithms:
-            ratio = distance(own, {**setting.options, **m.options}, mutants.sessions(m))
-            yield Candidate(m.words, mutants.blamed(m), ratio)
+            those = moved(own, {**setting.options, **m.options})
+            yield Candidate(m.words, mutants.blamed(m), _answering(those, mutants.sessions(m)))
     starts = [from_floats(flatten(s.case.x0), s.case.dtype) for s in samples]
-    late = [[{"x": x0}, *({"x": w["x"]} for w in run[:-1])] for x0, run in zip(starts, claimed, strict=True)]
     yield Candidate(
         "every answer is one event late",
-        setting.algorithm.equation("step", setting.options),
-        _distance(samples, late, answers),
+        step,
+        lambda k: [{"x": starts[k]}, *({"x": w["x"]} for w in claimed(k)[:-1])],
     )
-    still = [[{"x": x0} for _ in run] for x0, run in zip(starts, claimed, strict=True)]
-    yield Candidate(
-        "the model never moves", setting.algorithm.equation("step", setting.options), _distance(samples, still, answers)
-    )
+    yield Candidate("the model never moves", step, lambda k: [{"x": starts[k]} for _ in claimed(k)])
 
 
 def _relatives(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
@@ -231,20 +251,24 @@ def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
                 yield f"{name} = {value}", options
 
 
-def _distance(samples: list[Scenario], wanted: Iterable[list[Shown]], answers: list[list[Shown]]) -> float:
+def _distance(known: Known, wanted: Callable[[int], list[Shown]], given: Mapping[int, list[Shown]]) -> float:
     """The largest ratio over all samples, leaving out components whose wanted value a tie leaves open.
 
     The first sample that tells the two apart ends it: no later one is run.
     """
     worst, decided = 0.0, 0
-    for s, want, got in zip(samples, wanted, answers, strict=True):
-        info = np.finfo(s.case.dtype)
-        for g, w in zip(got, want, strict=True):
-            bounds = np.array([x.bound for x in w["x"]])
+    for k, got_all in given.items():
+        info = np.finfo(known.samples[k].case.dtype)
+        try:
+            want_all = wanted(k)
+        except (FedspecError, ArithmeticError, KeyError):
+            return float("inf")
+        for got, want in zip(got_all, want_all, strict=True):
+            bounds = np.array([x.bound for x in want["x"]])
             sure = np.isfinite(bounds)
             decided += int(sure.sum())
-            values = np.array([float(x) for x in w["x"]])[sure]
-            ratios = np.abs(g["x"][sure] - values) / (float(info.eps) * bounds[sure] + float(info.tiny))
+            values = np.array([float(x) for x in want["x"]])[sure]
+            ratios = np.abs(got["x"][sure] - values) / (float(info.eps) * bounds[sure] + float(info.tiny))
             if not np.isfinite(ratios).all():
                 return float("inf")
             worst = max(worst, float(ratios.max(initial=0.0)))

@@ -55,7 +55,8 @@ class Asked:
 
 
 @cache
-def _setting(number: int) -> Setting:
+def offered(number: int) -> Setting:
+    """What an offer of the specification is judged on, by its number."""
     return setting_of(SUBJECT.info.offers[number], DTYPE)
 
 
@@ -68,7 +69,7 @@ def offers_of(mutant: Mutant) -> list[int]:
     found = []
     for algorithm in mutant.algorithms:
         mine = [i for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
-        apt = [i for i in mine if mutant.options.items() <= _setting(i).options.items()]
+        apt = [i for i in mine if mutant.options.items() <= offered(i).options.items()]
         found += apt or [i for i in mine if _is_canonical(SUBJECT.info.offers[i])]
     return found
 
@@ -128,7 +129,7 @@ def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
 
 def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, Asked]:
     """Ask some laws about some mutants on one offer of the specification, by its number."""
-    offer, setting = SUBJECT.info.offers[number], _setting(number)
+    offer, setting = SUBJECT.info.offers[number], offered(number)
     plain = drawn(scenarios(setting), count, seed)
     mutated = {name: Mutated(find(name)) for name in names if _runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}

@@ -12,9 +12,12 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.readings import Solver
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setting:
-    """What cases are drawn for: an algorithm at a level under resolved options, and what the subject pins down."""
+    """What cases are drawn for: an algorithm at a level under resolved options, and what the subject pins down.
+
+    Two settings are the same only if they are one object: what is known of one is remembered for it.
+    """
 
     algorithm: Algorithm
     level: Level
