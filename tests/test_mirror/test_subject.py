@@ -115,6 +115,9 @@ def test_agrees_with_the_reference(
 
 
 CASES = 2 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 12
+FEW = 2
+"""Cases of an offer that is not the canonical one: its rules are the specification's text, run by the same engine."""
+
 PROGRAMS = [a for a in CATALOGUE.values() if isinstance(a.run, Program)]
 
 
@@ -126,8 +129,9 @@ def test_follows_the_programs_of_the_reference(
 ) -> None:
     """Every option, on drawn cases: the laws that compare with the rule."""
     monkeypatch.setenv(DEVICE, device)
-    for offer in offers(algorithm, algorithm.levels[0]):
-        obligations = judge_offer(Inside(SUBJECT), replace(offer, dtypes=(dtype,)), cases=CASES, law="follows-*")
+    for number, offer in enumerate(offers(algorithm, algorithm.levels[0])):
+        cases = FEW if number else CASES
+        obligations = judge_offer(Inside(SUBJECT), replace(offer, dtypes=(dtype,)), cases=cases, law="follows-*")
         assert len(obligations) == 1 + len(algorithm.shows)
         assert [str(o.deviation or o.reason) for o in obligations if o.status is not Status.PASS] == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec.arith import Array, digits
 from fedspec.catalogue import Algorithm
-from fedspec.contract import Offer, Subject, blocks_like
+from fedspec.contract import Offer, Session, Subject, blocks_like
 from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
@@ -168,14 +168,23 @@ class Bench:
         return self.algorithm.equation(tail, self.options) or f"{self.algorithm.id}.{tail}"
 
 
-def reference(s: Scenario) -> list[Shown]:
+def specified(s: Scenario) -> Session:
+    """A session of the specification."""
+    return REFERENCE.start(s.case)
+
+
+def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> list[Shown]:
     """Run a scenario on the specification with running numbers.
 
     At level server a client's change is a difference of two models, each rounded: it starts with that error.
+
+    Args:
+        s: the scenario.
+        begin: what the session is, where it is not the specification's as it stands.
     """
     with digits():
         lifted = running(s)
-        session = REFERENCE.start(lifted.case)
+        session = begin(lifted)
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
         out: list[Shown] = []
         for event in lifted.events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedspec.discovered import said
 from fedspec.errors import UnknownNameError
-from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, fresh, original, sessions, texts
+from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, forgetful, fresh, original, texts
 
 __all__ = [
     "MUTANTS",
@@ -14,9 +14,9 @@ __all__ = [
     "blamed",
     "edited",
     "find",
+    "forgetful",
     "fresh",
     "original",
-    "sessions",
     "texts",
 ]
 

@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
@@ -129,13 +129,14 @@ def _rows(mutant: Mutant) -> dict[str, tuple[str, ...]]:
     return {i: names for i, names in held.items() if names}
 
 
-def _forgetful(mutant: Mutant) -> Callable[..., Any]:
+def forgetful(mutant: Mutant) -> Callable[..., Any]:
+    """The edited function, which remembers no call of any other session."""
     return fresh(mutant) if mutant.leaks else edited(mutant)[1]
 
 
 def _editions(mutant: Mutant) -> Callable[[], Callable[..., Any]]:
     """The edited function for one session of a subject after another: the same one, unless it lives for a session."""
-    shared = _forgetful(mutant)
+    shared = forgetful(mutant)
     return lambda: fresh(mutant) if mutant.leaks == "session" else shared
 
 
@@ -147,7 +148,7 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         mutant: the edit.
         after: the edited function, where it must be one that remembers its calls.
     """
-    before, after = original(mutant), after or _forgetful(mutant)
+    before, after = original(mutant), after or forgetful(mutant)
     places = _places(mutant)
     rows = {i: CATALOGUE[i] for i in _rows(mutant)}
     try:
@@ -161,12 +162,6 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         for module, name in places:
             setattr(module, name, before)
         CATALOGUE.update(rows)
-
-
-def sessions(mutant: Mutant) -> Callable[[], AbstractContextManager[None]]:
-    """What to run each session of one subject in, called anew for each."""
-    editions = _editions(mutant)
-    return lambda: applied(mutant, editions())
 
 
 class _Session:

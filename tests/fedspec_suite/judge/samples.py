@@ -1,0 +1,76 @@
+"""The cases that a diagnosis compares on: rich ones, in which variants show."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from fedspec.catalogue import Program
+from fedspec.contract import Round
+from fedspec.params import flatten
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+SAMPLES = 8
+RICH = 2
+
+
+def _arrives(setting: Setting) -> bool:
+    return isinstance(setting.algorithm.run, Program) and setting.algorithm.run.event == "arrival"
+
+
+def samples_of(setting: Setting) -> tuple[Scenario, ...]:
+    """The cases that a diagnosis compares on."""
+    match setting.level:
+        case "client":
+            rich = scenarios(setting, steps=(4, 5), rounds=(2, 2))
+        case "server":
+            rich = scenarios(setting, rounds=(3, 4), clients=(2, 4))
+        case "trace":
+            few, many = (8, 9) if _arrives(setting) else (3, 3)
+            rich = scenarios(setting, rounds=(few, many), clients=(2, 4))
+        case _:
+            some = scenarios(setting, rounds=(3, 3), clients=(3, 4))
+            rich = some | scenarios(setting, rounds=(2, 3), clients=(2, 4), everyone=True)
+    # The first draws are the simplest ones, and many share their hyper-parameters: variants show on the others.
+    distinct: dict[tuple[Any, int], Scenario] = {}
+    for s in drawn(rich, 12 * SAMPLES, seed=1)[2:]:
+        seen = (tuple(s.case.hyper.items()), _attendance(s))
+        distinct[seen] = max(distinct.get(seen, s), s, key=_richness)
+    # In turn: some variants show only where somebody comes back, others only where nobody sits out.
+    kinds = [[s for (_, kind), s in distinct.items() if kind == which] for which in (2, 1, 0)]
+    first = [s for together in zip_longest(*kinds) for s in together if s][:SAMPLES]
+    richest = [s for kind in kinds for s in sorted(kind, key=_richness, reverse=True)[:RICH]]
+    # Some variants show only where one hyper-parameter is zero, such as a decay: for each, the richest such case.
+    zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
+    poor = [max(those, key=_richness) for those in zero.values() if those]
+    chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor)}
+    return tuple(chosen.values())
+
+
+def _richness(s: Scenario) -> tuple[int, int, int]:
+    """How many hyper-parameters are neither zero nor equal, and blocks there are, one more if somebody is drawn twice;
+    how many coordinates start off zero; how many entries of the clients' objectives are not zero.
+    """
+    x, problem = flatten(s.case.x0), s.case.problem
+    there = 0 if problem is None else int(np.count_nonzero(problem.e))
+    twice = any(len(set(e.participants)) < len(e.participants) for e in s.events if isinstance(e, Round))
+    values = {v for v in s.case.hyper.values() if v}
+    return len(values) + len(s.case.x0) + twice, int(np.count_nonzero(x)), there
+
+
+def _attendance(s: Scenario) -> int:
+    """2 where somebody takes part, sits out and comes back; 1 where somebody sits out; else 0."""
+    n = len(s.case.problem.H) if s.case.problem else 0
+    rounds = [set(e.participants) for e in s.events if isinstance(e, Round)]
+    if all(len(who) == n for who in rounds):
+        return 0
+    for i in range(n):
+        there = [k for k, who in enumerate(rounds) if i in who]
+        if there and len(there) < there[-1] - there[0] + 1:
+            return 2
+    return 1

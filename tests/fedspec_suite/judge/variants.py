@@ -1,0 +1,181 @@
+"""What a subject may be instead of what it claims: another reading, another rule, a known edit, a generic defect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Session
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite import mutants
+from fedspec_suite.judge.defects import Defect, defects
+from fedspec_suite.measure.bench import Shown, reference
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+CANNOT = (FedspecError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+"""What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
+
+BROKEN = {
+    "weights": "delta",
+    "second_moment": "v",
+    "maximum_of": "v_hat",
+    "option": "v_hat",
+    "nova_weights": "w",
+    "tau_eff_choice": "tau_eff",
+    "solver": "d",
+    "stored": "d",
+    "control": "c_i",
+    "divisor": "v_i",
+    "sampled_weights": "w",
+    "sampled_steps": "tau_eff",
+    "buffer_holds": "v",
+    "cover": "nu",
+    "idle": "nu",
+    "start": "u",
+    "normalise": "delta_i",
+    "momentum_sum": "v",
+    "maximum_start": "v_hat",
+    "staleness": "mix_t",
+    "age": "mix_t",
+}
+"""The equation that an option decides, by its tail; the step where none is named."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variant:
+    """The specification with something else about it.
+
+    Attributes:
+        words: what.
+        equation: the equation in which it differs; none where the whole rule is another.
+        algorithm: the row that runs.
+        options: every option of it.
+        mutant: the edit of a rule, if any.
+        defects: generic ones, applied in turn.
+        parts: of how many things it is made.
+    """
+
+    words: str
+    equation: str
+    algorithm: str
+    options: Mapping[str, str]
+    mutant: mutants.Mutant | None = None
+    defects: tuple[Defect, ...] = ()
+    parts: int = 1
+
+    def told(self, s: Scenario) -> Scenario:
+        """A scenario as the variant is told it."""
+        options = {**self.options, **(self.mutant.options if self.mutant else {})}
+        s = replace(s, case=replace(s.case, algorithm=self.algorithm, options=options))
+        for d in self.defects:
+            s = d.given(s)
+        return s
+
+    def begin(self, s: Scenario) -> Session:
+        """A session of the variant, for a scenario as it is told."""
+        session: Any = REFERENCE.start(s.case)
+        for d in self.defects:
+            session = d.session(session, s)
+        return session  # type: ignore[no-any-return]
+
+    def exact(self, s: Scenario) -> list[Shown]:
+        """Its answers in running numbers."""
+        with self._edition()():
+            return reference(self.told(s), self.begin)
+
+    def quick(self, s: Scenario) -> Iterator[Any]:
+        """Its models in floating point, one after the other."""
+        told, edition = self.told(s), self._edition()
+        with edition(), np.errstate(all="ignore"):
+            session = self.begin(told)
+        for e in told.events:
+            with edition(), np.errstate(all="ignore"):
+                x = session.step(e)["x"]
+            yield x
+
+    def _edition(self) -> Callable[[], AbstractContextManager[None]]:
+        """What the events of one session run in."""
+        if self.mutant is None:
+            return nullcontext
+        return partial(mutants.applied, self.mutant, mutants.forgetful(self.mutant))
+
+
+def claimed(setting: Setting) -> Variant:
+    """The specification as it stands."""
+    return Variant(words="", equation="", algorithm=setting.algorithm.id, options=setting.options, parts=0)
+
+
+def single(setting: Setting) -> Iterator[Variant]:
+    """Everything that may be said in one breath; what is catalogued comes before what is generic."""
+    own = setting.algorithm.id
+    for words, options in _readings(setting):
+        turned = next(n for n in options if options[n] != setting.options[n])
+        yield Variant(
+            words=words, equation=_equation(setting, BROKEN.get(turned, "step")), algorithm=own, options=options
+        )
+    for m in mutants.MUTANTS.values():
+        if own in m.algorithms:
+            yield Variant(words=m.words, equation=mutants.blamed(m), algorithm=own, options=setting.options, mutant=m)
+    for d in defects(setting):
+        yield Variant(
+            words=d.words, equation=_equation(setting, d.tail), algorithm=own, options=setting.options, defects=(d,)
+        )
+    for words, other, options in _relatives(setting):
+        yield Variant(words=words, equation="", algorithm=other, options=options)
+
+
+def pairs(setting: Setting, singles: Sequence[Variant]) -> Iterator[Variant]:
+    """Two of these at once: a reading or an edit with a generic defect, or two generic defects.
+
+    Two that both are about a hyper-parameter are left out: they are many and explain little.
+    """
+    mine = [v for v in singles if v.algorithm == setting.algorithm.id]
+    for a, b in combinations(mine, 2):
+        if b.mutant or not b.defects or (b.defects[0].about and a.defects and a.defects[0].about):
+            continue
+        yield replace(a, words=f"{a.words}, and {b.words}", defects=(*a.defects, *b.defects), parts=2)
+
+
+def _equation(setting: Setting, tail: str) -> str:
+    return setting.algorithm.equation(tail, setting.options) or setting.algorithm.equation("step", setting.options)
+
+
+def _relatives(setting: Setting) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Other algorithms of the level that have no more hyper-parameters than this one, in each of their readings."""
+    mine = set(setting.numbers)
+    for other in CATALOGUE.values():
+        if setting.level not in other.levels or other.id == setting.algorithm.id:
+            continue
+        shared = {n: v for n, v in setting.options.items() if n in other.options}
+        seen: list[dict[str, str]] = []
+        for reading in other.readings:
+            options = {**other.defaults(), **shared, **reading.fixes}
+            if options not in seen and set(other.numbers_under(setting.level, options)) <= mine:
+                seen.append(options)
+                said = "" if reading is other.readings[0] else f", reading {reading.name}"
+                yield f"the rule of {other.id}{said}", other.id, options
+
+
+def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every named reading, then every single option turned."""
+    seen = [dict(setting.options)]
+    for reading in setting.algorithm.readings:
+        options = {**setting.options, **reading.fixes}
+        if options not in seen:
+            seen.append(options)
+            yield f"reading {reading.name}", options
+    for name, kind in setting.algorithm.options.items():
+        for value in kind:
+            options = {**setting.options, name: str(value)}
+            if options not in seen:
+                seen.append(options)
+                yield f"{name} = {value}", options
