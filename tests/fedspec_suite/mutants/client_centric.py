@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _A = "fedspec.algorithms."
@@ -44,33 +46,37 @@ _SENDING = (
         old="change / steps if",
         new="change / (steps + 1) if",
     ),
-    *(
-        Mutant(
-            id=f"{name}-against-present",
-            words="the change is taken against the present model, not the version downloaded",
-            algorithms=algorithms,
-            rule=rule,
-            old="local_change(x, x_mu,",
-            new="local_change(x, state.x,",
-        )
-        for name, algorithms, rule in (
-            ("cc", _CC, _A + "client_centric.client_centric"),
-            ("fedbuff", ("fedbuff",), _A + "fedbuff.step"),
-        )
+    Mutant(
+        id="cc-against-present",
+        words="the change is taken against the present model, not the version downloaded",
+        algorithms=_CC,
+        rule=_A + "client_centric.client_centric",
+        old="local_change(x, x_mu,",
+        new="local_change(x, state.x,",
     ),
-    *(
-        Mutant(
-            id=f"{name}-trains-present",
-            words="training begins at the present model, the change is taken against the version downloaded",
-            algorithms=algorithms,
-            rule=rule,
-            old="x = x_mu",
-            new="x = state.x",
-        )
-        for name, algorithms, rule in (
-            ("cc", _CC, _A + "client_centric.client_centric"),
-            ("fedbuff", ("fedbuff",), _A + "fedbuff.step"),
-        )
+    Mutant(
+        id="fedbuff-against-present",
+        words="the change is taken against the present model, not the version downloaded",
+        algorithms=("fedbuff",),
+        rule=_A + "fedbuff.step",
+        old="local_change(x, x_mu,",
+        new="local_change(x, state.x,",
+    ),
+    Mutant(
+        id="cc-trains-present",
+        words="training begins at the present model, the change is taken against the version downloaded",
+        algorithms=_CC,
+        rule=_A + "client_centric.client_centric",
+        old="x = x_mu",
+        new="x = state.x",
+    ),
+    Mutant(
+        id="fedbuff-trains-present",
+        words="training begins at the present model, the change is taken against the version downloaded",
+        algorithms=("fedbuff",),
+        rule=_A + "fedbuff.step",
+        old="x = x_mu",
+        new="x = state.x",
     ),
     Mutant(
         id="cc-other-client",
@@ -240,21 +246,28 @@ _SERVERS = (
     ),
 )
 
-_INSIDE = tuple(
-    Mutant(
-        id=f"cc-inside-{name}",
-        words=words,
-        algorithms=_ADAPTIVE,
-        rule=_S + "client_centric.cc_inside",
-        old="x = x + eta * m / sqrt(v_hat + eps)",
-        new=f"x = x + {step}",
-        options={"epsilon": "inside"},
-    )
-    for name, words, step in (
-        ("rate-twice", "the server rate is applied twice", "eta * eta * m / sqrt(v_hat + eps)"),
-        ("both", "epsilon stands inside the root and outside", "eta * m / (sqrt(v_hat + eps) + eps)"),
-        ("no-root", "the step is divided by v, not by its root", "eta * m / (v_hat + eps)"),
-    )
+_cc_inside = partial(
+    Mutant,
+    algorithms=_ADAPTIVE,
+    rule=_S + "client_centric.cc_inside",
+    old="x = x + eta * m / sqrt(v_hat + eps)",
+    options={"epsilon": "inside"},
+)
+
+_INSIDE = (
+    _cc_inside(
+        id="cc-inside-rate-twice",
+        words="the server rate is applied twice",
+        new="x = x + eta * eta * m / sqrt(v_hat + eps)",
+    ),
+    _cc_inside(
+        id="cc-inside-both",
+        words="epsilon stands inside the root and outside",
+        new="x = x + eta * m / (sqrt(v_hat + eps) + eps)",
+    ),
+    _cc_inside(
+        id="cc-inside-no-root", words="the step is divided by v, not by its root", new="x = x + eta * m / (v_hat + eps)"
+    ),
 )
 
 MUTANTS = (*_SENDING, *_SERVERS, *_INSIDE)
