@@ -179,6 +179,14 @@ _SERVERS = (
         new="v = 0 * state.v +",
     ),
     Mutant(
+        id="cc-fedadagrad-momentum-sums",
+        words="the momentum is a sum: m = beta1 m + Delta",
+        algorithms=("cc-fedadagrad",),
+        rule=_S + "client_centric.cc_adagrad",
+        old="(1 - beta1) * delta",
+        new="delta",
+    ),
+    Mutant(
         id="cc-fedadam-v-from-m",
         words="v averages the square of m",
         algorithms=("cc-fedadam",),
@@ -193,6 +201,14 @@ _SERVERS = (
         rule=_S + "client_centric.cc_adam",
         old="state.x + eta * m / (sqrt(v)",
         new="state.x + eta * m / (sqrt(state.v)",
+    ),
+    Mutant(
+        id="cc-fedadam-v-exchanged",
+        words="beta2 and 1 - beta2 are exchanged",
+        algorithms=("cc-fedadam",),
+        rule=_S + "client_centric.cc_adam",
+        old="beta2 * state.v + (1 - beta2) * delta**2",
+        new="(1 - beta2) * state.v + beta2 * delta**2",
     ),
     Mutant(
         id="cc-fedadam-corrected",
@@ -219,6 +235,14 @@ _SERVERS = (
         rule=_S + "client_centric.cc_ams",
         old="v = beta2 * state.v +",
         new="v = beta2 * state.v_hat +",
+    ),
+    Mutant(
+        id="cc-fedams-stale-max",
+        words="the step uses the maximum of the round before",
+        algorithms=("cc-fedams",),
+        rule=_S + "client_centric.cc_ams",
+        old="eta * m / (sqrt(v_hat)",
+        new="eta * m / (sqrt(state.v_hat)",
     ),
     Mutant(
         id="cc-fedams-v0-in-max-only",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _LAMB = "fedspec.client.lamb."
@@ -246,4 +248,20 @@ _STEPS = (
     ),
 )
 
-MUTANTS = (*_SOLVER, *_MOMENTS, *_STEPS)
+_ratio_step = partial(Mutant, algorithms=("fed-ams",), rule=_LAMB + "ratio_step", old="x - eta_l * p")
+
+_PLAIN = (
+    _ratio_step(
+        id="fed-ams-normalised",
+        words="the ratio is divided by its length, as in Fed-LAMB",
+        new="x - eta_l * ratio(p, norm(p))",
+    ),
+    _ratio_step(
+        id="fed-ams-scaled",
+        words="the step is as long as the model, as in Fed-LAMB",
+        new="x - eta_l * norm(x) * p",
+    ),
+    _ratio_step(id="fed-ams-rate-left-out", words="the ratio is not multiplied by the client rate", new="x - p"),
+)
+
+MUTANTS = (*_SOLVER, *_MOMENTS, *_STEPS, *_PLAIN)
