@@ -138,7 +138,12 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
         (common, "_has_rate(setting: Setting) -> str:", "_has_rate(setting: Setting) -> str:\n    'Whether.'", set()),
         (common, "lambda k, x: 4 * x)", "lambda k, x: 5 * x)", {"rate"}),
         (common, "def _has_rate(", "def _has_rate(extra=1, *,", {"rate"}),
-        (fedams_code, "T, squares = len(past)", "T, squares = 1 + len(past)", {"unrolled", "constant-gradients", "memoryless"}),
+        (
+            fedams_code,
+            "T, squares = len(past)",
+            "T, squares = 1 + len(past)",
+            {"unrolled", "constant-gradients", "memoryless"},
+        ),
         (synchronous, "def _as_adam(", "def _as_adam(extra=1, *,", {"fedamsgrad-is-fedadam"}),
     ],
 )

@@ -89,6 +89,11 @@ def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
     same_bits(bench, s, alone, got, "a second session open at the same time changes the first")
 
 
+def same(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
+    """Two scenarios have one path."""
+    related(bench, *pair, lambda k, x: x)
+
+
 def _dtype(bench: Bench, s: Scenario) -> None:
     for k, got in enumerate(bench.play(s)):
         if "dtype" not in got:

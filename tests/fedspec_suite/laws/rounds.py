@@ -17,7 +17,7 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import related, same_bits
+from fedspec_suite.laws.common import related, same, same_bits
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
@@ -197,10 +197,6 @@ def _same_under_names(bench: Bench, drawn: tuple[Scenario, Scenario, list[int]])
     related(bench, s, there, lambda k, x: x.reshape(n, -1)[old].reshape(-1) if peers else x)
 
 
-def _same(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: x)
-
-
 @st.composite
 def _with_bystander(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(scenarios(setting, clients=(1, 3)))
@@ -306,7 +302,7 @@ LAWS = (
         levels=BOTH,
         source="FedNova, eq. (4): a sum over clients",
         cases=_reordered,
-        check=_same,
+        check=same,
     ),
     Law(
         id="relabelled",
@@ -340,7 +336,7 @@ LAWS = (
         levels=ROUND,
         source="FedNova, eqs. (5)-(6) with equal ||a_i||_1",
         cases=_clones,
-        check=_same,
+        check=same,
         applies=asked("clones"),
     ),
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec_suite.laws.reductions.edge import Edge, told
 from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import linear as without_curvature
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"rounds": (1, 1)}
@@ -40,9 +41,7 @@ def single_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 
 def linear(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     """Objectives without curvature."""
-    problem = s.case.problem
-    assert problem is not None
-    return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
+    return without_curvature(s)
 
 
 def _equal_steps_rate_1(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
