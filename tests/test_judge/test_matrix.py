@@ -20,7 +20,7 @@ from fedspec.reference import SUBJECT
 from fedspec.rules import PLAIN
 from fedspec_suite.kills import asking, fingerprints, matrix, stored
 from fedspec_suite.kills.stored import KEPT, SURVIVORS
-from fedspec_suite.laws import LAWS, common
+from fedspec_suite.laws import LAWS, symmetries
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.mutants import MUTANTS, Mutant, original, texts
@@ -134,10 +134,15 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
     ("module", "old", "new", "stale"),
     [
         # A comment and a docstring change nothing; a check, what it calls and a table that it looks into do.
-        (common, "def _rated(", "def _rated(  # every rate\n", set()),
-        (common, "_has_rate(setting: Setting) -> str:", "_has_rate(setting: Setting) -> str:\n    'Whether.'", set()),
-        (common, "lambda k, x: 4 * x)", "lambda k, x: 5 * x)", {"rate"}),
-        (common, "def _has_rate(", "def _has_rate(extra=1, *,", {"rate"}),
+        (symmetries, "def _rated(", "def _rated(  # every rate\n", set()),
+        (
+            symmetries,
+            "_has_rate(setting: Setting) -> str:",
+            "_has_rate(setting: Setting) -> str:\n    'Whether.'",
+            set(),
+        ),
+        (symmetries, "lambda k, x: 4 * x)", "lambda k, x: 5 * x)", {"rate"}),
+        (symmetries, "def _has_rate(", "def _has_rate(extra=1, *,", {"rate"}),
         (
             fedams_code,
             "T, squares = len(past)",

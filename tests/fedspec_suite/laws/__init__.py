@@ -27,6 +27,7 @@ from fedspec_suite.laws import (
     reductions,
     rounds,
     rounds_affine,
+    symmetries,
     unrolled,
 )
 from fedspec_suite.laws.law import Law
@@ -60,6 +61,7 @@ LAWS: dict[str, Law] = {
         *bounded.LAWS,
         *reductions.LAWS,
         *common.LAWS,
+        *symmetries.LAWS,
         *permutations.LAWS,
     )
 }

@@ -12,8 +12,8 @@ from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
 from fedspec.facts import Fact
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import same
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.cases import message_lists, server_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting

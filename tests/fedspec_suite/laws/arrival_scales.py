@@ -12,8 +12,8 @@ from fedspec.arith import Array
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of

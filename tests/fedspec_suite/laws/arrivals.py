@@ -15,8 +15,8 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.arrival_paths import constant
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
-from fedspec_suite.laws.common import related, same
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of

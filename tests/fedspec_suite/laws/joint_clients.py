@@ -12,8 +12,8 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity, DeadZone, Strategy
 from fedspec_suite.laws.about import Applies, about, unless
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.joint import FAR, law, refuse, rounds_of, shown, slack_of
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, louder, with_hyper

@@ -17,8 +17,8 @@ from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.affine_rounds import maps
-from fedspec_suite.laws.common import related, same
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of

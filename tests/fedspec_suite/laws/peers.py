@@ -18,10 +18,10 @@ from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import exchange_scenarios
 from fedspec_suite.measure.running import bounds_of

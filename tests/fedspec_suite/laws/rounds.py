@@ -17,8 +17,8 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import related, same, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, quadratics, round_scenarios, scenarios, vectors
 from fedspec_suite.measure.scenario import Scenario, lift

@@ -13,10 +13,10 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_suite.laws.closed_forms.sums import length
-from fedspec_suite.laws.common import same
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.shared import ALL, BOX, LAMB, ROUND, compare, of_the_round, small_rate, taken
 from fedspec_suite.laws.reductions.layerwise import in_fed_ams
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.running import bounds_of

@@ -11,9 +11,9 @@ from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
-from fedspec_suite.laws.common import related, same
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, taken
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, vectors
 from fedspec_suite.measure.scenario import Scenario, louder, posed, problem_of, with_hyper
