@@ -97,6 +97,8 @@ class LocalSolver:
     rule: Callable[..., Any]
     begin: Callable[..., Any] | None = None
     """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+    plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +145,6 @@ class Algorithm:
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
         when: rules that run under one value of an option only, by ``option=value``.
-        read_when: hyper-parameters that are read under some values of an option only: these, as ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
@@ -161,7 +162,6 @@ class Algorithm:
     shows: tuple[str, ...]
     run: Method | LocalSolver | Program
     when: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
-    read_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -242,10 +242,10 @@ class Algorithm:
         """The hyper-parameters that play a part at a level under these options."""
         return tuple(n for n in self.numbers_at(level) if plays_part(self.plays, n, options))
 
-    @cached_property
+    @property
     def plays(self) -> Mapping[str, tuple[str, ...]]:
-        """What plays a part under some values of an option only, each as ``option=value``: its record says it too."""
-        return {**({} if isinstance(self.run, LocalSolver) else self.run.hyper.plays), **self.read_when}
+        """What plays a part under some values of an option only: these, as ``option=value``."""
+        return self.run.plays if isinstance(self.run, LocalSolver) else self.run.hyper.plays
 
     def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
         """The options, all of which are named, that are not at their canonical value and play no part."""

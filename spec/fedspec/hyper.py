@@ -19,6 +19,13 @@ NOT_GIVEN: typing.Any = None
 
 
 @cache
+def keywords(rule: Callable[..., typing.Any]) -> tuple[str, ...]:
+    """What a rule takes by keyword."""
+    parameters = inspect.signature(rule).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+@cache
 def _types(cls: typing.Any) -> dict[str, typing.Any]:
     return typing.get_type_hints(cls)
 
@@ -28,7 +35,8 @@ class Hyper:
     """Base of the records: numbers must lie in the domain of their name, readings may be given as strings.
 
     Attributes:
-        plays: what plays a part under some values of an option only, each as ``option=value``; elsewhere it is refused.
+        plays: what plays a part under some values of an option only: these, as ``option=value``. Elsewhere it is
+            refused, apart from a number that has a default, such as mu = 0 of a local solver: that is not read.
 
     Raises:
         ParameterError: a number is outside its domain, is given and plays no part, or plays one and is not given.
@@ -53,10 +61,8 @@ class Hyper:
         played = plays_part(self.plays, name, chosen)
         if played and value is NOT_GIVEN:
             raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")
-        if played:
-            return
-        given = value is not NOT_GIVEN if default is NOT_GIVEN else value != default
-        if given:
+        given = value != default if name in chosen else default is NOT_GIVEN and value is not NOT_GIVEN
+        if given and not played:
             raise ParameterError(
                 f"{name}: got {value}, which plays no part{_under(self.plays, name, chosen)}; "
                 f"leave it out, or choose {' or '.join(self.plays[name])}"
@@ -64,7 +70,7 @@ class Hyper:
 
     def of(self, rule: Callable[..., typing.Any]) -> dict[str, typing.Any]:
         """The keyword arguments of a rule that this record holds under the same names."""
-        return {n: getattr(self, n) for n in _keywords(rule) if hasattr(self, n)}
+        return {n: v for n in keywords(rule) if (v := getattr(self, n, NOT_GIVEN)) is not NOT_GIVEN}
 
 
 def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> bool:
@@ -75,9 +81,3 @@ def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping
 def _under(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> str:
     about = dict.fromkeys(said.partition("=")[0] for said in plays.get(name, ()))
     return " under " + ", ".join(f"{n}={options[n]}" for n in about) if about else ""
-
-
-@cache
-def _keywords(rule: Callable[..., typing.Any]) -> tuple[str, ...]:
-    parameters = inspect.signature(rule).parameters.values()
-    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)

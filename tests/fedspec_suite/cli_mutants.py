@@ -15,6 +15,7 @@ import typer
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.kills import stored as store
+from fedspec_suite.kills.fingerprints import of_mutant
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
 from fedspec_suite.report import kills, table, terminal
@@ -97,8 +98,8 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
             f"killed by, reading the rule: {', '.join(line.reading) or 'none'}",
             f"killed by, without reading it: {', '.join(line.independent) or 'none'}",
         ]
-        if line.edit != kill_matrix.fingerprint(m):
-            lines.append(f"its edit has changed since; {store.COMMAND.format(name)}")
+        if line.edit != of_mutant(m):
+            lines.append(f"its function or its edit has changed since; {store.COMMAND.format(name)}")
     else:
         lines.append(f"not in the stored matrix; {store.COMMAND.format(name)}")
     typer.echo("\n".join(lines))
@@ -132,28 +133,51 @@ def run_(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the whole matrix, offer by offer, as JSON.")] = None,
+    stale: Annotated[bool, typer.Option("--stale", help="Only what has changed since the matrix was stored.")] = False,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the matrix that fedspec carries.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Ask every law about every mutant and print who kills whom."""
+    """Ask every law about every mutant and print who kills whom.
+
+    ``--stale`` asks all laws about the mutants whose function or edit has changed, and the laws that have changed about
+    all mutants. What laws share below them and what an edited function calls does not count: after a change there, ask
+    without it.
+    """
+    if stale and (patterns or law or out):
+        raise FedspecError(
+            "stale: says by itself what is asked, in up to two parts; leave out patterns, --law and --out"
+        )
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
     laws = chosen(law or (), LAWS, "law", "fedspec laws")
+    parts = _stale() if stale else [(names, laws)]
     # What cannot be written is refused before the work, not after it.
     if out:
         _write(out, "")
     if save:
         store.save(store.load())
-    begun = time.monotonic()
-    with terminal.progress() as progress:
-        matrix = kill_matrix.run(names, laws=laws, seed=seed, jobs=jobs, progress=progress)
+    begun, matrices = time.monotonic(), []
+    for some, these in parts:
+        with terminal.progress() as progress:
+            matrix = kill_matrix.run(some, laws=these, seed=seed, jobs=jobs, progress=progress)
+        matrices.append(matrix)
+        if save:
+            store.save(store.merged(store.load(), matrix, MUTANTS, LAWS))
     if out:
-        _write(out, json.dumps(matrix.record()) + "\n")
-    if save:
-        store.save(store.merged(store.load(), matrix, MUTANTS, LAWS))
+        _write(out, json.dumps(matrices[0].record()) + "\n")
     if as_json:
-        terminal.emit([row.record() for row in matrix.rows])
+        terminal.emit([row.record() for matrix in matrices for row in matrix.rows])
     else:
         console = terminal.console()
-        kills.table(matrix, store.load(), console)
-        console.print(f"{time.monotonic() - begun:.0f} s")
-    raise typer.Exit(1 if kills.survivors(matrix) or matrix.crashes else 0)
+        for matrix in matrices:
+            kills.table(matrix, store.load(), console)
+        console.print(f"{time.monotonic() - begun:.0f} s" if matrices else "nothing has changed since it was stored")
+    # What survives the laws that have changed may be killed by those that have not.
+    judged = [m for m in matrices if not stale or set(m.laws) == set(LAWS)]
+    raise typer.Exit(1 if any(map(kills.survivors, judged)) or any(m.crashes for m in matrices) else 0)
+
+
+def _stale() -> list[tuple[list[str], list[str]]]:
+    """Which mutants are to be asked of which laws, so that all is current; the laws last, since they ask everybody."""
+    stored = store.load()
+    parts = [(stored.stale_mutants(), list(LAWS)), (list(MUTANTS), stored.stale_laws())]
+    return [(names, laws) for names, laws in parts if names and laws]

@@ -182,7 +182,7 @@ from types import SimpleNamespace
 import numpy as np
 from fedspec.contract import Gradient
 from fedspec_suite.measure.verdict import Deviates
-from fedspec_suite.laws.common import same_bits
+from fedspec_suite.laws.relations import same_bits
 bench, s = SimpleNamespace(equation_of=str), SimpleNamespace(events=[Gradient({})])
 run = lambda number: [{n: np.array([number]) for n in ("u", "m", "v", "v_hat", "x")}]
 try:

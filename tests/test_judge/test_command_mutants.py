@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, inside
 
+from fedspec_suite import cli_mutants
 from fedspec_suite.kills import stored
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant
@@ -19,6 +20,7 @@ REFUSED = [
     (("run", "nobody-*"), ("'nobody-*'", "fedspec mutants list")),
     (("run", "sgd-uphill", "nobody"), ("'nobody'", "fedspec mutants list")),
     (("run", "sgd-uphill", "--law", "gravity"), ("'gravity'", "fedspec laws")),
+    (("run", "sgd-uphill", "--stale"), ("stale", "leave out patterns")),
 ]
 
 
@@ -117,3 +119,18 @@ def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.Monk
     second = stored.load()
     assert set(second.lines) == {"dampened-stale", "decayed-once"}
     assert second.lines["dampened-stale"] == first.lines["dampened-stale"]
+
+
+def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of another edit is asked again, and the file is then to the byte what it was."""
+    whole = stored.load()
+    monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
+    stored.save(replace(whole, lines={**whole.lines, "dampened-stale": stored.Line("0", 0, ())}))
+    ran = inside("mutants", "run", "--stale", "--jobs", "1", "--store", "--json")
+    assert ran.code == 0 and [row["id"] for row in ran.rows] == ["dampened-stale"]
+    assert (tmp_path / "matrix.json").read_text() == stored.text(whole)
+    ran = inside("mutants", "run", "--stale", "--jobs", "1")
+    assert (ran.code, ran.out.strip()) == (0, "nothing has changed since it was stored")
+    # A law that has changed is asked about everybody.
+    stored.save(replace(whole, laws={**whole.laws, "rate": "0"}))
+    assert cli_mutants._stale() == [(list(MUTANTS), ["rate"])]

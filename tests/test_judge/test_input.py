@@ -42,7 +42,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
 from fedspec.wire import decode_array, decode_event, decode_info
-from fedspec_suite.measure.cases import POOLS
+from fedspec_suite.measure.pools import POOLS
 
 TWO, ONES = np.ones(2), np.ones((2, 2))
 ADAM = {"eta_l": 0.1, "eta": 1.0, "beta1": 0.5, "beta2": 0.5, "tau": 0.1, "v0": 1.0}

@@ -32,7 +32,9 @@ N = len(STEPS)
 def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
     method = algorithm.run
     assert isinstance(method, Method)
-    return method, method.hyper(**{n: HYPER[n] for n in algorithm.numbers}, **options)
+    return method, method.hyper(
+        **{n: HYPER[n] for n in algorithm.numbers_under("round", {**algorithm.defaults(), **options})}, **options
+    )
 
 
 def stream(deltas: torch.Tensor, size: int) -> Stream:

@@ -69,9 +69,7 @@ def scenario(algorithm: Algorithm, level: Any, options: dict[str, str], dtype: s
         plans = [((0, 1, 2, 3, 4), (2, 2, 2, 2, 2)), ((3, 1), (1, 4)), ((2,), (3,)), ((0, 4, 2), (3, 1, 2))]
         events = [Round(*plan) for plan in [*plans, plans[0]]]
     reading = algorithm.readings[0].name
-    hyper = {n: HYPER[n] for n in algorithm.numbers_at(level)}
-    if options.get("zero") == "zero-over-zero":
-        del hyper["eps"]
+    hyper = {n: HYPER[n] for n in algorithm.numbers_under(level, options)}
     return Case(algorithm.id, level, reading, options, dtype, x0, hyper, problem), events
 
 

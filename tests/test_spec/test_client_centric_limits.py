@@ -165,7 +165,8 @@ def test_fedasync_finds_the_minimum_that_its_clients_share(kind: str) -> None:
     """Smooth clients with bounded gradients and one minimiser, as its theorem asks, every update two versions late."""
     clients = [slope(0.4, 1.5), slope(0.9, 1.5)]
     plan = [Arrival(k % 2, 1 + k % 3, min(k, 2)) for k in range(1200)]
-    h = {"eta_l": 0.25, "mu": 0.25, "mix": 0.5, "staleness": kind}
+    late: dict[str, Any] = {"polynomial": {"twice_a": 1}, "hinge": {"hinge_a": 1.0, "hinge_b": 0}}
+    h = {"eta_l": 0.25, "mu": 0.25, "mix": 0.5, "staleness": kind, **late.get(kind, {})}
     assert end("fedasync", h, np.array([-3.0]), clients, plan)[0] == pytest.approx(1.5, abs=1e-12)
 
 

@@ -351,7 +351,7 @@ def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None
 
 def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
-    refused(lambda: lamb(phi="clip"), ParameterError, "needs phi_m < phi_M")
+    refused(lambda: lamb(phi="clip"), ParameterError, "phi_m: not given; FedLamb needs it under phi=clip")
     for changes, match in (
         ({"exponent": "global", "bias_correction": "none"}, "nothing is divided"),
         ({"exponent": "global", "memory": "reset"}, "exponent: got global where memory is reset"),
@@ -362,6 +362,6 @@ def test_what_is_refused() -> None:
     assert lamb(exponent="global", bias_correction="none", sent="corrected").exponent is Exponent.GLOBAL
     refused(lambda: lamb(lam=F(-1)), ParameterError, "lam: got -1.*>= 0")
     refused(lambda: lamb(phi_m=F(0)), ParameterError, "phi_m: got 0.*> 0")
-    refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2 where phi is constant.*say phi = clip")
-    refused(lambda: lamb(phi="identity", phi_m=F(1, 2)), ParameterError, "phi_m: got 1/2 where phi is identity")
+    refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2, .* no part under phi=constant.* phi=clip")
+    refused(lambda: lamb(phi="identity", phi_m=F(1, 2)), ParameterError, "phi_m: got 1/2, .* under phi=identity")
     refused(lambda: lamb(phi="root"), UnknownNameError, "phi: unknown reading 'root'; known: identity")

@@ -9,6 +9,7 @@ import pytest
 from fedspec.algorithms.fedada2 import FedAda2
 from fedspec.algorithms.fedadaadam import FedAdaAdam
 from fedspec.algorithms.fedamsgrad import FedAMSGrad
+from fedspec.algorithms.fedbuff import FedBuff
 from fedspec.algorithms.joint_direct import JointDirect
 from fedspec.algorithms.private import DpFedAvg
 from fedspec.catalogue import CATALOGUE
@@ -17,6 +18,7 @@ from fedspec.errors import ParameterError
 JOINT: dict[str, Any] = {"eta_l": 1, "eps": 1, "eta": 1, "beta1": 0, "tau": 1, "v0": 1}
 ADAM = {"client": "adam", "beta1_l": 0.5, "beta2_l": 0.5}
 SERVER: dict[str, Any] = {"eta_l": 1, "eta": 1, "beta1": 0, "beta2": 0, "eps": 1}
+BUFFER: dict[str, Any] = {"buffer": 1, "eta_l": 1, "eta": 1}
 PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
 
 
@@ -30,6 +32,8 @@ PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
         (FedAMSGrad, {**SERVER, "maximum_of": "after-correction"}, "maximum_of: .* no part under bias_correction=none"),
         (FedAdaAdam, JOINT, "beta1_l: not given; FedAdaAdam needs it"),
         (JointDirect, {**JOINT, "received": "uncorrected"}, "received: got uncorrected, which plays no part"),
+        (FedBuff, {**BUFFER, "hinge_a": 2}, "hinge_a: got 2, .* under staleness=constant; .* staleness=hinge"),
+        (FedBuff, {**BUFFER, "staleness": "polynomial"}, "twice_a: not given; FedBuff needs it"),
         (DpFedAvg, {**PRIVATE, "tau": 1}, "tau: got 1, which plays no part under server=average"),
         (DpFedAvg, {**PRIVATE, "server": "adagrad", "beta1": 0, "v0": 0}, "tau: not given"),
     ],

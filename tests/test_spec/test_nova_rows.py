@@ -58,7 +58,7 @@ def called(run: Callable[[], object]) -> set[CodeType]:
 @pytest.mark.parametrize(("name", "options"), [*settings()])
 def test_a_row_lists_what_runs(name: str, options: dict[str, str]) -> None:
     row = CATALOGUE[name]
-    hyper = {n: NUMBERS[n] for n in row.numbers}
+    hyper = {n: NUMBERS[n] for n in row.numbers_under("round", {**row.defaults(), **options})}
     run = Run(name, {**hyper, **options}, CLIENTS, (1.0, 2.0), np.ones(1))
     seen = called(lambda: run.round((2, 3)))
     idle = {

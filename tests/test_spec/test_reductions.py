@@ -99,8 +99,18 @@ def test_the_restriction_is_needed(edge: Edge) -> None:
 def loosened(edge: Edge) -> Sequence[tuple[Edge, list[Offer]]]:
     """The edge without what it does to a scenario, and without what it asks of the options."""
     first = next(offers_of(edge))
-    plain = Edge(edge.id, edge.source, edge.target, "", "", edge.level, edge.carry, back=edge.back, at=edge.at)
-    others = []
+    plain = Edge(
+        id=edge.id,
+        source=edge.source,
+        target=edge.target,
+        when="",
+        cited="",
+        level=edge.level,
+        carry=edge.carry,
+        back=edge.back,
+        at=edge.at,
+    )
+    others: list[Offer] = []
     for name, value in edge.options.items():
         for other in CATALOGUE[edge.source].options[name]:
             kept = {**edge.options, name: str(other)}
@@ -120,7 +130,7 @@ def differs(edge: Edge, case: Drawn) -> bool:
 def test_every_way_of_checking_finds_a_false_edge() -> None:
     """Momentum is not SGD: neither as a law, nor in fractions, nor on symbols."""
     true = next(edge for edge in EDGES if edge.id == "momentum-is-sgd")
-    false = Edge("false", "momentum", "sgd", "", "", "client", true.carry)
+    false = Edge(id="false", source="momentum", target="sgd", when="", cited="", level="client", carry=true.carry)
     (offer,) = offers_of(false)
     assert any(not agrees(false, case.s)[0] for case in drawn(false, offer, CASES))
     assert decided(false, drawn(false, offer, 20, small=True)) is Decided.DIFFERENT

@@ -178,6 +178,9 @@ def step_adapted(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchan
     return serve(h, state, delta)
 
 
+_AFGA = {"epsilon": "inside", "cluster_weights": "equal", "broadcast": "all"}
+_ONE_SET = {"epsilon": "inside", "sampling": "round", "cluster_weights": "equal"}
+
 ROWS = (
     Algorithm(
         id="cafga",
@@ -191,22 +194,22 @@ ROWS = (
             Reading(
                 name="afga",
                 words="clusters weighted 1/K, every client begins from the server's model, eps inside the root",
-                fixes={"epsilon": "inside", "cluster_weights": "equal", "broadcast": "all"},
+                fixes=_AFGA,
             ),
             Reading(
                 name="one-hop",
                 words="Alg. 2, line 5 (L363) literally: the senders and their neighbours begin from the server's model",
-                fixes={"epsilon": "inside", "cluster_weights": "equal", "broadcast": "neighbours"},
+                fixes={**_AFGA, "broadcast": "neighbours"},
             ),
             Reading(
                 name="clusters-by-size",
                 words="as afga, clusters weighted n_k / N; the same where they are of one size, as in the paper",
-                fixes={"epsilon": "inside", "cluster_weights": "sizes", "broadcast": "all"},
+                fixes={**_AFGA, "cluster_weights": "sizes"},
             ),
             Reading(
                 name="epsilon-outside",
                 words="as afga, but sqrt(v_hat) + eps",
-                fixes={"epsilon": "outside", "cluster_weights": "equal", "broadcast": "all"},
+                fixes={**_AFGA, "epsilon": "outside"},
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
@@ -239,22 +242,22 @@ ROWS = (
             Reading(
                 name="one-set",
                 words="S_r computes and mixes at every local step; clusters weighted 1/K",
-                fixes={"epsilon": "inside", "sampling": "round", "cluster_weights": "equal"},
+                fixes=_ONE_SET,
             ),
             Reading(
                 name="re-sampled",
                 words="S_(r,t) computes and mixes, the others keep their models; S_r sends",
-                fixes={"epsilon": "inside", "sampling": "step", "cluster_weights": "equal"},
+                fixes={**_ONE_SET, "sampling": "step"},
             ),
             Reading(
                 name="clusters-by-size",
                 words="as one-set, clusters weighted n_k / N",
-                fixes={"epsilon": "inside", "sampling": "round", "cluster_weights": "sizes"},
+                fixes={**_ONE_SET, "cluster_weights": "sizes"},
             ),
             Reading(
                 name="epsilon-outside",
                 words="as one-set, but sqrt(v_hat) + eps",
-                fixes={"epsilon": "outside", "sampling": "round", "cluster_weights": "equal"},
+                fixes={**_ONE_SET, "epsilon": "outside"},
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),

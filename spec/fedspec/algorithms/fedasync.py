@@ -10,16 +10,16 @@ External: Xie, Koyejo and Gupta (2019), Algorithm 1; Client-Centric names it and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
-from fedspec.errors import ParameterError
-from fedspec.hyper import Hyper
-from fedspec.mixing.arrivals import discount, mixed
+from fedspec.hyper import NOT_GIVEN, Hyper
+from fedspec.mixing.arrivals import READ_BY, discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
 from fedspec.readings import Age, Staleness
@@ -29,22 +29,19 @@ from fedspec.readings import Age, Staleness
 class FedAsync(Hyper):
     """Hyper-parameters of FedAsync; mix and mu are the paper's alpha and rho."""
 
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **READ_BY,
+        "age": ("staleness=polynomial", "staleness=hinge"),
+    }
+
     eta_l: Scalar
     mu: Scalar
     mix: Scalar
-    twice_a: int = 1
-    hinge_a: Scalar = 1
-    hinge_b: int = 0
+    twice_a: int = NOT_GIVEN
+    hinge_a: Scalar = NOT_GIVEN
+    hinge_b: int = NOT_GIVEN
     staleness: Staleness = Staleness.CONSTANT
     age: Age = Age.DELAY
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.staleness is Staleness.CONSTANT and self.age is not Age.DELAY:
-            raise ParameterError(
-                f"age: got {self.age.value!r} with staleness 'constant', which reads no age; "
-                f"say 'delay', or another staleness"
-            )
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,6 @@ ROW = Algorithm(
     ),
     shows=("mix_t",),
     run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
-    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
     symbols={
         "eta_l": "gamma",
         "mu": "rho",

@@ -11,8 +11,9 @@ not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin, check_room, collected
@@ -21,8 +22,8 @@ from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
-from fedspec.hyper import Hyper
-from fedspec.mixing.arrivals import discount, local_change
+from fedspec.hyper import NOT_GIVEN, Hyper
+from fedspec.mixing.arrivals import READ_BY, discount, local_change
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
@@ -34,12 +35,14 @@ from fedspec.server.average import average
 class FedBuff(Hyper):
     """Hyper-parameters of FedBuff."""
 
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
+
     buffer: int
     eta_l: Scalar
     eta: Scalar
-    twice_a: int = 1
-    hinge_a: Scalar = 1
-    hinge_b: int = 0
+    twice_a: int = NOT_GIVEN
+    hinge_a: Scalar = NOT_GIVEN
+    hinge_b: int = NOT_GIVEN
     staleness: Staleness = Staleness.CONSTANT
 
 
@@ -101,7 +104,6 @@ ROW = Algorithm(
     ),
     shows=("delta_i", "delta"),
     run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
-    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
     symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "delay": "tau_i", "twice_a": "2 a"},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),

@@ -33,8 +33,9 @@ Source: Fed-LAMB, Alg. 1 (L127-156).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.local_ams import FedAms, State, after, init, run
@@ -44,6 +45,7 @@ from fedspec.costs import Costs
 from fedspec.domains import is_number
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import ParameterError
+from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
 from fedspec.population import Clients, each
@@ -54,27 +56,22 @@ __all__ = ["FedLamb", "init", "step"]
 
 @dataclass(frozen=True)
 class FedLamb(FedAms):
-    """Hyper-parameters and readings of Fed-LAMB; phi_m and phi_M are read where phi clips.
+    """Hyper-parameters and readings of Fed-LAMB.
 
     Raises:
-        ParameterError: phi clips and phi_m is not below phi_M; phi_m or phi_M is given where phi does not clip; or
-            what :class:`FedAms` refuses.
+        ParameterError: phi clips and phi_m is not below phi_M, or what :class:`FedAms` refuses.
     """
 
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))
+
     lam: Scalar = 0
-    phi_m: Scalar = 1
-    phi_M: Scalar = 1
+    phi_m: Scalar = NOT_GIVEN
+    phi_M: Scalar = NOT_GIVEN
     phi: Phi = Phi.IDENTITY
     normalisation: Normalisation = Normalisation.LAYER
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("phi_m", "phi_M"):
-            if self.phi is not Phi.CLIP and getattr(self, name) != 1:
-                raise ParameterError(
-                    f"{name}: got {getattr(self, name)} where phi is {self.phi}, which reads neither phi_m nor phi_M; "
-                    f"drop it, or say phi = clip"
-                )
         numbers = is_number(self.phi_m) and is_number(self.phi_M)
         if self.phi is Phi.CLIP and numbers and not self.phi_m < self.phi_M:
             raise ParameterError(
@@ -164,7 +161,6 @@ ROW = Algorithm(
     ),
     shows=("m_i", "s_i", "v_hat"),
     run=Program(hyper=FedLamb, init=init, step=step, plain=fed_lamb, takes=("layers",)),
-    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -14,8 +14,9 @@ optimiser instead of into the model. None is written out; those of Reddi et al. 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
@@ -23,7 +24,7 @@ from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
-from fedspec.hyper import Hyper
+from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Inbox
@@ -39,12 +40,14 @@ from fedspec.server.yogi import general_yogi
 class FedNovaAdaptive(Hyper):
     """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
 
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "beta2": ("server=adam", "server=yogi")}
+
     eta_l: Scalar
     eta: Scalar
     beta1: Scalar
     tau: Scalar
     v0: Scalar
-    beta2: Scalar = 0
+    beta2: Scalar = NOT_GIVEN
     mu: Scalar = 0
     rho: Scalar = 0
     gamma: Scalar = 1
@@ -113,7 +116,6 @@ ROW = Algorithm(
         "server=adagrad": (general_adagrad,),
         "server=yogi": (general_yogi,),
     },
-    read_when={**READ_BY, "beta2": ("server=adam", "server=yogi")},
     costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
     traps=(
         "what the server sees is FedNova's change, tau_eff and eta_l in it; a mean of d_i is another scale beside tau",

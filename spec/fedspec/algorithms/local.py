@@ -18,6 +18,7 @@ from fedspec.client.momentum import (
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import decayed_sgd, sgd
 from fedspec.domains import check_steps
+from fedspec.hyper import keywords
 from fedspec.mixing.accumulation import a_norm
 from fedspec.plan import Oracle
 from fedspec.readings import Solver
@@ -91,18 +92,11 @@ STEPS: dict[Solver, Callable[..., Any]] = {
 RUN_BY = {f"solver={solver}": (step,) for solver, step in STEPS.items()}
 """Which of them runs under which option, as a row says it."""
 
-READ_BY: dict[str, tuple[str, ...]] = {
-    "mu": ("solver=proximal", "solver=momentum-proximal-outside", "solver=momentum-proximal-inside"),
-    "rho": (
-        "solver=momentum",
-        "solver=nesterov",
-        "solver=dampened",
-        "solver=momentum-proximal-outside",
-        "solver=momentum-proximal-inside",
-    ),
-    "gamma": ("solver=decayed",),
+READ_BY = {
+    n: tuple(f"solver={solver}" for solver, step in STEPS.items() if n in keywords(step))
+    for n in ("mu", "rho", "gamma")
 }
-"""Which of FedNova's local solvers read a hyper-parameter, as a row says it."""
+"""Under which of them a hyper-parameter of FedNova's local solvers plays a part, as a record says it."""
 
 
 def local_solve(

@@ -134,8 +134,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=lamb, begin=begin),
-    read_when={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",)},
+    run=LocalSolver(rule=lamb, begin=begin, plays=dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))),
     costs=Costs(working="3 d"),
     traps=(
         "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",

@@ -119,8 +119,7 @@ ROWS = (
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
         shows=("nu",),
-        run=LocalSolver(rule=sm3_i, begin=begin),
-        read_when={"eps": ("zero=epsilon",)},
+        run=LocalSolver(rule=sm3_i, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "a coordinate takes the least of its sets' sums; a set adds its largest square",
@@ -141,8 +140,7 @@ ROWS = (
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
         shows=("nu",),
-        run=LocalSolver(rule=sm3_ii, begin=begin),
-        read_when={"eps": ("zero=epsilon",)},
+        run=LocalSolver(rule=sm3_ii, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "first the bound with this gradient, then the sets take its maximum",

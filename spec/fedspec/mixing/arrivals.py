@@ -51,6 +51,10 @@ def discount(
             return mix if u <= hinge_b else mix / (hinge_a * (u - hinge_b) + 1)
 
 
+READ_BY = {"twice_a": ("staleness=polynomial",), **dict.fromkeys(("hinge_a", "hinge_b"), ("staleness=hinge",))}
+"""Under which option a hyper-parameter of ``discount`` plays a part, as a record says it."""
+
+
 @rule
 def mixed(x: Vector, x_i: Vector, *, mix: Scalar) -> Vector:
     """The server's model moves towards an arriving one.

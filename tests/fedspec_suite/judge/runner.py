@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from fedspec.contract import Offer, Subject
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured
-from fedspec_suite.measure.cases import POOLS
+from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -12,9 +10,10 @@ from typing import Any
 
 from fedspec.reference import SUBJECT
 from fedspec_suite.kills.asking import CASES, CRASHED, Asked, ask, offers_of
+from fedspec_suite.kills.fingerprints import of_mutant
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import declared
-from fedspec_suite.mutants import Mutant, find
+from fedspec_suite.mutants import find
 
 
 @dataclass(frozen=True)
@@ -68,19 +67,6 @@ class Matrix:
         return {"seed": self.seed, "cases": self.cases, "laws": self.laws, "mutants": rows}
 
 
-def fingerprint(mutant: Mutant) -> str:
-    """Eight digits that change with the edit and with where and under which options it is made."""
-    what = [
-        mutant.rule,
-        mutant.old,
-        mutant.new,
-        mutant.leaks,
-        sorted(mutant.algorithms),
-        sorted(mutant.options.items()),
-    ]
-    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:8]
-
-
 def run(
     names: Sequence[str],
     *,
@@ -105,7 +91,7 @@ def run(
         progress(f"kill matrix: {done} of {len(tasks)} offers")
         for name, asked in results.items():
             offers[name][f"{o.algorithm}/{o.level}/{declared(o)}"] = asked
-    rows = [Row(n, fingerprint(find(n)), dict(sorted(found.items()))) for n, found in offers.items()]
+    rows = [Row(n, of_mutant(find(n)), dict(sorted(found.items()))) for n, found in offers.items()]
     return Matrix(seed, cases, tuple(sorted(laws)), tuple(rows))
 
 

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec_suite.kills.fingerprints import of_law, of_mutant
 from fedspec_suite.kills.matrix import Matrix
 from fedspec_suite.laws import LAWS
+from fedspec_suite.mutants import MUTANTS
 
 PATH = Path(__file__).with_name("matrix.json")
 
 COMMAND = "fedspec mutants run {} --store"
 """What renews the lines of some mutants; without any, of all; with ``--law``, what a law says of all."""
+
+RENEW = COMMAND.format("--stale")
+"""What renews whatever rests on functions that have changed."""
 
 _TWO_OPTIONS = "the specification offers no reading with both of its options turned; a subject may declare them"
 
@@ -58,12 +63,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Stored:
-    """The lines by mutant, the laws that were asked and how the cases were drawn."""
+    """The lines by mutant, the laws that were asked, with their fingerprints, and how the cases were drawn."""
 
     seed: int
     cases: int
-    laws: tuple[str, ...]
+    laws: Mapping[str, str]
     lines: Mapping[str, Line]
+
+    def stale_mutants(self) -> list[str]:
+        """The mutants that have no line, or one of another edit or another function."""
+        edits = {name: line.edit for name, line in self.lines.items()}
+        return [name for name, mutant in MUTANTS.items() if edits.get(name) != of_mutant(mutant)]
+
+    def stale_laws(self) -> list[str]:
+        """The laws that were not asked about all mutants as they are now."""
+        return [name for name, law in LAWS.items() if self.laws.get(name) != of_law(law)]
 
 
 def lines(matrix: Matrix) -> dict[str, Line]:
@@ -79,11 +93,11 @@ def load(path: Path | None = None) -> Stored:
     """
     path = path or PATH
     if not path.exists():
-        return Stored(0, 0, (), {})
+        return Stored(0, 0, {}, {})
     try:
         body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         found = {n: Line(**{**line, "killed": tuple(line["killed"])}) for n, line in body["mutants"].items()}
-        return Stored(body["seed"], body["cases"], tuple(body["laws"]), found)
+        return Stored(body["seed"], body["cases"], {**body["laws"]}, found)
     except (KeyError, TypeError, ValueError) as error:
         raise FedspecError(f"mutants: {path} is no kill matrix ({error}); renew it: {COMMAND.format('')}") from error
 
@@ -91,7 +105,7 @@ def load(path: Path | None = None) -> Stored:
 def merged(old: Stored, matrix: Matrix, mutants: Iterable[str], laws: Iterable[str]) -> Stored:
     """The stored matrix with what a fresh one found in place of its own, cut to the mutants and laws that there are.
 
-    A law that was asked about some of the mutants only is not yet one of its laws.
+    A law that was asked about some of the mutants only is not yet one of its laws, or is what it was before.
     """
     new, mutants, laws = lines(matrix), set(mutants), set(laws)
     out = {name: line for name, line in old.lines.items() if name in mutants and name not in new}
@@ -99,13 +113,14 @@ def merged(old: Stored, matrix: Matrix, mutants: Iterable[str], laws: Iterable[s
         before = old.lines[name].killed if name in old.lines and set(matrix.laws) < laws else ()
         killed = {law for law in before if law in laws and law not in matrix.laws} | set(line.killed)
         out[name] = replace(line, killed=tuple(sorted(killed)))
-    asked = {*old.laws, *matrix.laws} if mutants <= set(new) else set(old.laws)
-    return Stored(matrix.seed, matrix.cases, tuple(sorted(asked & laws)), dict(sorted(out.items())))
+    asked = {law: of_law(LAWS[law]) for law in matrix.laws} if mutants <= set(new) else {}
+    known = {law: digits for law, digits in sorted({**old.laws, **asked}.items()) if law in laws}
+    return Stored(matrix.seed, matrix.cases, known, dict(sorted(out.items())))
 
 
 def text(stored: Stored) -> str:
     """The file: JSON, one line for each mutant."""
-    head = {"seed": stored.seed, "cases": stored.cases, "laws": list(stored.laws)}
+    head = {"seed": stored.seed, "cases": stored.cases, "laws": dict(stored.laws)}
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(asdict(line))}" for name, line in stored.lines.items())
     return f'{json.dumps(head)[:-1]}, "mutants": {{\n{rows}\n}}}}\n'
 

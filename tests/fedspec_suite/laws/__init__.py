@@ -22,11 +22,13 @@ from fedspec_suite.laws import (
     linear_paths,
     local_solvers,
     objectives,
+    participants,
     peers,
     permutations,
     reductions,
     rounds,
     rounds_affine,
+    symmetries,
     unrolled,
 )
 from fedspec_suite.laws.law import Law
@@ -43,6 +45,7 @@ LAWS: dict[str, Law] = {
         *delayed_preconditioner.LAWS,
         *dead_zone.LAWS,
         *rounds.LAWS,
+        *participants.LAWS,
         *rounds_affine.LAWS,
         *controls.LAWS,
         *linear_paths.LAWS,
@@ -60,6 +63,7 @@ LAWS: dict[str, Law] = {
         *bounded.LAWS,
         *reductions.LAWS,
         *common.LAWS,
+        *symmetries.LAWS,
         *permutations.LAWS,
     )
 }

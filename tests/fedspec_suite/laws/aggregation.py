@@ -12,9 +12,8 @@ from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
 from fedspec.facts import Fact
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.cases import message_lists, server_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -25,10 +24,6 @@ Pair = tuple[Scenario, Scenario]
 def _fractions(a: Array) -> Array:
     exact: Array = np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(a)
     return exact
-
-
-def _same(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: x)
 
 
 def _each(s: Scenario, f: object) -> Scenario:
@@ -134,7 +129,7 @@ LAWS = (
         levels=("server",),
         source="FedNova, eq. (4): a sum over clients",
         cases=_shuffled,
-        check=_same,
+        check=same,
     ),
     Law(
         id="client-split",
@@ -142,7 +137,7 @@ LAWS = (
         levels=("server",),
         source="FedNova, eq. (4): a sum over clients",
         cases=_split,
-        check=_same,
+        check=same,
         applies=_by_examples,
     ),
     Law(
@@ -151,7 +146,7 @@ LAWS = (
         levels=("server",),
         source="p_i = 0",
         cases=_weightless,
-        check=_same,
+        check=same,
         applies=_by_examples,
         zeroes=("weight",),
     ),
@@ -161,7 +156,7 @@ LAWS = (
         levels=("server",),
         source="p_i = n_i / n",
         cases=_rescaled,
-        check=_same,
+        check=same,
         applies=_by_examples,
     ),
     Law(
@@ -170,7 +165,7 @@ LAWS = (
         levels=("server",),
         source="p_i = 1 / |S|",
         cases=_unweighed,
-        check=_same,
+        check=same,
         applies=_uniformly,
     ),
     Law(
@@ -179,7 +174,7 @@ LAWS = (
         levels=("server",),
         source="sum p_i = 1",
         cases=_unanimous,
-        check=_same,
+        check=same,
     ),
     Law(
         id="mean",
@@ -187,7 +182,7 @@ LAWS = (
         levels=("server",),
         source="FedNova eq. (2)",
         cases=_condensed,
-        check=_same,
+        check=same,
         applies=about(Fact.PLAIN_MEAN),
     ),
 )

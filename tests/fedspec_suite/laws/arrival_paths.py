@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -16,7 +14,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, running
+from fedspec_suite.measure.scenario import Scenario, linear, running
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
 
@@ -30,13 +28,7 @@ def _unrolled(bench: Bench, s: Scenario) -> None:
 
 def constant(setting: Setting) -> st.SearchStrategy[Scenario]:
     """Clients whose gradient is -e_i everywhere."""
-
-    def flat(s: Scenario) -> Scenario:
-        problem = s.case.problem
-        assert problem is not None
-        return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
-
-    return arrival_scenarios(setting).map(flat)
+    return arrival_scenarios(setting).map(linear)
 
 
 def _telescopes(bench: Bench, s: Scenario) -> None:

@@ -12,12 +12,12 @@ from fedspec.arith import Array
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about
-from fedspec_suite.laws.common import related, same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -53,13 +53,11 @@ def _scalable(setting: Setting) -> str:
 
 
 def _louder(setting: Setting) -> st.SearchStrategy[Pair]:
-    def louder(s: Scenario) -> Pair:
-        problem, h = s.case.problem, s.case.hyper
-        assert problem is not None
-        there = replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 4, e=problem.e * 4)))
-        return s, with_hyper(there, eta_l=h["eta_l"] / 4, **({"mu": h["mu"] * 4} if "mu" in h else {}))
+    def scaled(s: Scenario) -> Pair:
+        h = s.case.hyper
+        return s, with_hyper(louder(s), eta_l=h["eta_l"] / 4, **({"mu": h["mu"] * 4} if "mu" in h else {}))
 
-    return arrival_scenarios(setting).map(louder)
+    return arrival_scenarios(setting).map(scaled)
 
 
 def _as_loud(bench: Bench, pair: Pair) -> None:

@@ -15,20 +15,16 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.arrival_paths import constant
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, posed, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _same(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: x)
 
 
 def _late(e: Event, delay: int) -> Arrival:
@@ -113,7 +109,7 @@ def _standing(draw: st.DrawFn, setting: Setting) -> Pair:
     first = [replace(a, client=a.client % stranger) for a in s.events[: full * m] if isinstance(a, Arrival)]
     steps = [draw(st.integers(1, 4)) for _ in range(m)]
     late = [Arrival(stranger, K, draw(st.integers(0, full))) for K in steps]
-    there = replace(s, case=replace(s.case, problem=replace(problem, e=e)))
+    there = posed(s, e=e)
     both = [replace(there, events=(*first, *last)) for last in (late, [_late(a, 0) for a in late])]
     return both[0], both[1]
 
@@ -211,7 +207,7 @@ LAWS = (
         levels=("trace",),
         source="Client-Centric, Alg. 3, line 9 (L175)",
         cases=_other_steps,
-        check=_same,
+        check=same,
         applies=lambda setting: about(Fact.BUFFERED)(setting) or _normalised(setting),
     ),
     Law(
@@ -230,7 +226,7 @@ LAWS = (
         levels=("trace",),
         source="Client-Centric, Alg. 3 (L149-181): a delay names a version",
         cases=_standing,
-        check=_same,
+        check=same,
         applies=lambda setting: about(Fact.LATE)(setting) or _steady(setting),
     ),
     Law(

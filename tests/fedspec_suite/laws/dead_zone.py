@@ -10,7 +10,8 @@ from fedspec.params import flatten
 from fedspec.readings import DeadZone
 from fedspec_suite.laws.delayed_preconditioner import deviates, displacements, local_law, one_round, where
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import POOLS, client_scenarios
+from fedspec_suite.measure.cases import client_scenarios
+from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation

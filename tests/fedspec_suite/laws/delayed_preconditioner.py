@@ -15,8 +15,8 @@ from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
 from fedspec_suite.laws.closed_forms import delayed_solvers
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios
 from fedspec_suite.measure.running import bounds_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,19 +9,19 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
-from fedspec.contract import Exchange, Level, Quadratics
+from fedspec.contract import Exchange, Level
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
 from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import draw_some, exchange_scenarios
 from fedspec_suite.measure.running import RUNNING, bounds_of
-from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -33,13 +32,6 @@ TRACE: tuple[Level, ...] = ("trace",)
 def drawn(setting: Setting) -> st.SearchStrategy[Scenario]:
     """Plain scenarios."""
     return exchange_scenarios(setting)
-
-
-def with_problem(s: Scenario, change: Callable[[Quadratics], Quadratics]) -> Scenario:
-    """The scenario with other objectives."""
-    problem = s.case.problem
-    assert problem is not None
-    return replace(s, case=replace(s.case, problem=change(problem)))
 
 
 def exactly(x: Array) -> Array:
@@ -98,7 +90,7 @@ def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(exchange_scenarios(setting, everyone=sets))
     if not sets and setting.options.get("sampling") != "round":
         s = exchanges(s, lambda e: replace(e, senders=tuple(range(size(s)))))
-    return with_problem(s, lambda p: replace(p, H=p.H * 0))
+    return linear(s)
 
 
 def _conserves(bench: Bench, s: Scenario) -> None:
@@ -143,29 +135,21 @@ def _coasts(bench: Bench, s: Scenario) -> None:
 def _alike(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(exchange_scenarios(setting, clients=(2, 4), everyone=True))
 
-    def same(p: Quadratics) -> Quadratics:
-        return replace(p, H=np.repeat(p.H[:1], len(p.H), 0), e=np.repeat(p.e[:1], len(p.e), 0))
-
-    s = with_problem(s, same)
+    p = problem_of(s)
+    s = posed(s, H=np.repeat(p.H[:1], len(p.H), 0), e=np.repeat(p.e[:1], len(p.e), 0))
     return s, exchanges(s, unmixed)
-
-
-def _same(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: x)
 
 
 @st.composite
 def _steeper(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(exchange_scenarios(setting))
-    steep = with_problem(s, lambda p: replace(p, H=p.H * 4, e=p.e * 4))
-    return s, with_hyper(steep, eta_l=s.case.hyper["eta_l"] / 4)
+    return s, with_hyper(louder(s), eta_l=s.case.hyper["eta_l"] / 4)
 
 
 def _wider(bench: Bench, s: Scenario) -> None:
     h = s.case.hyper
     inside = s.case.options["epsilon"] == "inside"
-    wide = with_problem(s, lambda p: replace(p, e=p.e * 4))
-    wide = replace(wide, case=replace(wide.case, x0={n: a * 4 for n, a in s.case.x0.items()}))
+    wide = posed(s, e=problem_of(s).e * 4, x0={n: a * 4 for n, a in s.case.x0.items()})
     wide = with_hyper(wide, eta=h["eta"] * 4, eps=h["eps"] * (16 if inside else 4))
     related(bench, s, wide, lambda k, x: 4 * x)
 
@@ -225,7 +209,7 @@ LAWS = (
         levels=TRACE,
         source="AFGA, Alg. 1 with W = J",
         cases=_complete,
-        check=_same,
+        check=same,
         applies=about(Fact.FREE_SETS),
     ),
     Law(
@@ -243,7 +227,7 @@ LAWS = (
         levels=TRACE,
         source="W 1 = 1 (AFGA, Assumption 4.5)",
         cases=_alike,
-        check=_same,
+        check=same,
         applies=about_any(Fact.GOSSIP, Fact.PEERS),
     ),
     Law(
@@ -252,7 +236,7 @@ LAWS = (
         levels=TRACE,
         source="AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
         cases=_steeper,
-        check=_same,
+        check=same,
         applies=unless(about_any(Fact.GOSSIP, Fact.PEERS), _plain_steps),
         needs=("eta_l",),
     ),

@@ -17,8 +17,8 @@ from fedspec.readings import Adaptivity
 from fedspec_suite.laws.about import Applies, about, about_any, unless
 from fedspec_suite.laws.closed_forms.fedada2 import models
 from fedspec_suite.laws.closed_forms.sums import average, total
-from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Check, Law
+from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.running import bounds_of, from_floats

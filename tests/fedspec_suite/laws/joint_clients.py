@@ -12,11 +12,11 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity, DeadZone, Strategy
 from fedspec_suite.laws.about import Applies, about, unless
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.joint import FAR, law, refuse, rounds_of, shown, slack_of
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -86,10 +86,7 @@ def _on_its_own(setting: Setting) -> str:
 
 def _louder(c: float, s: Scenario) -> Scenario:
     """The clients' objectives times c, and eps with them."""
-    problem = s.case.problem
-    assert problem is not None
-    case = replace(s.case, problem=replace(problem, H=problem.H * c, e=problem.e * c))
-    return with_hyper(replace(s, case=case), eps=s.case.hyper["eps"] * c)
+    return with_hyper(louder(s, c), eps=s.case.hyper["eps"] * c)
 
 
 def _same_when_louder(bench: Bench, s: Scenario) -> None:

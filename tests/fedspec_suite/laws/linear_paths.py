@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,17 +13,12 @@ from fedspec_suite.laws.controls import ROUND, shares
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.scenario import Scenario, lift, linear
 from fedspec_suite.measure.setting import Setting
 
 
 def _linear(setting: Setting) -> st.SearchStrategy[Scenario]:
-    def flat(s: Scenario) -> Scenario:
-        problem = s.case.problem
-        assert problem is not None
-        return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
-
-    return round_scenarios(setting, rounds=(2, 4), clients=(2, 4)).map(flat)
+    return round_scenarios(setting, rounds=(2, 4), clients=(2, 4)).map(linear)
 
 
 def _follows_sum(bench: Bench, s: Scenario) -> None:

@@ -13,8 +13,8 @@ from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
 from fedspec_suite.laws import unrolled
-from fedspec_suite.laws.common import same_bits
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import blocks, client_scenarios, server_scenarios
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper

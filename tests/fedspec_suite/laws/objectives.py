@@ -17,19 +17,15 @@ from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.affine_rounds import maps
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.scenario import Scenario, change_events, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _same(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: x)
 
 
 # The unit of the objective.
@@ -37,11 +33,8 @@ def _same(bench: Bench, pair: Pair) -> None:
 
 def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
     def scaled(s: Scenario) -> Pair:
-        problem, h = s.case.problem, s.case.hyper
-        assert problem is not None
-        louder = replace(problem, H=problem.H * 4, e=problem.e * 4)
-        there = replace(s, case=replace(s.case, problem=louder))
-        return s, with_hyper(there, eta_l=h["eta_l"] / 4, **{n: h[n] * 4 for n in ("mu",) if n in h})
+        h = s.case.hyper
+        return s, with_hyper(louder(s), eta_l=h["eta_l"] / 4, **{n: h[n] * 4 for n in ("mu",) if n in h})
 
     return round_scenarios(setting).map(scaled)
 
@@ -168,7 +161,7 @@ LAWS = (
         levels=("round",),
         source="FedNova, App. B: gradients enter as eta_l g and eta_l mu only",
         cases=_in_other_units,
-        check=_same,
+        check=same,
         applies=_linear_clients,
         needs=("eta_l",),
     ),
@@ -178,7 +171,7 @@ LAWS = (
         levels=("round",),
         source="FedNova, eq. (4): sums over clients with p_i = n_i / n",
         cases=_halved,
-        check=_same,
+        check=same,
         applies=_weighs_examples,
     ),
     Law(
@@ -187,7 +180,7 @@ LAWS = (
         levels=("server",),
         source="FedNova, eq. (4): d_i = G_i a_i / ||a_i||_1",
         cases=_rescaled,
-        check=_same,
+        check=same,
         applies=_fixed,
     ),
     Law(

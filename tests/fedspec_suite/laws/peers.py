@@ -18,14 +18,14 @@ from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
-from fedspec_suite.laws.common import related
-from fedspec_suite.laws.gossip import TRACE, drawn, exactly, with_problem
+from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import exchange_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, lift, louder, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -173,9 +173,8 @@ def _rises(bench: Bench, s: Scenario) -> None:
 
 
 def _louder(bench: Bench, s: Scenario) -> None:
-    loud = with_problem(s, lambda p: replace(p, H=p.H * 4, e=p.e * 4))
     factor = 16 if s.case.options["denominators"] == "tracked" else 4
-    related(bench, s, with_hyper(loud, eps=s.case.hyper["eps"] * factor), lambda k, x: x)
+    related(bench, s, with_hyper(louder(s), eps=s.case.hyper["eps"] * factor), lambda k, x: x)
 
 
 LAWS = (

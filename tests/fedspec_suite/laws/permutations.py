@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Event, Gradient, Messages, Round
 from fedspec.params import flatten
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario

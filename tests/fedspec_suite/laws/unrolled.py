@@ -13,7 +13,7 @@ from fedspec_suite.laws.closed_forms import servers, solvers
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, scenarios
-from fedspec_suite.measure.scenario import Scenario, running
+from fedspec_suite.measure.scenario import Scenario, linear, running
 from fedspec_suite.measure.setting import Setting
 
 
@@ -40,12 +40,7 @@ def check(bench: Bench, s: Scenario) -> None:
 
 
 def _constant(setting: Setting) -> st.SearchStrategy[Scenario]:
-    def flat(s: Scenario) -> Scenario:
-        problem = s.case.problem
-        assert problem is not None
-        return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
-
-    return round_scenarios(setting).map(flat)
+    return round_scenarios(setting).map(linear)
 
 
 def _is_method(setting: Setting) -> str:

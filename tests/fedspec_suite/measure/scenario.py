@@ -52,6 +52,28 @@ def with_hyper(s: Scenario, **values: Any) -> Scenario:
     return replace(s, case=replace(s.case, hyper={**s.case.hyper, **values}))
 
 
+def problem_of(s: Scenario) -> Quadratics:
+    """The clients' objectives."""
+    assert s.case.problem is not None
+    return s.case.problem
+
+
+def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
+    """The same scenario with other objectives, and from another start if one is given."""
+    problem = replace(problem_of(s), **changes)
+    return replace(s, case=replace(s.case, problem=problem, x0=s.case.x0 if x0 is None else x0))
+
+
+def louder(s: Scenario, factor: float = 4) -> Scenario:
+    """The same scenario with objectives of larger slope."""
+    return posed(s, H=problem_of(s).H * factor, e=problem_of(s).e * factor)
+
+
+def linear(s: Scenario) -> Scenario:
+    """The same scenario with objectives without curvature: client i's gradient is -e_i everywhere."""
+    return posed(s, H=problem_of(s).H * 0)
+
+
 def with_dtype(s: Scenario, dtype: str) -> Scenario:
     """The same scenario in another floating-point type; its numbers are exact in both."""
     cast = change_events(s, lambda a: a.astype(dtype), lambda a: a.astype(dtype))

@@ -32,12 +32,16 @@ _FIRST = (
     "joint",
     "bounded",
     "gossiping",
+    "peers",
     "layerwise",
+    "layerwise_rounds",
     "client_centric",
     "late",
     "controls",
+    "duals",
     "corrections",
     "sampled",
+    "nova_servers",
     "symmetries",
 )
 """The files whose mutants come first, in the order in which they are stored; any other file joins after them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _C = "fedspec.client."
@@ -10,34 +12,31 @@ _FIRST = "beta1 * state.m + (1 - beta1) * g"
 _SECOND = "beta2 * state.v + (1 - beta2) * g**2"
 _SM3 = f"{_C}sm3."
 
+_adagrad = partial(Mutant, algorithms=("adagrad",), rule=f"{_C}adagrad.general_adagrad")
+_yogi = partial(Mutant, algorithms=("yogi",), rule=f"{_C}yogi.general_yogi")
+_amsgrad = partial(Mutant, algorithms=("amsgrad",), rule=f"{_C}amsgrad.general_amsgrad")
+
 MUTANTS = (
-    *(
-        Mutant(
-            id=f"adagrad-{slug}",
-            words=words,
-            algorithms=("adagrad",),
-            rule=f"{_C}adagrad.general_adagrad",
-            old=old,
-            new=new,
-        )
-        for slug, words, old, new in (
-            ("forgets", "the accumulator is cleared at every step", "state.v + g**2", "0 * state.v + g**2"),
-            ("no-square", "the gradient is not squared", "g**2", "abs(g)"),
-            (
-                "maximum",
-                "the largest square so far instead of the sum",
-                "state.v + g**2",
-                "maximum(state.v, g**2)",
-            ),
-            (
-                "no-epsilon",
-                "eps is absent",
-                "eta_l * g / root(v, eps, epsilon)",
-                "eta_l * ratio(g, root(v, 0 * eps, epsilon))",
-            ),
-            ("epsilon-squared", "eps is squared", "root(v, eps,", "root(v, eps * eps,"),
-        )
+    _adagrad(
+        id="adagrad-forgets",
+        words="the accumulator is cleared at every step",
+        old="state.v + g**2",
+        new="0 * state.v + g**2",
     ),
+    _adagrad(id="adagrad-no-square", words="the gradient is not squared", old="g**2", new="abs(g)"),
+    _adagrad(
+        id="adagrad-maximum",
+        words="the largest square so far instead of the sum",
+        old="state.v + g**2",
+        new="maximum(state.v, g**2)",
+    ),
+    _adagrad(
+        id="adagrad-no-epsilon",
+        words="eps is absent",
+        old="eta_l * g / root(v, eps, epsilon)",
+        new="eta_l * ratio(g, root(v, 0 * eps, epsilon))",
+    ),
+    _adagrad(id="adagrad-epsilon-squared", words="eps is squared", old="root(v, eps,", new="root(v, eps * eps,"),
     Mutant(
         id="adagrad-v0-ignored",
         words="v starts at zero whatever v_0 is",
@@ -47,25 +46,62 @@ MUTANTS = (
         new="constant(0 * v0, x)",
     ),
     *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.general_{a}", old=old, new=new)
+        mutant
         for a in ("adam", "yogi", "amsgrad")
-        for slug, words, old, new in (
-            ("m-exchanged", "beta1 and 1 - beta1 are exchanged", _FIRST, "(1 - beta1) * state.m + beta1 * g"),
-            ("m-sum", "the first moment is a sum: m = beta1 m + g", _FIRST, "beta1 * state.m + g"),
+        for mutant in (
+            Mutant(
+                id=a + "-m-exchanged",
+                words="beta1 and 1 - beta1 are exchanged",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=_FIRST,
+                new="(1 - beta1) * state.m + beta1 * g",
+            ),
+            Mutant(
+                id=a + "-m-sum",
+                words="the first moment is a sum: m = beta1 m + g",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=_FIRST,
+                new="beta1 * state.m + g",
+            ),
         )
     ),
     *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_C}{a}.general_{a}", old=old, new=new)
+        mutant
         for a in ("adam", "amsgrad")
-        for slug, words, old, new in (
-            ("v-exchanged", "beta2 and 1 - beta2 are exchanged", _SECOND, "(1 - beta2) * state.v + beta2 * g**2"),
-            ("no-square", "the second moment averages |g|", _SECOND, "beta2 * state.v + (1 - beta2) * abs(g)"),
-            ("v-from-m", "the second moment averages m^2", _SECOND, "beta2 * state.v + (1 - beta2) * m**2"),
-            (
-                "betas-swapped",
-                "beta1 and beta2 change places",
-                f"{_FIRST}\n    v = {_SECOND}",
-                "beta2 * state.m + (1 - beta2) * g\n    v = beta1 * state.v + (1 - beta1) * g**2",
+        for mutant in (
+            Mutant(
+                id=a + "-v-exchanged",
+                words="beta2 and 1 - beta2 are exchanged",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=_SECOND,
+                new="(1 - beta2) * state.v + beta2 * g**2",
+            ),
+            Mutant(
+                id=a + "-no-square",
+                words="the second moment averages |g|",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=_SECOND,
+                new="beta2 * state.v + (1 - beta2) * abs(g)",
+            ),
+            Mutant(
+                id=a + "-v-from-m",
+                words="the second moment averages m^2",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=_SECOND,
+                new="beta2 * state.v + (1 - beta2) * m**2",
+            ),
+            Mutant(
+                id=a + "-betas-swapped",
+                words="beta1 and beta2 change places",
+                algorithms=(a,),
+                rule=f"{_C}{a}.general_{a}",
+                old=f"{_FIRST}\n    v = {_SECOND}",
+                new="beta2 * state.m + (1 - beta2) * g\n    v = beta1 * state.v + (1 - beta1) * g**2",
             ),
         )
     ),
@@ -95,60 +131,50 @@ MUTANTS = (
         old="v_hat = corrected(v,",
         new="v_hat = corrected(state.v,",
     ),
-    *(
-        Mutant(id=f"yogi-{slug}", words=words, algorithms=("yogi",), rule=f"{_C}yogi.general_yogi", old=old, new=new)
-        for slug, words, old, new in (
-            (
-                "sign",
-                "the sign of Yogi's update is reversed",
-                "sign(state.v - g**2)",
-                "sign(g**2 - state.v)",
-            ),
-            (
-                "v-exchanged",
-                "beta2 stands where 1 - beta2 should",
-                "(1 - beta2) * g**2",
-                "beta2 * g**2",
-            ),
-            (
-                "grows",
-                "v only grows",
-                "state.v - (1 - beta2) * g**2 * sign(state.v - g**2)",
-                "state.v + (1 - beta2) * g**2",
-            ),
-            ("compares-unsquared", "the sign compares v with g", "sign(state.v - g**2)", "sign(state.v - g)"),
-        )
+    _yogi(
+        id="yogi-sign",
+        words="the sign of Yogi's update is reversed",
+        old="sign(state.v - g**2)",
+        new="sign(g**2 - state.v)",
     ),
-    *(
-        Mutant(
-            id=f"amsgrad-{slug}",
-            words=words,
-            algorithms=("amsgrad",),
-            rule=f"{_C}amsgrad.general_amsgrad",
-            old=old,
-            new=new,
-        )
-        for slug, words, old, new in (
-            (
-                "average",
-                "v_hat averages instead of taking the larger one",
-                "maximum(state.v_hat, corrected(v, beta2, t, before))",
-                "(state.v_hat + corrected(v, beta2, t, before)) / 2",
-            ),
-            (
-                "maximum-of-squares",
-                "the maximum of squared gradients instead of second moments",
-                "corrected(v, beta2, t, before)",
-                "g**2",
-            ),
-            ("maximum-in-v", "v continues from its maximum", "beta2 * state.v +", "beta2 * state.v_hat +"),
-            (
-                "stale",
-                "the step uses the maximum of the step before",
-                "corrected(v_hat, beta2,",
-                "corrected(state.v_hat, beta2,",
-            ),
-        )
+    _yogi(
+        id="yogi-v-exchanged", words="beta2 stands where 1 - beta2 should", old="(1 - beta2) * g**2", new="beta2 * g**2"
+    ),
+    _yogi(
+        id="yogi-grows",
+        words="v only grows",
+        old="state.v - (1 - beta2) * g**2 * sign(state.v - g**2)",
+        new="state.v + (1 - beta2) * g**2",
+    ),
+    _yogi(
+        id="yogi-compares-unsquared",
+        words="the sign compares v with g",
+        old="sign(state.v - g**2)",
+        new="sign(state.v - g)",
+    ),
+    _amsgrad(
+        id="amsgrad-average",
+        words="v_hat averages instead of taking the larger one",
+        old="maximum(state.v_hat, corrected(v, beta2, t, before))",
+        new="(state.v_hat + corrected(v, beta2, t, before)) / 2",
+    ),
+    _amsgrad(
+        id="amsgrad-maximum-of-squares",
+        words="the maximum of squared gradients instead of second moments",
+        old="corrected(v, beta2, t, before)",
+        new="g**2",
+    ),
+    _amsgrad(
+        id="amsgrad-maximum-in-v",
+        words="v continues from its maximum",
+        old="beta2 * state.v +",
+        new="beta2 * state.v_hat +",
+    ),
+    _amsgrad(
+        id="amsgrad-stale",
+        words="the step uses the maximum of the step before",
+        old="corrected(v_hat, beta2,",
+        new="corrected(state.v_hat, beta2,",
     ),
     Mutant(
         id="sm3-i-sums",
@@ -183,12 +209,33 @@ MUTANTS = (
         new="mu = mu + cover",
     ),
     *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=f"{_SM3}{a.replace('-', '_')}", old=old, new=new)
+        mutant
         for a in ("sm3-i", "sm3-ii")
-        for slug, words, old, new in (
-            ("no-square", "the accumulators take |g|", "g**2", "abs(g)"),
-            ("uphill", "the step goes uphill", "state.x - eta_l", "state.x + eta_l"),
-            ("stale-bound", "the step uses the bound of the step before", "_ratio(g, nu,", "_ratio(g, state.nu,"),
+        for mutant in (
+            Mutant(
+                id=a + "-no-square",
+                words="the accumulators take |g|",
+                algorithms=(a,),
+                rule=f"{_SM3}{a.replace('-', '_')}",
+                old="g**2",
+                new="abs(g)",
+            ),
+            Mutant(
+                id=a + "-uphill",
+                words="the step goes uphill",
+                algorithms=(a,),
+                rule=f"{_SM3}{a.replace('-', '_')}",
+                old="state.x - eta_l",
+                new="state.x + eta_l",
+            ),
+            Mutant(
+                id=a + "-stale-bound",
+                words="the step uses the bound of the step before",
+                algorithms=(a,),
+                rule=f"{_SM3}{a.replace('-', '_')}",
+                old="_ratio(g, nu,",
+                new="_ratio(g, state.nu,",
+            ),
         )
     ),
     Mutant(

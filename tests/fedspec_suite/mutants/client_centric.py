@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _A = "fedspec.algorithms."
@@ -44,33 +46,37 @@ _SENDING = (
         old="change / steps if",
         new="change / (steps + 1) if",
     ),
-    *(
-        Mutant(
-            id=f"{name}-against-present",
-            words="the change is taken against the present model, not the version downloaded",
-            algorithms=algorithms,
-            rule=rule,
-            old="local_change(x, x_mu,",
-            new="local_change(x, state.x,",
-        )
-        for name, algorithms, rule in (
-            ("cc", _CC, _A + "client_centric.client_centric"),
-            ("fedbuff", ("fedbuff",), _A + "fedbuff.step"),
-        )
+    Mutant(
+        id="cc-against-present",
+        words="the change is taken against the present model, not the version downloaded",
+        algorithms=_CC,
+        rule=_A + "client_centric.client_centric",
+        old="local_change(x, x_mu,",
+        new="local_change(x, state.x,",
     ),
-    *(
-        Mutant(
-            id=f"{name}-trains-present",
-            words="training begins at the present model, the change is taken against the version downloaded",
-            algorithms=algorithms,
-            rule=rule,
-            old="x = x_mu",
-            new="x = state.x",
-        )
-        for name, algorithms, rule in (
-            ("cc", _CC, _A + "client_centric.client_centric"),
-            ("fedbuff", ("fedbuff",), _A + "fedbuff.step"),
-        )
+    Mutant(
+        id="fedbuff-against-present",
+        words="the change is taken against the present model, not the version downloaded",
+        algorithms=("fedbuff",),
+        rule=_A + "fedbuff.step",
+        old="local_change(x, x_mu,",
+        new="local_change(x, state.x,",
+    ),
+    Mutant(
+        id="cc-trains-present",
+        words="training begins at the present model, the change is taken against the version downloaded",
+        algorithms=_CC,
+        rule=_A + "client_centric.client_centric",
+        old="x = x_mu",
+        new="x = state.x",
+    ),
+    Mutant(
+        id="fedbuff-trains-present",
+        words="training begins at the present model, the change is taken against the version downloaded",
+        algorithms=("fedbuff",),
+        rule=_A + "fedbuff.step",
+        old="x = x_mu",
+        new="x = state.x",
     ),
     Mutant(
         id="cc-other-client",
@@ -173,6 +179,14 @@ _SERVERS = (
         new="v = 0 * state.v +",
     ),
     Mutant(
+        id="cc-fedadagrad-momentum-sums",
+        words="the momentum is a sum: m = beta1 m + Delta",
+        algorithms=("cc-fedadagrad",),
+        rule=_S + "client_centric.cc_adagrad",
+        old="(1 - beta1) * delta",
+        new="delta",
+    ),
+    Mutant(
         id="cc-fedadam-v-from-m",
         words="v averages the square of m",
         algorithms=("cc-fedadam",),
@@ -187,6 +201,14 @@ _SERVERS = (
         rule=_S + "client_centric.cc_adam",
         old="state.x + eta * m / (sqrt(v)",
         new="state.x + eta * m / (sqrt(state.v)",
+    ),
+    Mutant(
+        id="cc-fedadam-v-exchanged",
+        words="beta2 and 1 - beta2 are exchanged",
+        algorithms=("cc-fedadam",),
+        rule=_S + "client_centric.cc_adam",
+        old="beta2 * state.v + (1 - beta2) * delta**2",
+        new="(1 - beta2) * state.v + beta2 * delta**2",
     ),
     Mutant(
         id="cc-fedadam-corrected",
@@ -215,6 +237,14 @@ _SERVERS = (
         new="v = beta2 * state.v_hat +",
     ),
     Mutant(
+        id="cc-fedams-stale-max",
+        words="the step uses the maximum of the round before",
+        algorithms=("cc-fedams",),
+        rule=_S + "client_centric.cc_ams",
+        old="eta * m / (sqrt(v_hat)",
+        new="eta * m / (sqrt(state.v_hat)",
+    ),
+    Mutant(
         id="cc-fedams-v0-in-max-only",
         words="v_0 enters the maximum only",
         algorithms=("cc-fedams",),
@@ -240,21 +270,28 @@ _SERVERS = (
     ),
 )
 
-_INSIDE = tuple(
-    Mutant(
-        id=f"cc-inside-{name}",
-        words=words,
-        algorithms=_ADAPTIVE,
-        rule=_S + "client_centric.cc_inside",
-        old="x = x + eta * m / sqrt(v_hat + eps)",
-        new=f"x = x + {step}",
-        options={"epsilon": "inside"},
-    )
-    for name, words, step in (
-        ("rate-twice", "the server rate is applied twice", "eta * eta * m / sqrt(v_hat + eps)"),
-        ("both", "epsilon stands inside the root and outside", "eta * m / (sqrt(v_hat + eps) + eps)"),
-        ("no-root", "the step is divided by v, not by its root", "eta * m / (v_hat + eps)"),
-    )
+_cc_inside = partial(
+    Mutant,
+    algorithms=_ADAPTIVE,
+    rule=_S + "client_centric.cc_inside",
+    old="x = x + eta * m / sqrt(v_hat + eps)",
+    options={"epsilon": "inside"},
+)
+
+_INSIDE = (
+    _cc_inside(
+        id="cc-inside-rate-twice",
+        words="the server rate is applied twice",
+        new="x = x + eta * eta * m / sqrt(v_hat + eps)",
+    ),
+    _cc_inside(
+        id="cc-inside-both",
+        words="epsilon stands inside the root and outside",
+        new="x = x + eta * m / (sqrt(v_hat + eps) + eps)",
+    ),
+    _cc_inside(
+        id="cc-inside-no-root", words="the step is divided by v, not by its root", new="x = x + eta * m / (v_hat + eps)"
+    ),
 )
 
 MUTANTS = (*_SENDING, *_SERVERS, *_INSIDE)

@@ -219,19 +219,33 @@ MUTANTS = (
         options={"start": "first-gradient"},
     ),
     *(
-        Mutant(
-            id=f"momentum-proximal-{side}-{slug}",
-            words=words,
-            algorithms=(f"momentum-proximal-{side}",),
-            rule=f"{_MOMENTUM}momentum_proximal_{side}",
-            old="mu * (state.x - anchor)",
-            new=new,
-        )
+        mutant
         for side in ("outside", "inside")
-        for slug, words, new in (
-            ("anchor-moves", "the anchor is the moving model: no pull", "mu * (state.x - state.x)"),
-            ("sign", "the pull pushes away from the anchor", "mu * (anchor - state.x)"),
-            ("decayed", "the pull is decayed before it is added", "rho * mu * (state.x - anchor)"),
+        for mutant in (
+            Mutant(
+                id=f"momentum-proximal-{side}-anchor-moves",
+                words="the anchor is the moving model: no pull",
+                algorithms=(f"momentum-proximal-{side}",),
+                rule=f"{_MOMENTUM}momentum_proximal_{side}",
+                old="mu * (state.x - anchor)",
+                new="mu * (state.x - state.x)",
+            ),
+            Mutant(
+                id=f"momentum-proximal-{side}-sign",
+                words="the pull pushes away from the anchor",
+                algorithms=(f"momentum-proximal-{side}",),
+                rule=f"{_MOMENTUM}momentum_proximal_{side}",
+                old="mu * (state.x - anchor)",
+                new="mu * (anchor - state.x)",
+            ),
+            Mutant(
+                id=f"momentum-proximal-{side}-decayed",
+                words="the pull is decayed before it is added",
+                algorithms=(f"momentum-proximal-{side}",),
+                rule=f"{_MOMENTUM}momentum_proximal_{side}",
+                old="mu * (state.x - anchor)",
+                new="rho * mu * (state.x - anchor)",
+            ),
         )
     ),
     Mutant(

@@ -43,27 +43,29 @@ MUTANTS = (
         old="(t - 1) // epoch",
         new="t // epoch",
     ),
-    *(
-        Mutant(id=f"delay-{slug}", words=words, algorithms=algorithms, rule=_C + f"delay.{rule}", old=old, new=new)
-        for slug, words, algorithms, rule, old, new in (
-            ("of-steps", "the delay counts steps, not epochs", _ALL, "due", "(t - 1) // epoch % z", "(t - 1) % z"),
-            (
-                "one-step-an-epoch",
-                "only the first step of an epoch updates",
-                _ALL,
-                "due",
-                "(t - 1) // epoch % z == 0",
-                "(t - 1) % (z * epoch) == 0",
-            ),
-            (
-                "epochs-counted",
-                "the correction counts epochs instead of updates",
-                ("admu", "sm3-adam"),
-                "updates",
-                "period * epoch + min(step + 1, epoch)",
-                "period + 1",
-            ),
-        )
+    Mutant(
+        id="delay-of-steps",
+        words="the delay counts steps, not epochs",
+        algorithms=_ALL,
+        rule=_C + "delay.due",
+        old="(t - 1) // epoch % z",
+        new="(t - 1) % z",
+    ),
+    Mutant(
+        id="delay-one-step-an-epoch",
+        words="only the first step of an epoch updates",
+        algorithms=_ALL,
+        rule=_C + "delay.due",
+        old="(t - 1) // epoch % z == 0",
+        new="(t - 1) % (z * epoch) == 0",
+    ),
+    Mutant(
+        id="delay-epochs-counted",
+        words="the correction counts epochs instead of updates",
+        algorithms=("admu", "sm3-adam"),
+        rule=_C + "delay.updates",
+        old="period * epoch + min(step + 1, epoch)",
+        new="period + 1",
     ),
     Mutant(
         id="dead-zone-unsquared",
@@ -192,16 +194,21 @@ MUTANTS = (
         )
         for a, rule in _SM3.items()
     ),
-    *(
-        Mutant(
-            id=f"{a}-swapped",
-            words=f"the accumulators are those of SM3-{other.upper()}",
-            algorithms=(a,),
-            rule=_SM3[a],
-            old=f"accumulate_{own}(",
-            new=f"accumulate_{other}(",
-        )
-        for a, own, other in (("sm3-i-delayed", "i", "ii"), ("sm3-ii-delayed", "ii", "i"))
+    Mutant(
+        id="sm3-i-delayed-swapped",
+        words=f"the accumulators are those of SM3-{'ii'.upper()}",
+        algorithms=("sm3-i-delayed",),
+        rule=_SM3["sm3-i-delayed"],
+        old="accumulate_i(",
+        new="accumulate_ii(",
+    ),
+    Mutant(
+        id="sm3-ii-delayed-swapped",
+        words=f"the accumulators are those of SM3-{'i'.upper()}",
+        algorithms=("sm3-ii-delayed",),
+        rule=_SM3["sm3-ii-delayed"],
+        old="accumulate_ii(",
+        new="accumulate_i(",
     ),
     Mutant(
         id="sm3-delayed-no-v0",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _RULE = "fedspec.server.amsgrad.corrected_ams"
+
+_fedams_code = partial(Mutant, algorithms=("fedams-code",), rule=_RULE)
 
 MUTANTS = (
     Mutant(
@@ -23,19 +27,26 @@ MUTANTS = (
         old="v_hat=constant(h.v_hat0, x)",
         new="v=constant(h.v_hat0, x), v_hat=constant(h.v_hat0, x)",
     ),
-    *(
-        Mutant(id=f"fedams-code-{slug}", words=words, algorithms=("fedams-code",), rule=_RULE, old=old, new=new)
-        for slug, words, old, new in (
-            (
-                "maximum-corrected",
-                "the maximum is taken of corrected moments and not corrected again",
-                "v_hat = maximum(state.v_hat, v)\n    v_max = v_hat / (1 - beta2**t)",
-                "v_hat = maximum(state.v_hat, v / (1 - beta2**t))\n    v_max = v_hat",
-            ),
-            ("uncorrected", "only the first moment is corrected", "v_max = v_hat / (1 - beta2**t)", "v_max = v_hat"),
-            ("late", "bias-correction exponent t+1", "t = state.t + 1", "t = state.t + 2"),
-            ("inside", "eps inside the root", "* m_hat / (sqrt(v_max) + eps)", "* m_hat / sqrt(v_max + eps)"),
-            ("no-max", "the maximum is never taken", "maximum(state.v_hat, v)", "v"),
-        )
+    _fedams_code(
+        id="fedams-code-maximum-corrected",
+        words="the maximum is taken of corrected moments and not corrected again",
+        old="v_hat = maximum(state.v_hat, v)\n    v_max = v_hat / (1 - beta2**t)",
+        new="v_hat = maximum(state.v_hat, v / (1 - beta2**t))\n    v_max = v_hat",
     ),
+    _fedams_code(
+        id="fedams-code-uncorrected",
+        words="only the first moment is corrected",
+        old="v_max = v_hat / (1 - beta2**t)",
+        new="v_max = v_hat",
+    ),
+    _fedams_code(
+        id="fedams-code-late", words="bias-correction exponent t+1", old="t = state.t + 1", new="t = state.t + 2"
+    ),
+    _fedams_code(
+        id="fedams-code-inside",
+        words="eps inside the root",
+        old="* m_hat / (sqrt(v_max) + eps)",
+        new="* m_hat / sqrt(v_max + eps)",
+    ),
+    _fedams_code(id="fedams-code-no-max", words="the maximum is never taken", old="maximum(state.v_hat, v)", new="v"),
 )

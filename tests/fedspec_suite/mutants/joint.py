@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from fedspec_suite.mutants.mutant import Mutant
 
@@ -39,7 +40,9 @@ def _step(algorithm: str) -> str:
     return f"{_A}{algorithm.replace('-', '_')}.step"
 
 
-def _boxes(slug: str, words: str, old: str, new: str, algorithms: tuple[str, ...], **options: str) -> Iterator[Mutant]:
+def _boxes(
+    *, slug: str, words: str, old: str, new: str, algorithms: tuple[str, ...], **options: str
+) -> Iterator[Mutant]:
     """The same edit in the box of each algorithm; the first one has the plain id."""
     for algorithm in algorithms:
         yield Mutant(
@@ -53,22 +56,28 @@ def _boxes(slug: str, words: str, old: str, new: str, algorithms: tuple[str, ...
         )
 
 
+def _carried(*, slug: str, what: str, algorithm: str, old: str, fresh: str, kept: str, keep: str) -> Mutant:
+    """A round whose clients begin with ``kept`` where they should with ``fresh``, and leave ``keep`` behind."""
+    return Mutant(
+        id=f"joint-carried-{slug}",
+        words=f"the clients' {what} outlives the round",
+        algorithms=(algorithm,),
+        rule=_step(algorithm),
+        old=old,
+        new=old.replace(fresh, f"type({fresh})({kept})") + f"        step.kept = {keep}\n",
+        leaks="session",
+    )
+
+
+_scaled = partial(Mutant, algorithms=_WEIGHTED, rule="fedspec.mixing.scaled.scaled", old="scale * delta")
+_server = partial(Mutant, rule=_SERVER, old=_MEAN)
+_direct = partial(Mutant, algorithms=("joint-direct",), rule=_step("joint-direct"), old="sent = state.v\n")
+_received = partial(Mutant, algorithms=("joint-direct",))
+
 MUTANTS = (
-    *(
-        Mutant(
-            id=f"scaled-{slug}",
-            words=words,
-            algorithms=_WEIGHTED,
-            rule="fedspec.mixing.scaled.scaled",
-            old="scale * delta",
-            new=new,
-        )
-        for slug, words, new in (
-            ("ignored", "the weights Xi_i are ignored", "delta"),
-            ("divides", "the weights Xi_i divide", "delta / scale"),
-            ("squared", "the weights Xi_i enter twice", "scale * scale * delta"),
-        )
-    ),
+    _scaled(id="scaled-ignored", words="the weights Xi_i are ignored", new="delta"),
+    _scaled(id="scaled-divides", words="the weights Xi_i divide", new="delta / scale"),
+    _scaled(id="scaled-squared", words="the weights Xi_i enter twice", new="scale * scale * delta"),
     Mutant(
         id="joint-weights-normalised",
         words="the weighted changes are divided by the sum of their weights instead of their number",
@@ -77,25 +86,27 @@ MUTANTS = (
         old=_MEAN,
         new=_MEAN + " * (len(deltas) / sum(plan.scales) if plan.scales else 1)",
     ),
-    *(
-        Mutant(id=f"joint-{slug}", words=words, algorithms=names, rule=_SERVER, old=_MEAN, new=new)
-        for slug, words, names, new in (
-            (
-                "by-examples",
-                "the mean weighs by examples",
-                (*_PAIRS, *_WEIGHTED),
-                "weighted_mean(deltas, shares(plan.examples, state.x))",
-            ),
-            (
-                "drawn-twice-counts-once",
-                "a client that is drawn twice counts once",
-                ("fedada2", "fedadaadagrad"),
-                "weighted_mean(deltas, "
-                "shares([int(plan.participants.index(i) == p) for p, i in enumerate(plan.participants)], state.x))",
-            ),
-            ("sum", "a sum over the participants instead of their mean", _PAIRS, "sum(deltas)"),
-            ("uphill", "the server takes the mean for a gradient and reverses it", _PAIRS, f"-{_MEAN}"),
-        )
+    _server(
+        id="joint-by-examples",
+        words="the mean weighs by examples",
+        algorithms=(*_PAIRS, *_WEIGHTED),
+        new="weighted_mean(deltas, shares(plan.examples, state.x))",
+    ),
+    _server(
+        id="joint-drawn-twice-counts-once",
+        words="a client that is drawn twice counts once",
+        algorithms=("fedada2", "fedadaadagrad"),
+        new="weighted_mean(deltas, "
+        "shares([int(plan.participants.index(i) == p) for p, i in enumerate(plan.participants)], state.x))",
+    ),
+    _server(
+        id="joint-sum", words="a sum over the participants instead of their mean", algorithms=_PAIRS, new="sum(deltas)"
+    ),
+    _server(
+        id="joint-uphill",
+        words="the server takes the mean for a gradient and reverses it",
+        algorithms=_PAIRS,
+        new=f"-{_MEAN}",
     ),
     Mutant(
         id="joint-servers-exchanged",
@@ -105,37 +116,35 @@ MUTANTS = (
         old="if server is Adaptivity.ADAM:",
         new="beta2 = beta2 or 0\n    if server is Adaptivity.ADAGRAD:",
     ),
-    *(
-        mutant
-        for slug, words, new in (
-            (
-                "first-client",
-                "everybody trains on the data of the first participant",
-                _EACH.replace("clients,", "[clients[plan.participants[0]]] * len(clients),"),
-            ),
-            (
-                "longest-work",
-                "everybody takes as many steps as the one who takes most",
-                _EACH.replace("plan,", _PLAN + "'steps': (max(plan.steps),) * len(plan.steps)}),"),
-            ),
-            ("sign", "the changes point uphill", f"-{_EACH}"),
-        )
-        for mutant in _boxes(slug, words, _EACH, new, (*_PAIRS, *_WEIGHTED))
+    *_boxes(
+        slug="first-client",
+        words="everybody trains on the data of the first participant",
+        old=_EACH,
+        new=_EACH.replace("clients,", "[clients[plan.participants[0]]] * len(clients),"),
+        algorithms=(*_PAIRS, *_WEIGHTED),
     ),
-    *(
-        Mutant(
-            id=f"joint-direct-{slug}",
-            words=words,
-            algorithms=("joint-direct",),
-            rule=_step("joint-direct"),
-            old="sent = state.v\n",
-            new=f"sent = {new}\n",
-        )
-        for slug, words, new in (
-            ("nothing-sent", "the server's second moment is not sent", "0 * state.v"),
-            ("root-sent", "the root of the server's second moment is sent", "sqrt(state.v)"),
-            ("momentum-sent", "the square of the server's momentum is sent", "state.m**2"),
-        )
+    *_boxes(
+        slug="longest-work",
+        words="everybody takes as many steps as the one who takes most",
+        old=_EACH,
+        new=_EACH.replace("plan,", _PLAN + "'steps': (max(plan.steps),) * len(plan.steps)}),"),
+        algorithms=(*_PAIRS, *_WEIGHTED),
+    ),
+    *_boxes(
+        slug="sign",
+        words="the changes point uphill",
+        old=_EACH,
+        new=f"-{_EACH}",
+        algorithms=(*_PAIRS, *_WEIGHTED),
+    ),
+    _direct(id="joint-direct-nothing-sent", words="the server's second moment is not sent", new="sent = 0 * state.v\n"),
+    _direct(
+        id="joint-direct-root-sent",
+        words="the root of the server's second moment is sent",
+        new="sent = sqrt(state.v)\n",
+    ),
+    _direct(
+        id="joint-direct-momentum-sent", words="the square of the server's momentum is sent", new="sent = state.m**2\n"
     ),
     Mutant(
         id="joint-direct-both-moments",
@@ -146,57 +155,44 @@ MUTANTS = (
         new="m=v_0, v=v_0",
         options={"client": "adam", "received": "corrected"},
     ),
-    *(
-        Mutant(
-            id=f"received-{slug}",
-            words=words,
-            algorithms=("joint-direct",),
-            rule=f"fedspec.client.received.{function}",
-            old=old,
-            new=new,
-            options={"client": "adam", "received": received},
-        )
-        for slug, words, received, function, old, new in (
-            (
-                "start-undecayed",
-                "v_0 is taken out of v_hat as if it had not decayed",
-                "without-start",
-                "second_moment",
-                "beta2**t * v_0",
-                "v_0",
-            ),
-            (
-                "start-uncorrected",
-                "v_0 is taken out of v_hat, which is not corrected then",
-                "without-start",
-                "second_moment",
-                "(v - beta2**t * v_0) / (1 - beta2**t)",
-                "v - beta2**t * v_0",
-            ),
-            (
-                "m-by-beta2",
-                "m is corrected by the decay of v",
-                "m-corrected",
-                "received_adam",
-                "(1 - beta1**t)",
-                "(1 - beta2**t)",
-            ),
-        )
+    _received(
+        id="received-start-undecayed",
+        words="v_0 is taken out of v_hat as if it had not decayed",
+        rule="fedspec.client.received.second_moment",
+        old="beta2**t * v_0",
+        new="v_0",
+        options={"client": "adam", "received": "without-start"},
+    ),
+    _received(
+        id="received-start-uncorrected",
+        words="v_0 is taken out of v_hat, which is not corrected then",
+        rule="fedspec.client.received.second_moment",
+        old="(v - beta2**t * v_0) / (1 - beta2**t)",
+        new="v - beta2**t * v_0",
+        options={"client": "adam", "received": "without-start"},
+    ),
+    _received(
+        id="received-m-by-beta2",
+        words="m is corrected by the decay of v",
+        rule="fedspec.client.received.received_adam",
+        old="(1 - beta1**t)",
+        new="(1 - beta2**t)",
+        options={"client": "adam", "received": "m-corrected"},
     ),
     *_boxes(
-        "decays-of-the-server",
-        "the clients use the server's decays",
-        "beta1=h.beta1_l, beta2=h.beta2_l",
-        "beta1=h.beta1, beta2=h.beta2 or h.beta2_l",
-        _PAIRS,
+        slug="decays-of-the-server",
+        words="the clients use the server's decays",
+        old="beta1=h.beta1_l, beta2=h.beta2_l",
+        new="beta1=h.beta1, beta2=h.beta2 or h.beta2_l",
+        algorithms=_PAIRS,
         client="adam",
     ),
     *_boxes(
-        "stabiliser-of-the-server",
-        "the clients use the server's tau for eps",
-        "eta_l=h.eta_l, eps=h.eps",
-        "eta_l=h.eta_l, eps=h.tau",
-        (*_PAIRS, "fedadaadagrad", "fedadaadam"),
+        slug="stabiliser-of-the-server",
+        words="the clients use the server's tau for eps",
+        old="eta_l=h.eta_l, eps=h.eps",
+        new="eta_l=h.eta_l, eps=h.tau",
+        algorithms=(*_PAIRS, "fedadaadagrad", "fedadaadam"),
     ),
     Mutant(
         id="joint-stabiliser-of-the-server-fedblended",
@@ -249,95 +245,72 @@ MUTANTS = (
         old="covered(x, setup,",
         new="covered(x, type(setup)(setup.examples, dict(reversed(setup.shapes.items()))),",
     ),
-    *(
-        Mutant(
-            id=f"joint-carried-{slug}",
-            words=f"the clients' {what} outlives the round",
-            algorithms=(algorithm,),
-            rule=_step(algorithm),
-            old=old,
-            new=old.replace(fresh, f"type({fresh})({kept})") + f"        step.kept = {keep}\n",
-            leaks="session",
-        )
-        for slug, what, algorithm, old, fresh, kept, keep in (
-            (
-                "adagrad",
-                "AdaGrad",
-                "joint-local",
-                _ADAGRAD,
-                "begin_adagrad(x)",
-                "x, getattr(step, 'kept', begin_adagrad(x).v), 0",
-                "y.v",
-            ),
-            (
-                "adagrad-fedadaadagrad",
-                "AdaGrad",
-                "fedadaadagrad",
-                _DELAYED_ADAGRAD,
-                "begin(x)",
-                "x, getattr(step, 'kept', begin(x).v), 0",
-                "y.v",
-            ),
-            (
-                "adam",
-                "momentum",
-                "fedadaadam",
-                _ADAM,
-                "begin(x)",
-                "x, getattr(step, 'kept', begin(x).m), begin(x).v, begin(x).v_hat, 0",
-                "y.m",
-            ),
-            (
-                "sm3",
-                "SM3",
-                "fedada2",
-                _SM3,
-                "begin_adagrad(x, S)",
-                "x, *getattr(step, 'kept', (begin_adagrad(x, S).mu, begin_adagrad(x, S).nu)), 0",
-                "y.mu, y.nu",
-            ),
-        )
+    _carried(
+        slug="adagrad",
+        what="AdaGrad",
+        algorithm="joint-local",
+        old=_ADAGRAD,
+        fresh="begin_adagrad(x)",
+        kept="x, getattr(step, 'kept', begin_adagrad(x).v), 0",
+        keep="y.v",
     ),
-    *(
-        Mutant(
-            id=f"fedblended-{slug}",
-            words=words,
-            algorithms=("fedblended",),
-            rule=_step("fedblended"),
-            old=old,
-            new=new,
-        )
-        for slug, words, old, new in (
-            (
-                "strategies-reversed",
-                "the strategies go to the wrong clients",
-                _EACH,
-                _EACH.replace("plan,", _PLAN + "'strategies': plan.strategies[::-1]}),"),
-            ),
-            (
-                "one-strategy",
-                "everybody uses the first strategy",
-                "Strategy(strategy)",
-                "Strategy(plan.strategies[0])",
-            ),
-        )
+    _carried(
+        slug="adagrad-fedadaadagrad",
+        what="AdaGrad",
+        algorithm="fedadaadagrad",
+        old=_DELAYED_ADAGRAD,
+        fresh="begin(x)",
+        kept="x, getattr(step, 'kept', begin(x).v), 0",
+        keep="y.v",
     ),
-    *(
-        Mutant(
-            id=f"fedblended-sgd-{slug}",
-            words=words,
-            algorithms=("fedblended",),
-            rule=_A + "fedblended.optimize",
-            old="unless_short(g, g, eps_s)",
-            new=new,
-        )
-        for slug, words, new in (
-            ("no-dead-zone", "clients with SGD have no dead zone", "g"),
-            (
-                "dead-zone-late",
-                "clients with SGD measure eta_l g in the dead zone",
-                "unless_short(g, eta_l * g, eps_s)",
-            ),
-        )
+    _carried(
+        slug="adam",
+        what="momentum",
+        algorithm="fedadaadam",
+        old=_ADAM,
+        fresh="begin(x)",
+        kept="x, getattr(step, 'kept', begin(x).m), begin(x).v, begin(x).v_hat, 0",
+        keep="y.m",
+    ),
+    _carried(
+        slug="sm3",
+        what="SM3",
+        algorithm="fedada2",
+        old=_SM3,
+        fresh="begin_adagrad(x, S)",
+        kept="x, *getattr(step, 'kept', (begin_adagrad(x, S).mu, begin_adagrad(x, S).nu)), 0",
+        keep="y.mu, y.nu",
+    ),
+    Mutant(
+        id="fedblended-strategies-reversed",
+        words="the strategies go to the wrong clients",
+        algorithms=("fedblended",),
+        rule=_step("fedblended"),
+        old=_EACH,
+        new=_EACH.replace("plan,", _PLAN + "'strategies': plan.strategies[::-1]}),"),
+    ),
+    Mutant(
+        id="fedblended-one-strategy",
+        words="everybody uses the first strategy",
+        algorithms=("fedblended",),
+        rule=_step("fedblended"),
+        old="Strategy(strategy)",
+        new="Strategy(plan.strategies[0])",
+    ),
+    Mutant(
+        id="fedblended-sgd-no-dead-zone",
+        words="clients with SGD have no dead zone",
+        algorithms=("fedblended",),
+        rule=_A + "fedblended.optimize",
+        old="unless_short(g, g, eps_s)",
+        new="g",
+    ),
+    Mutant(
+        id="fedblended-sgd-dead-zone-late",
+        words="clients with SGD measure eta_l g in the dead zone",
+        algorithms=("fedblended",),
+        rule=_A + "fedblended.optimize",
+        old="unless_short(g, g, eps_s)",
+        new="unless_short(g, eta_l * g, eps_s)",
     ),
 )

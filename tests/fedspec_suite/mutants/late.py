@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _A = "fedspec.algorithms."
@@ -10,26 +12,34 @@ _M = "fedspec.mixing.arrivals."
 _BUFFERED = ("cc-fedavg", "cc-fedsgd", "cc-fedavgm", "cc-fedadagrad", "cc-fedadam", "cc-fedams", "fedbuff")
 _LATE = (*_BUFFERED, "fedasync")
 
-_VERSIONS = tuple(
-    Mutant(
-        id=f"late-{name}",
-        words=words,
-        algorithms=_LATE,
-        rule="fedspec.population.downloaded",
-        old="versions[-1 - delay]",
-        new=new,
-    )
-    for name, words, new in (
-        (
-            "by-one-more",
-            "every update is one version older than its delay says",
-            "versions[max(-2 - delay, -len(versions))]",
-        ),
-        ("from-the-first", "every update begins at the first version", "versions[0]"),
-        ("from-the-present", "every update begins at the present version, whatever its delay", "versions[-1]"),
-        ("counted-forwards", "the delay is counted from the first version", "versions[delay]"),
-        ("by-one-at-most", "only the last two versions are kept", "versions[-1 - min(delay, len(versions) - 1, 1)]"),
-    )
+_downloaded = partial(Mutant, algorithms=_LATE, rule="fedspec.population.downloaded", old="versions[-1 - delay]")
+
+_VERSIONS = (
+    _downloaded(
+        id="late-by-one-more",
+        words="every update is one version older than its delay says",
+        new="versions[max(-2 - delay, -len(versions))]",
+    ),
+    _downloaded(id="late-from-the-first", words="every update begins at the first version", new="versions[0]"),
+    _downloaded(
+        id="late-from-the-present",
+        words="every update begins at the present version, whatever its delay",
+        new="versions[-1]",
+    ),
+    _downloaded(id="late-counted-forwards", words="the delay is counted from the first version", new="versions[delay]"),
+    _downloaded(
+        id="late-by-one-at-most",
+        words="only the last two versions are kept",
+        new="versions[-1 - min(delay, len(versions) - 1, 1)]",
+    ),
+)
+
+_over_all_clients = partial(
+    Mutant,
+    words="the buffer's sum is divided by the number of clients, not of updates",
+    old="collected(state.pending, deltas,",
+    new="collected(state.pending, [delta * h.buffer / len(clients) for delta in deltas],",
+    seen="discussed for FedScale (thread 162)",
 )
 
 _BUFFER = (
@@ -73,22 +83,25 @@ _BUFFER = (
         old="weighted_mean(",
         new="len(pending) * weighted_mean(",
     ),
-    *(
-        Mutant(
-            id=f"{name}-over-all-clients",
-            words="the buffer's sum is divided by the number of clients, not of updates",
-            algorithms=(name,),
-            rule=_A + rule,
-            old="collected(state.pending, deltas,",
-            new="collected(state.pending, [delta * h.buffer / len(clients) for delta in deltas],",
-            seen="discussed for FedScale (thread 162)",
-        )
-        for name, rule in (
-            ("cc-fedavg", "client_centric.client_centric"),
-            ("cc-fedsgd", "client_centric.client_centric"),
-            ("cc-fedadam", "client_centric.client_centric"),
-            ("fedbuff", "fedbuff.step"),
-        )
+    _over_all_clients(
+        id="cc-fedavg-over-all-clients",
+        algorithms=("cc-fedavg",),
+        rule=_A + "client_centric.client_centric",
+    ),
+    _over_all_clients(
+        id="cc-fedsgd-over-all-clients",
+        algorithms=("cc-fedsgd",),
+        rule=_A + "client_centric.client_centric",
+    ),
+    _over_all_clients(
+        id="cc-fedadam-over-all-clients",
+        algorithms=("cc-fedadam",),
+        rule=_A + "client_centric.client_centric",
+    ),
+    _over_all_clients(
+        id="fedbuff-over-all-clients",
+        algorithms=("fedbuff",),
+        rule=_A + "fedbuff.step",
     ),
 )
 

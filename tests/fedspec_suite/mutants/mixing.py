@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _MEAN = "fedspec.mixing.weighted.weighted_mean"
@@ -12,37 +14,29 @@ _AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedadam")
 _BY_EXAMPLES = {"weights": "examples"}
 _IMPLIED = {"nova_weights": "implied"}
 
+_mean = partial(Mutant, algorithms=_AVERAGING, rule=_MEAN, old="weigh(p, deltas)")
+_nova = partial(Mutant, algorithms=("fednova",))
+_accumulation = partial(Mutant, algorithms=("fednova",))
+
 MUTANTS = (
-    *(
-        Mutant(
-            id=f"mean-{slug}",
-            words=words,
-            algorithms=_AVERAGING,
-            rule=_MEAN,
-            old="weigh(p, deltas)",
-            new=new,
-            options=options,
-            seen=seen,
-        )
-        for slug, words, new, options, seen in (
-            ("last-client", "only the last client counts", "deltas[-1]", {}, ""),
-            (
-                "first-twice",
-                "the first client counts twice",
-                "(p @ deltas + p[0] * deltas[0]) / (1 + p[0])",
-                {},
-                "discussed for PySyft (thread 3828)",
-            ),
-            ("sum", "a sum instead of a mean", "sum(deltas)", {}, ""),
-            ("weights-squared", "the weights enter twice", "(p * p) @ deltas / sum(p * p)", _BY_EXAMPLES, ""),
-            (
-                "single-precision",
-                "the mean is accumulated in single precision",
-                "(p @ deltas).astype('float32').astype(deltas.dtype)",
-                {},
-                "",
-            ),
-        )
+    _mean(id="mean-last-client", words="only the last client counts", new="deltas[-1]"),
+    _mean(
+        id="mean-first-twice",
+        words="the first client counts twice",
+        new="(p @ deltas + p[0] * deltas[0]) / (1 + p[0])",
+        seen="discussed for PySyft (thread 3828)",
+    ),
+    _mean(id="mean-sum", words="a sum instead of a mean", new="sum(deltas)"),
+    _mean(
+        id="mean-weights-squared",
+        words="the weights enter twice",
+        new="(p * p) @ deltas / sum(p * p)",
+        options=_BY_EXAMPLES,
+    ),
+    _mean(
+        id="mean-single-precision",
+        words="the mean is accumulated in single precision",
+        new="(p @ deltas).astype('float32').astype(deltas.dtype)",
     ),
     Mutant(
         id="mean-not-reset",
@@ -72,140 +66,146 @@ MUTANTS = (
         new="counts[::-1] / total",
         options=_BY_EXAMPLES,
     ),
-    *(
-        Mutant(
-            id=f"nova-{slug}",
-            words=words,
-            algorithms=("fednova",),
-            rule=f"{_NOVA}{rule}",
-            old=old,
-            new=new,
-            options=options,
-        )
-        for rule, slug, words, old, new, options in (
-            ("normalised_gradient", "sign", "the sign of d_i is reversed", "-delta /", "delta /", {}),
-            (
-                "normalised_gradient",
-                "not-normalised",
-                "the changes are not normalised",
-                "(eta_l * a_norm)",
-                "(eta_l + 0 * a_norm)",
-                {},
-            ),
-            (
-                "normalised_gradient",
-                "rate-not-removed",
-                "the client rate is not divided out",
-                "(eta_l * a_norm)",
-                "a_norm",
-                {},
-            ),
-            (
-                "effective_steps",
-                "tau-eff-unweighted",
-                "tau_eff is the plain mean over the clients",
-                "sum(p * (",
-                "sum((0 * p + 1) / len(p) * (",
-                {},
-            ),
-            ("effective_steps", "tau-eff-sum", "tau_eff is the sum over the clients", "sum(p * (", "sum((", {}),
-            (
-                "effective_steps",
-                "tau-eff-largest",
-                "tau_eff is the largest of the clients",
-                "sum(p * (",
-                "greatest(0 * p + (",
-                {},
-            ),
-            (
-                "general_weights",
-                "sizes-ignored",
-                "the changes are averaged without the sample sizes",
-                "return p if",
-                "return (0 * p + 1) / len(p) if",
-                {"nova_weights": "nova", **_BY_EXAMPLES},
-            ),
-            (
-                "general_weights",
-                "weights-inverse",
-                "||a_i||_1 divides the weights instead of multiplying them",
-                "p * a_norms / (p @ a_norms)",
-                "p / a_norms / sum(p / a_norms)",
-                _IMPLIED,
-            ),
-            (
-                "general_weights",
-                "weights-squared",
-                "||a_i||_1 enters the weights twice",
-                "p * a_norms / (p @ a_norms)",
-                "p * a_norms**2 / (p @ a_norms**2)",
-                _IMPLIED,
-            ),
-            (
-                "general_update",
-                "tau-eff-unused",
-                "tau_eff is computed and not used",
-                "tau_eff * (w",
-                "(w",
-                {},
-            ),
-            ("general_update", "uphill", "the step goes uphill", "x - tau_eff * ", "x + tau_eff * ", {}),
-            (
-                "general_update",
-                "clients-counted",
-                "the number of clients multiplies the step",
-                "tau_eff * (w",
-                "len(w) * tau_eff * (w",
-                {},
-            ),
-            ("general_update", "rate-lost", "the client rate is left out of the step", " * eta_l", "", {}),
-        )
+    _nova(
+        id="nova-sign",
+        words="the sign of d_i is reversed",
+        rule=_NOVA + "normalised_gradient",
+        old="-delta /",
+        new="delta /",
     ),
-    *(
-        Mutant(
-            id=f"accumulation-{slug}",
-            words=words,
-            algorithms=("fednova",),
-            rule=f"{_ACCUMULATION}{rule}",
-            old=old,
-            new=new,
-            options={"solver": solver},
-        )
-        for rule, slug, words, old, new, solver in (
-            (
-                "accumulation",
-                "one-too-many",
-                "a_i has an entry too many",
-                "for k in range(tau)",
-                "for k in range(tau + 1)",
-                "decayed",
-            ),
-            ("accumulation", "first-entry", "every entry of a_i is its first", "(k, tau,", "(0, tau,", "momentum"),
-            (
-                "accumulation",
-                "nesterov-plain",
-                "Nesterov's changes are normalised as plain momentum's",
-                "_ENTRY[solver](",
-                "_ENTRY[Solver.MOMENTUM](",
-                "nesterov",
-            ),
-            (
-                "accumulation",
-                "proximal-lost",
-                "the changes of momentum with the proximal pull are normalised as without the pull",
-                "_ENTRY[solver](",
-                "_ENTRY[Solver.MOMENTUM](",
-                "momentum-proximal-outside",
-            ),
-            (
-                "a_norm",
-                "squares",
-                "the squares of a_i are summed instead of its entries",
-                "sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
-                "sum(a * a for a in accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
-                "momentum",
-            ),
-            ("_powers", "powers-long", "the geometric sum has a term too many", "range(n)", "range(n + 1)", "momentum"),
-        )
+    _nova(
+        id="nova-not-normalised",
+        words="the changes are not normalised",
+        rule=_NOVA + "normalised_gradient",
+        old="(eta_l * a_norm)",
+        new="(eta_l + 0 * a_norm)",
+    ),
+    _nova(
+        id="nova-rate-not-removed",
+        words="the client rate is not divided out",
+        rule=_NOVA + "normalised_gradient",
+        old="(eta_l * a_norm)",
+        new="a_norm",
+    ),
+    _nova(
+        id="nova-tau-eff-unweighted",
+        words="tau_eff is the plain mean over the clients",
+        rule=_NOVA + "effective_steps",
+        old="sum(p * (",
+        new="sum((0 * p + 1) / len(p) * (",
+    ),
+    _nova(
+        id="nova-tau-eff-sum",
+        words="tau_eff is the sum over the clients",
+        rule=_NOVA + "effective_steps",
+        old="sum(p * (",
+        new="sum((",
+    ),
+    _nova(
+        id="nova-tau-eff-largest",
+        words="tau_eff is the largest of the clients",
+        rule=_NOVA + "effective_steps",
+        old="sum(p * (",
+        new="greatest(0 * p + (",
+    ),
+    _nova(
+        id="nova-sizes-ignored",
+        words="the changes are averaged without the sample sizes",
+        rule=_NOVA + "general_weights",
+        old="return p if",
+        new="return (0 * p + 1) / len(p) if",
+        options={"nova_weights": "nova", **_BY_EXAMPLES},
+    ),
+    _nova(
+        id="nova-weights-inverse",
+        words="||a_i||_1 divides the weights instead of multiplying them",
+        rule=_NOVA + "general_weights",
+        old="p * a_norms / (p @ a_norms)",
+        new="p / a_norms / sum(p / a_norms)",
+        options=_IMPLIED,
+    ),
+    _nova(
+        id="nova-weights-squared",
+        words="||a_i||_1 enters the weights twice",
+        rule=_NOVA + "general_weights",
+        old="p * a_norms / (p @ a_norms)",
+        new="p * a_norms**2 / (p @ a_norms**2)",
+        options=_IMPLIED,
+    ),
+    _nova(
+        id="nova-tau-eff-unused",
+        words="tau_eff is computed and not used",
+        rule=_NOVA + "general_update",
+        old="tau_eff * (w",
+        new="(w",
+    ),
+    _nova(
+        id="nova-uphill",
+        words="the step goes uphill",
+        rule=_NOVA + "general_update",
+        old="x - tau_eff * ",
+        new="x + tau_eff * ",
+    ),
+    _nova(
+        id="nova-clients-counted",
+        words="the number of clients multiplies the step",
+        rule=_NOVA + "general_update",
+        old="tau_eff * (w",
+        new="len(w) * tau_eff * (w",
+    ),
+    _nova(
+        id="nova-rate-lost",
+        words="the client rate is left out of the step",
+        rule=_NOVA + "general_update",
+        old=" * eta_l",
+        new="",
+    ),
+    _accumulation(
+        id="accumulation-one-too-many",
+        words="a_i has an entry too many",
+        rule=_ACCUMULATION + "accumulation",
+        old="for k in range(tau)",
+        new="for k in range(tau + 1)",
+        options={"solver": "decayed"},
+    ),
+    _accumulation(
+        id="accumulation-first-entry",
+        words="every entry of a_i is its first",
+        rule=_ACCUMULATION + "accumulation",
+        old="(k, tau,",
+        new="(0, tau,",
+        options={"solver": "momentum"},
+    ),
+    _accumulation(
+        id="accumulation-nesterov-plain",
+        words="Nesterov's changes are normalised as plain momentum's",
+        rule=_ACCUMULATION + "accumulation",
+        old="_ENTRY[solver](",
+        new="_ENTRY[Solver.MOMENTUM](",
+        options={"solver": "nesterov"},
+    ),
+    _accumulation(
+        id="accumulation-proximal-lost",
+        words="the changes of momentum with the proximal pull are normalised as without the pull",
+        rule=_ACCUMULATION + "accumulation",
+        old="_ENTRY[solver](",
+        new="_ENTRY[Solver.MOMENTUM](",
+        options={"solver": "momentum-proximal-outside"},
+    ),
+    _accumulation(
+        id="accumulation-squares",
+        words="the squares of a_i are summed instead of its entries",
+        rule=_ACCUMULATION + "a_norm",
+        old="sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
+        new="sum(a * a for a in accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
+        options={"solver": "momentum"},
+    ),
+    _accumulation(
+        id="accumulation-powers-long",
+        words="the geometric sum has a term too many",
+        rule=_ACCUMULATION + "_powers",
+        old="range(n)",
+        new="range(n + 1)",
+        options={"solver": "momentum"},
     ),
 )

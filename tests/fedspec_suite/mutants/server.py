@@ -128,19 +128,28 @@ MUTANTS = (
         )
         for a in _FEDOPT
     ),
-    *(
-        Mutant(
-            id=f"{a}-stale-v",
-            words="the step uses the second moment of the round before",
-            algorithms=(a,),
-            rule=f"{_OPT}{a.removeprefix('fed')}.general_{a.removeprefix('fed')}",
-            old=old,
-            new=new,
-        )
-        for a, old, new in (
-            ("fedadagrad", "root(v, tau", "root(state.v, tau"),
-            ("fedadam", "v_hat = corrected(v,", "v_hat = corrected(state.v,"),
-            ("fedyogi", "v_hat = corrected(v,", "v_hat = corrected(state.v,"),
-        )
+    Mutant(
+        id="fedadagrad-stale-v",
+        words="the step uses the second moment of the round before",
+        algorithms=("fedadagrad",),
+        rule=f"{_OPT}{'fedadagrad'.removeprefix('fed')}.general_{'fedadagrad'.removeprefix('fed')}",
+        old="root(v, tau",
+        new="root(state.v, tau",
+    ),
+    Mutant(
+        id="fedadam-stale-v",
+        words="the step uses the second moment of the round before",
+        algorithms=("fedadam",),
+        rule=f"{_OPT}{'fedadam'.removeprefix('fed')}.general_{'fedadam'.removeprefix('fed')}",
+        old="v_hat = corrected(v,",
+        new="v_hat = corrected(state.v,",
+    ),
+    Mutant(
+        id="fedyogi-stale-v",
+        words="the step uses the second moment of the round before",
+        algorithms=("fedyogi",),
+        rule=f"{_OPT}{'fedyogi'.removeprefix('fed')}.general_{'fedyogi'.removeprefix('fed')}",
+        old="v_hat = corrected(v,",
+        new="v_hat = corrected(state.v,",
     ),
 )

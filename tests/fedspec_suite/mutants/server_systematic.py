@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fedspec_suite.mutants.mutant import Mutant
 
 _S = "fedspec.server."
@@ -18,63 +20,78 @@ _AVERAGING = ("fedavg", "fedprox")
 _HEAVY = {"momentum": "heavy-ball"}
 _NESTEROV = {"momentum": "nesterov"}
 
+_average = partial(Mutant, algorithms=_AVERAGING, rule=f"{_S}average.average", old="x + eta * delta")
+_server_momentum = partial(Mutant, algorithms=("fedavgm",), rule=f"{_S}momentum.server_momentum")
+_fedadam = partial(Mutant, algorithms=("fedadam",), rule=_RULES["fedadam"])
+_fedyogi = partial(Mutant, algorithms=("fedyogi",), rule=_RULES["fedyogi"])
+
 MUTANTS = (
-    *(
-        Mutant(
-            id=f"fedavg-{slug}",
-            words=words,
-            algorithms=_AVERAGING,
-            rule=f"{_S}average.average",
-            old="x + eta * delta",
-            new=new,
-        )
-        for slug, words, new in (
-            ("subtracts", "the change is subtracted", "x - eta * delta"),
-            ("rate-twice", "the server rate is applied twice", "x + eta * eta * delta"),
-            ("forgets-model", "the change replaces the model", "0 * x + eta * delta"),
-            ("weight-decay", "server weight decay that nobody asked for", "x + eta * (delta - x / 128)"),
-            (
-                "single-precision",
-                "the model is kept in single precision",
-                "(x + eta * delta).astype('float32').astype(x.dtype)",
-            ),
-        )
+    _average(id="fedavg-subtracts", words="the change is subtracted", new="x - eta * delta"),
+    _average(id="fedavg-rate-twice", words="the server rate is applied twice", new="x + eta * eta * delta"),
+    _average(id="fedavg-forgets-model", words="the change replaces the model", new="0 * x + eta * delta"),
+    _average(
+        id="fedavg-weight-decay", words="server weight decay that nobody asked for", new="x + eta * (delta - x / 128)"
+    ),
+    _average(
+        id="fedavg-single-precision",
+        words="the model is kept in single precision",
+        new="(x + eta * delta).astype('float32').astype(x.dtype)",
+    ),
+    _server_momentum(
+        id="fedavgm-no-decay", words="the buffer is a plain sum", old="beta * state.v + delta", new="state.v + delta"
+    ),
+    _server_momentum(
+        id="fedavgm-sign",
+        words="the old buffer is subtracted",
+        old="beta * state.v + delta",
+        new="delta - beta * state.v",
+    ),
+    _server_momentum(
+        id="fedavgm-decays-change",
+        words="the decay takes the new change too",
+        old="beta * state.v + delta",
+        new="beta * (state.v + delta)",
+    ),
+    _server_momentum(
+        id="fedavgm-stale",
+        words="the step uses the buffer of the round before",
+        old="step = v if",
+        new="step = state.v if",
+        options=_HEAVY,
+    ),
+    _server_momentum(
+        id="fedavgm-unused",
+        words="the buffer is computed and not used",
+        old="step = v if",
+        new="step = delta if",
+        options=_HEAVY,
+    ),
+    _server_momentum(
+        id="fedavgm-undecayed",
+        words="the look-ahead takes the whole buffer",
+        old="delta + beta * v",
+        new="delta + v",
+        options=_NESTEROV,
     ),
     *(
-        Mutant(
-            id=f"fedavgm-{slug}",
-            words=words,
-            algorithms=("fedavgm",),
-            rule=f"{_S}momentum.server_momentum",
-            old=old,
-            new=new,
-            options=options,
-        )
-        for slug, words, old, new, options in (
-            ("no-decay", "the buffer is a plain sum", "beta * state.v + delta", "state.v + delta", {}),
-            ("sign", "the old buffer is subtracted", "beta * state.v + delta", "delta - beta * state.v", {}),
-            (
-                "decays-change",
-                "the decay takes the new change too",
-                "beta * state.v + delta",
-                "beta * (state.v + delta)",
-                {},
-            ),
-            ("stale", "the step uses the buffer of the round before", "step = v if", "step = state.v if", _HEAVY),
-            ("unused", "the buffer is computed and not used", "step = v if", "step = delta if", _HEAVY),
-            ("undecayed", "the look-ahead takes the whole buffer", "delta + beta * v", "delta + v", _NESTEROV),
-        )
-    ),
-    *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=rule, old=old, new=new)
+        mutant
         for a, rule in _RULES.items()
-        for slug, words, old, new in (
-            ("m-sum", "the first moment is a sum: m = beta1 m + Delta", _FIRST, "beta1 * state.m + delta"),
-            (
-                "m-exchanged",
-                "beta1 and 1 - beta1 are exchanged",
-                _FIRST,
-                "(1 - beta1) * state.m + beta1 * delta",
+        for mutant in (
+            Mutant(
+                id=a + "-m-sum",
+                words="the first moment is a sum: m = beta1 m + Delta",
+                algorithms=(a,),
+                rule=rule,
+                old=_FIRST,
+                new="beta1 * state.m + delta",
+            ),
+            Mutant(
+                id=a + "-m-exchanged",
+                words="beta1 and 1 - beta1 are exchanged",
+                algorithms=(a,),
+                rule=rule,
+                old=_FIRST,
+                new="(1 - beta1) * state.m + beta1 * delta",
             ),
         )
     ),
@@ -113,55 +130,79 @@ MUTANTS = (
         old="(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2",
         new="abs(delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m)",
     ),
-    *(
-        Mutant(id=f"fedadam-{slug}", words=words, algorithms=("fedadam",), rule=_RULES["fedadam"], old=old, new=new)
-        for slug, words, old, new in (
-            (
-                "v-exchanged",
-                "beta2 and 1 - beta2 are exchanged",
-                "beta2 * state.v + (1 - beta2) *",
-                "(1 - beta2) * state.v + beta2 *",
-            ),
-            (
-                "betas-swapped",
-                "beta1 and beta2 change places",
-                f"{_FIRST}\n    v = beta2 * state.v + (1 - beta2)",
-                "beta2 * state.m + (1 - beta2) * delta\n    v = beta1 * state.v + (1 - beta1)",
-            ),
-            ("momentum-unused", "the step goes along Delta instead of m", "* m_hat / root", "* delta / root"),
-        )
+    _fedadam(
+        id="fedadam-v-exchanged",
+        words="beta2 and 1 - beta2 are exchanged",
+        old="beta2 * state.v + (1 - beta2) *",
+        new="(1 - beta2) * state.v + beta2 *",
+    ),
+    _fedadam(
+        id="fedadam-betas-swapped",
+        words="beta1 and beta2 change places",
+        old=f"{_FIRST}\n    v = beta2 * state.v + (1 - beta2)",
+        new="beta2 * state.m + (1 - beta2) * delta\n    v = beta1 * state.v + (1 - beta1)",
+    ),
+    _fedadam(
+        id="fedadam-momentum-unused",
+        words="the step goes along Delta instead of m",
+        old="* m_hat / root",
+        new="* delta / root",
+    ),
+    _fedyogi(
+        id="fedyogi-v-exchanged",
+        words="beta2 stands where 1 - beta2 should",
+        old="(1 - beta2) * square",
+        new="beta2 * square",
+    ),
+    _fedyogi(
+        id="fedyogi-grows",
+        words="v only grows",
+        old="state.v - (1 - beta2) * square * sign(state.v - square)",
+        new="state.v + (1 - beta2) * square",
+    ),
+    _fedyogi(
+        id="fedyogi-compares-unsquared",
+        words="the sign compares v with Delta",
+        old="sign(state.v - square)",
+        new="sign(state.v - delta)",
     ),
     *(
-        Mutant(id=f"fedyogi-{slug}", words=words, algorithms=("fedyogi",), rule=_RULES["fedyogi"], old=old, new=new)
-        for slug, words, old, new in (
-            ("v-exchanged", "beta2 stands where 1 - beta2 should", "(1 - beta2) * square", "beta2 * square"),
-            (
-                "grows",
-                "v only grows",
-                "state.v - (1 - beta2) * square * sign(state.v - square)",
-                "state.v + (1 - beta2) * square",
-            ),
-            ("compares-unsquared", "the sign compares v with Delta", "sign(state.v - square)", "sign(state.v - delta)"),
-        )
-    ),
-    *(
-        Mutant(id=f"{a}-{slug}", words=words, algorithms=(a,), rule=_RULES[a], old=old, new=new)
+        mutant
         for a in ("fedamsgrad", "fedams")
-        for slug, words, old, new in (
-            ("no-square", "the second moment averages |Delta|", "delta**2", "abs(delta)"),
-            ("maximum-in-v", "v continues from its maximum", "beta2 * state.v +", "beta2 * state.v_hat +"),
+        for mutant in (
+            Mutant(
+                id=a + "-no-square",
+                words="the second moment averages |Delta|",
+                algorithms=(a,),
+                rule=_RULES[a],
+                old="delta**2",
+                new="abs(delta)",
+            ),
+            Mutant(
+                id=a + "-maximum-in-v",
+                words="v continues from its maximum",
+                algorithms=(a,),
+                rule=_RULES[a],
+                old="beta2 * state.v +",
+                new="beta2 * state.v_hat +",
+            ),
         )
     ),
-    *(
-        Mutant(
-            id=f"{a}-average",
-            words="v_hat averages instead of taking the larger one",
-            algorithms=(a,),
-            rule=_RULES[a],
-            old=f"maximum(state.v_hat, {v})",
-            new=f"(state.v_hat + {v}) / 2",
-        )
-        for a, v in (("fedamsgrad", "corrected(v, beta2, t, before)"), ("fedams", "v"))
+    Mutant(
+        id="fedamsgrad-average",
+        words="v_hat averages instead of taking the larger one",
+        algorithms=("fedamsgrad",),
+        rule=_RULES["fedamsgrad"],
+        old="maximum(state.v_hat, corrected(v, beta2, t, before))",
+        new="(state.v_hat + corrected(v, beta2, t, before)) / 2",
+    ),
+    Mutant(
+        id="fedams-average",
+        words="v_hat averages instead of taking the larger one",
+        algorithms=("fedams",),
+        rule=_RULES["fedams"],
+        old="maximum(state.v_hat, v)",
+        new="(state.v_hat + v) / 2",
     ),
     Mutant(
         id="fedamsgrad-stale",

@@ -15,19 +15,19 @@ from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, compare, posed, problem_of, rounds_of, taken
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, compare, rounds_of, taken
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.laws.reductions.layerwise import RATE, ROOT
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.scenario import Scenario, lift, running
+from fedspec_suite.measure.scenario import Scenario, lift, linear, running
 from fedspec_suite.measure.setting import Setting
 
 
 @st.composite
 def _linear_objectives(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(round_scenarios(setting))
-    return taken(posed(s, 0 * problem_of(s).H, problem_of(s).e), lam=0.0)
+    return taken(linear(s), lam=0.0)
 
 
 def _constant_gradients(bench: Bench, s: Scenario) -> None:

@@ -14,21 +14,11 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, rounds
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import (
-    AMS,
-    BOX,
-    LAMB,
-    ROUND,
-    compare,
-    of_the_round,
-    posed,
-    problem_of,
-    rounds_of,
-)
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND, compare, of_the_round, rounds_of
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.scenario import Scenario, lift, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, lift, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 
@@ -43,7 +33,7 @@ def _decaying(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(round_scenarios(setting))
     p = problem_of(s)
     lam = s.case.hyper["lam"]
-    return with_hyper(posed(s, 0 * p.H, 0 * p.e), lam=lam if lam or "lam" in setting.fixed else 0.25)
+    return with_hyper(posed(s, H=0 * p.H, e=0 * p.e), lam=lam if lam or "lam" in setting.fixed else 0.25)
 
 
 def _decays(bench: Bench, s: Scenario) -> None:
@@ -73,7 +63,7 @@ def _radial(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Array]:
     k = np.array([draw(whole) for _ in p.H])
     e = np.stack([np.concatenate([k_l * x[at] for k_l, at in zip(k_i, layers, strict=True)]) for k_i in k])
     x0 = unflatten(x.astype(setting.dtype), s.case.x0)
-    return with_hyper(posed(s, 0 * p.H, e.astype(setting.dtype), x0), lam=0.0), np.sign(k)
+    return with_hyper(posed(s, H=0 * p.H, e=e.astype(setting.dtype), x0=x0), lam=0.0), np.sign(k)
 
 
 def _stretches(bench: Bench, drawn: tuple[Scenario, Array]) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Level, Quadratics, Round
+from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec_suite.laws.about import Applies
-from fedspec_suite.laws.common import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import Running, bounds_of
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, problem_of, with_hyper
 
 ALL = (Fact.PERIODIC,)
 AMS = (Fact.PERIODIC, Fact.ADAPTIVE)
@@ -34,18 +31,6 @@ def of_the_round(why_not: Applies) -> Applies:
     return lambda setting: why_not(setting) or (others if setting.options.get("averaged") == "last-sent" else "")
 
 
-def problem_of(s: Scenario) -> Quadratics:
-    """The clients' objectives."""
-    assert s.case.problem is not None
-    return s.case.problem
-
-
-def posed(s: Scenario, H: Array, e: Array, x0: Any = None) -> Scenario:
-    """The scenario with other objectives, and another start if one is given."""
-    case = replace(s.case, problem=replace(problem_of(s), H=H, e=e), x0=s.case.x0 if x0 is None else x0)
-    return replace(s, case=case)
-
-
 def taken(s: Scenario, **values: float) -> Scenario:
     """The scenario with those of the hyper-parameters that it has."""
     return with_hyper(s, **{n: v for n, v in values.items() if n in s.case.hyper})
@@ -53,11 +38,6 @@ def taken(s: Scenario, **values: float) -> Scenario:
 
 BOX = "Fed-LAMB, Alg. 1, "
 ROUND: tuple[Level, ...] = ("round",)
-
-
-def same(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
-    """Two scenarios have one path."""
-    related(bench, *pair, lambda k, x: x)
 
 
 def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> None:

@@ -14,24 +14,13 @@ from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_suite.laws.closed_forms.sums import length
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import (
-    ALL,
-    BOX,
-    LAMB,
-    ROUND,
-    compare,
-    of_the_round,
-    posed,
-    problem_of,
-    same,
-    small_rate,
-    taken,
-)
+from fedspec_suite.laws.layerwise.shared import ALL, BOX, LAMB, ROUND, compare, of_the_round, small_rate, taken
 from fedspec_suite.laws.reductions.layerwise import in_fed_ams
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 
@@ -40,7 +29,7 @@ def single_coordinates(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(round_scenarios(setting))
     x = flatten(s.case.x0)[: draw(st.integers(1, 3))]
     p, d = problem_of(s), len(x)
-    return posed(s, p.H[:, :d, :d], p.e[:, :d], {f"p{j}": x[j : j + 1] for j in range(d)})
+    return posed(s, H=p.H[:, :d, :d], e=p.e[:, :d], x0={f"p{j}": x[j : j + 1] for j in range(d)})
 
 
 def _keeps_signs(bench: Bench, s: Scenario) -> None:
@@ -57,7 +46,7 @@ def _with_idle_layer(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, slice
     live = np.ones(p.e.shape[1])
     live[at] = 0
     live = live.astype(setting.dtype)
-    return taken(posed(s, live[:, None] * p.H * live, live * p.e), lam=0.0), at
+    return taken(posed(s, H=live[:, None] * p.H * live, e=live * p.e), lam=0.0), at
 
 
 def _idles(bench: Bench, drawn: tuple[Scenario, slice]) -> None:

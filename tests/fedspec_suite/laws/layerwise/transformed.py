@@ -11,12 +11,12 @@ from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
-from fedspec_suite.laws.common import related
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, posed, problem_of, same, taken
+from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, taken
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, vectors
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, louder, posed, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -25,8 +25,8 @@ Pair = tuple[Scenario, Scenario]
 @st.composite
 def _louder(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(round_scenarios(setting))
-    h, p = s.case.hyper, problem_of(s)
-    return s, taken(posed(s, 4 * p.H, 4 * p.e), v0=16 * h["v0"], eps=4 * h["eps"])
+    h = s.case.hyper
+    return s, taken(louder(s), v0=16 * h["v0"], eps=4 * h["eps"])
 
 
 @st.composite
@@ -34,7 +34,7 @@ def _other_units(draw: st.DrawFn, setting: Setting) -> Pair:
     """Every coordinate in a unit four times smaller."""
     s: Scenario = draw(round_scenarios(setting))
     h, p = s.case.hyper, problem_of(s)
-    there = posed(s, p.H / 16, p.e / 4, {n: 4 * a for n, a in s.case.x0.items()})
+    there = posed(s, H=p.H / 16, e=p.e / 4, x0={n: 4 * a for n, a in s.case.x0.items()})
     there = taken(there, v0=h.get("v0", 0) / 16, eps=h.get("eps", 0) / 4, lam=h.get("lam", 0) / 4)
     there = taken(there, phi_m=4 * h.get("phi_m", 0), phi_M=4 * h.get("phi_M", 0))
     if "eps" not in h:
@@ -52,7 +52,7 @@ def _reflected(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, A
     s: Scenario = draw(round_scenarios(setting))
     p, x = problem_of(s), flatten(s.case.x0)
     signs = np.array(draw(st.lists(st.sampled_from((-1, 1)), min_size=x.size, max_size=x.size)), dtype=x.dtype)
-    return s, posed(s, signs[:, None] * p.H * signs, p.e * signs, unflatten(signs * x, s.case.x0)), signs
+    return s, posed(s, H=signs[:, None] * p.H * signs, e=p.e * signs, x0=unflatten(signs * x, s.case.x0)), signs
 
 
 def _reflects(bench: Bench, drawn: tuple[Scenario, Scenario, Array]) -> None:
@@ -68,7 +68,7 @@ def _permuted(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, li
     names = draw(st.permutations(names))
     order = [j for n in names for j in draw(st.permutations(range(layers[n].start, layers[n].stop)))]
     like = {n: s.case.x0[n] for n in names}
-    return s, posed(s, p.H[:, order][:, :, order], p.e[:, order], unflatten(x[order], like)), order
+    return s, posed(s, H=p.H[:, order][:, :, order], e=p.e[:, order], x0=unflatten(x[order], like)), order
 
 
 def _permutes(bench: Bench, drawn: tuple[Scenario, Scenario, list[int]]) -> None:
@@ -95,7 +95,7 @@ def _other_examples(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(round_scenarios(setting, clients=(2, 4)))
     p = problem_of(s)
     examples = np.array(draw(st.permutations(range(1, 1 + len(p.H)))), dtype=float)
-    return s, replace(s, case=replace(s.case, problem=replace(p, examples=examples)))
+    return s, posed(s, examples=examples)
 
 
 @st.composite
@@ -104,7 +104,7 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Array
     s, p = with_hyper(s, lam=0.0), problem_of(s)
     shift = draw(vectors((p.e.shape[1],), setting.dtype, denominator=4, largest=8))
     e = p.e + np.stack([H_i @ shift for H_i in p.H])
-    return s, posed(s, p.H, e, unflatten(flatten(s.case.x0) + shift, s.case.x0)), shift
+    return s, posed(s, H=p.H, e=e, x0=unflatten(flatten(s.case.x0) + shift, s.case.x0)), shift
 
 
 def _translates(bench: Bench, drawn: tuple[Scenario, Scenario, Array]) -> None:

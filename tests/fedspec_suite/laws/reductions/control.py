@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec_suite.laws.reductions.edge import Edge, told
 from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import linear as without_curvature
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"rounds": (1, 1)}
@@ -40,9 +41,7 @@ def single_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 
 def linear(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     """Objectives without curvature."""
-    problem = s.case.problem
-    assert problem is not None
-    return replace(s, case=replace(s.case, problem=replace(problem, H=problem.H * 0)))
+    return without_curvature(s)
 
 
 def _equal_steps_rate_1(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -59,7 +58,8 @@ def _one_drawn(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 
 
 def _edge(
-    name: str,
+    *,
+    id: str,
     source: str,
     target: str,
     when: str,
@@ -67,74 +67,81 @@ def _edge(
     carry: Callable[[Scenario], Scenario] | None = None,
     **more: Any,
 ) -> Edge:
-    return Edge(name, source, target, when, cited, "round", carry or to(target), **more)
+    return Edge(
+        id=id, source=source, target=target, when=when, cited=cited, level="round", carry=carry or to(target), **more
+    )
 
 
 CONTROLLED = (
     _edge(
-        "scaffold-begins-as-fedavg",
-        "scaffold",
-        "fedavg",
-        "it is the first round",
-        f"{KARIMIREDDY}: c_i = c = 0",
+        id="scaffold-begins-as-fedavg",
+        source="scaffold",
+        target="fedavg",
+        when="it is the first round",
+        cited=f"{KARIMIREDDY}: c_i = c = 0",
         draw=FIRST,
     ),
     _edge(
-        "scaffold-alone-is-fedavg", "scaffold", "fedavg", "there is one client", f"{KARIMIREDDY}: c_i = c", draw=ALONE
+        id="scaffold-alone-is-fedavg",
+        source="scaffold",
+        target="fedavg",
+        when="there is one client",
+        cited=f"{KARIMIREDDY}: c_i = c",
+        draw=ALONE,
     ),
     _edge(
-        "scaffold-of-single-steps-is-fedavg",
-        "scaffold",
-        "fedavg",
-        "everybody takes one step",
-        f"{KARIMIREDDY}: c is the mean of the c_i",
+        id="scaffold-of-single-steps-is-fedavg",
+        source="scaffold",
+        target="fedavg",
+        when="everybody takes one step",
+        cited=f"{KARIMIREDDY}: c is the mean of the c_i",
         narrow=single_steps,
         draw=EVERYONE,
     ),
     _edge(
-        "scaffold-is-fednova-vr",
-        "scaffold",
-        "fednova-vr",
-        "everybody takes equally many steps and eta = 1",
-        "FedNova, L204 beside Karimireddy et al. (2020), option II",
+        id="scaffold-is-fednova-vr",
+        source="scaffold",
+        target="fednova-vr",
+        when="everybody takes equally many steps and eta = 1",
+        cited="FedNova, L204 beside Karimireddy et al. (2020), option II",
         narrow=_equal_steps_rate_1,
         options={"control": "mean-gradient"},
         needs=("eta",),
         draw=EVERYONE,
     ),
     _edge(
-        "vrl-sgd-begins-as-fedavg",
-        "vrl-sgd",
-        "fedavg",
-        "it is the first round",
-        "external: Liang et al. (2019): v_i = 0",
-        to("fedavg", eta=1),
+        id="vrl-sgd-begins-as-fedavg",
+        source="vrl-sgd",
+        target="fedavg",
+        when="it is the first round",
+        cited="external: Liang et al. (2019): v_i = 0",
+        carry=to("fedavg", eta=1),
         draw=FIRST,
     ),
     _edge(
-        "vrl-sgd-alone-is-fedavg",
-        "vrl-sgd",
-        "fedavg",
-        "there is one client",
-        "external: Liang et al. (2019): x = x_i",
-        to("fedavg", eta=1),
+        id="vrl-sgd-alone-is-fedavg",
+        source="vrl-sgd",
+        target="fedavg",
+        when="there is one client",
+        cited="external: Liang et al. (2019): x = x_i",
+        carry=to("fedavg", eta=1),
         draw=ALONE,
     ),
     _edge(
-        "vrl-sgd-is-fednova-vr",
-        "vrl-sgd",
-        "fednova-vr",
-        "everybody takes equally many steps",
-        "FedNova, L204 beside Liang et al. (2019), with v_i = -c_i",
+        id="vrl-sgd-is-fednova-vr",
+        source="vrl-sgd",
+        target="fednova-vr",
+        when="everybody takes equally many steps",
+        cited="FedNova, L204 beside Liang et al. (2019), with v_i = -c_i",
         narrow=equal_steps,
     ),
     _edge(
-        "feddyn-begins-as-fedprox",
-        "feddyn",
-        "fedprox",
-        "it is the first round and everybody takes part; then eta = 2",
-        "external: Acar et al. (2021): the mean change enters the mean model and h / mu",
-        to("fedprox", {"weights": "uniform"}, eta=2),
+        id="feddyn-begins-as-fedprox",
+        source="feddyn",
+        target="fedprox",
+        when="it is the first round and everybody takes part; then eta = 2",
+        cited="external: Acar et al. (2021): the mean change enters the mean model and h / mu",
+        carry=to("fedprox", {"weights": "uniform"}, eta=2),
         draw={**FIRST, **EVERYONE},
     ),
 )
@@ -142,12 +149,12 @@ CONTROLLED = (
 NOVA = (
     *(
         _edge(
-            f"{source}-{name}",
-            source,
-            "fednova",
-            when,
-            cited,
-            to("fednova", options),
+            id=f"{source}-{name}",
+            source=source,
+            target="fednova",
+            when=when,
+            cited=cited,
+            carry=to("fednova", options),
             narrow=narrow,
             options=asks,
             draw=draw,
@@ -163,41 +170,41 @@ NOVA = (
         )
     ),
     _edge(
-        "fednova-alg2-is-fednova-vr",
-        "fednova-alg2",
-        "fednova-vr",
-        "line 13 does not store the correction and the loop counts as in eqs. (35)-(36)",
-        "FedNova, L204 beside Alg. 2",
-        to("fednova-vr", {"solver": "momentum"}),
+        id="fednova-alg2-is-fednova-vr",
+        source="fednova-alg2",
+        target="fednova-vr",
+        when="line 13 does not store the correction and the loop counts as in eqs. (35)-(36)",
+        cited="FedNova, L204 beside Alg. 2",
+        carry=to("fednova-vr", {"solver": "momentum"}),
         options={"stored": "uncorrected", "loop": "shifted"},
     ),
     _edge(
-        "fednova-sampled-is-fednova",
-        "fednova-sampled",
-        "fednova",
-        "everybody is drawn",
-        "FedNova, Alg. 1 beside eq. (12)",
+        id="fednova-sampled-is-fednova",
+        source="fednova-sampled",
+        target="fednova",
+        when="everybody is drawn",
+        cited="FedNova, Alg. 1 beside eq. (12)",
         options={"sampled_weights": "self-normalised"},
         draw=EVERYONE,
     ),
     _edge(
-        "fednova-sampled-uniformly-is-fednova",
-        "fednova-sampled",
-        "fednova",
-        "everybody is drawn and tau_eff is a constant",
-        "FedNova, footnote 1: p_i m/q with q = m",
-        to("fednova", {"tau_eff_choice": "fixed"}),
+        id="fednova-sampled-uniformly-is-fednova",
+        source="fednova-sampled",
+        target="fednova",
+        when="everybody is drawn and tau_eff is a constant",
+        cited="FedNova, footnote 1: p_i m/q with q = m",
+        carry=to("fednova", {"tau_eff_choice": "fixed"}),
         options={"sampled_weights": "without-replacement", "sampled_steps": "fixed"},
         draw=EVERYONE,
     ),
     *(
         _edge(
-            name,
-            "fednova-sampled",
-            "fedavg",
-            f"one client of SGD is drawn{how} and tau_eff is taken from the sample",
-            "FedNova, Alg. 1: ||a_i||_1 cancels",
-            to("fedavg", eta=1),
+            id=name,
+            source="fednova-sampled",
+            target="fedavg",
+            when=f"one client of SGD is drawn{how} and tau_eff is taken from the sample",
+            cited="FedNova, Alg. 1: ||a_i||_1 cancels",
+            carry=to("fedavg", eta=1),
             narrow=_one_drawn,
             options={"sampled_weights": weights, "sampled_steps": "sample", "solver": "sgd"},
         )
@@ -207,34 +214,34 @@ NOVA = (
         )
     ),
     _edge(
-        "fednova-sampled-is-fedavg",
-        "fednova-sampled",
-        "fedavg",
-        "those that are drawn take equally many steps of SGD",
-        "FedNova, Alg. 1 beside eqs. (5)-(6)",
-        to("fedavg", eta=1),
+        id="fednova-sampled-is-fedavg",
+        source="fednova-sampled",
+        target="fedavg",
+        when="those that are drawn take equally many steps of SGD",
+        cited="FedNova, Alg. 1 beside eqs. (5)-(6)",
+        carry=to("fedavg", eta=1),
         narrow=equal_steps,
         options={"sampled_weights": "self-normalised", "sampled_steps": "sample", "solver": "sgd"},
     ),
     Edge(
-        "fednova-momentum-is-fednova",
-        "fednova-momentum",
-        "fednova",
-        "beta = 0",
-        "FedNova, L204",
-        "server",
-        to("fednova"),
-        _no_memory,
+        id="fednova-momentum-is-fednova",
+        source="fednova-momentum",
+        target="fednova",
+        when="beta = 0",
+        cited="FedNova, L204",
+        level="server",
+        carry=to("fednova"),
+        narrow=_no_memory,
         needs=("beta",),
         zeroes=("beta",),
     ),
     _edge(
-        "fednova-momentum-is-fedavgm",
-        "fednova-momentum",
-        "fedavgm",
-        "everybody takes equally many steps of SGD",
-        "FedNova, L204 with eqs. (5)-(6)",
-        to("fedavgm", eta=1),
+        id="fednova-momentum-is-fedavgm",
+        source="fednova-momentum",
+        target="fedavgm",
+        when="everybody takes equally many steps of SGD",
+        cited="FedNova, L204 with eqs. (5)-(6)",
+        carry=to("fedavgm", eta=1),
         narrow=equal_steps,
         options={"solver": "sgd"},
     ),
@@ -242,11 +249,11 @@ NOVA = (
 
 SERVERS = tuple(
     _edge(
-        f"fednova-adaptive-{server}-is-{target}",
-        "fednova-adaptive",
-        target,
-        f"everybody takes equally many steps of SGD under server {server}",
-        "FedNova, L204 with eqs. (5)-(6)",
+        id=f"fednova-adaptive-{server}-is-{target}",
+        source="fednova-adaptive",
+        target=target,
+        when=f"everybody takes equally many steps of SGD under server {server}",
+        cited="FedNova, L204 with eqs. (5)-(6)",
         narrow=equal_steps,
         options={"solver": "sgd", "server": server},
         roots=True,
@@ -273,12 +280,12 @@ def _in_one(solver: str) -> Callable[[Scenario], Scenario]:
 
 SOLVERS = tuple(
     _edge(
-        f"fednova-solvers-of-{solver}-is-fednova",
-        "fednova-solvers",
-        "fednova",
-        f"everybody's solver is {solver}",
-        "FedNova, L206 beside eq. (12)",
-        _in_one(solver),
+        id=f"fednova-solvers-of-{solver}-is-fednova",
+        source="fednova-solvers",
+        target="fednova",
+        when=f"everybody's solver is {solver}",
+        cited="FedNova, L206 beside eq. (12)",
+        carry=_in_one(solver),
         narrow=_all_run(solver),
     )
     for solver in ("momentum", "proximal")

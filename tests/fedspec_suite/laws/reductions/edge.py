@@ -40,7 +40,7 @@ def _each(s: Scenario, k: int) -> int:
     return k
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Edge:
     """One algorithm under a restriction is another.
 
@@ -139,6 +139,7 @@ def told(
 
 
 def pinned(
+    *,
     source: str,
     target: str,
     cited: str,
@@ -149,14 +150,14 @@ def pinned(
 ) -> Edge:
     """The edge whose restriction is that some hyper-parameters have a value."""
     return Edge(
-        f"{source}-is-{target}",
-        source,
-        target,
-        ", ".join(f"{SYMBOLS.get(n, n)} = {v:g}" for n, v in values.items()),
-        cited,
-        level,
-        carry or (lambda s: told(s, target)),
-        fixing(**values),
+        id=f"{source}-is-{target}",
+        source=source,
+        target=target,
+        when=", ".join(f"{SYMBOLS.get(n, n)} = {v:g}" for n, v in values.items()),
+        cited=cited,
+        level=level,
+        carry=carry or (lambda s: told(s, target)),
+        narrow=fixing(**values),
         needs=tuple(values),
         zeroes=tuple(n for n, v in values.items() if v == 0),
         **more,

@@ -64,18 +64,18 @@ def _last_step(s: Scenario, k: int) -> int:
     return sum(1 + e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
 
 
-def _alone(source: str, target: str, cited: str, solver: str = "", roots: bool = False) -> Edge:
+def _alone(*, source: str, target: str, cited: str, solver: str = "", roots: bool = False) -> Edge:
     rate = {"eta": 1.0} if "eta" in CATALOGUE[source].numbers else {}
     return Edge(
-        f"{source}-is-{target}",
-        source,
-        target,
-        "there is one client" + (f" whose solver is {solver}" if solver else "; eta = 1" if rate else ""),
-        cited,
-        "round",
-        _as_solver(target),
-        fixing(**rate),
-        {"solver": solver, "tau_eff_choice": "weighted-norm"} if solver else {},
+        id=f"{source}-is-{target}",
+        source=source,
+        target=target,
+        when="there is one client" + (f" whose solver is {solver}" if solver else "; eta = 1" if rate else ""),
+        cited=cited,
+        level="round",
+        carry=_as_solver(target),
+        narrow=fixing(**rate),
+        options={"solver": solver, "tau_eff_choice": "weighted-norm"} if solver else {},
         needs=tuple(rate),
         at=_last_step,
         draw={"clients": (1, 1)},
@@ -84,8 +84,13 @@ def _alone(source: str, target: str, cited: str, solver: str = "", roots: bool =
 
 
 EDGES = (
-    _alone("fedavg", "sgd", "FedNova, eq. (2) (L52)"),
-    _alone("fedprox", "proximal-sgd", "FedNova, eqs. (7) and (31)"),
-    _alone("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)", roots=True),
-    _alone("fednova", "momentum", "FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l", "momentum"),
+    _alone(source="fedavg", target="sgd", cited="FedNova, eq. (2) (L52)"),
+    _alone(source="fedprox", target="proximal-sgd", cited="FedNova, eqs. (7) and (31)"),
+    _alone(source="fedavg-normalised", target="normalised-sgd", cited="FedAda2, App. A, eq. (2) (L377)", roots=True),
+    _alone(
+        source="fednova",
+        target="momentum",
+        cited="FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l",
+        solver="momentum",
+    ),
 )

@@ -74,122 +74,166 @@ def _single_sets(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return Scenario(replace(s.case, x0=cut(s.case.x0)), tuple(map(event, s.events)))
 
 
-def _undelayed(source: str, target: str, cited: str, options: Mapping[str, str] | None = None, v0: bool = True) -> Edge:
+def _undelayed(
+    *, source: str, target: str, cited: str, options: Mapping[str, str] | None = None, v0: bool = True
+) -> Edge:
     """A solver with delay and dead zone, without them."""
     values = {"z": 1, "eps_s": 0.0} | ({"v0": 0.0} if v0 else {})
     return pinned(
-        source,
-        target,
-        cited,
-        "client",
-        values,
-        lambda s: told(s, target, options=options),
+        source=source,
+        target=target,
+        cited=cited,
+        level="client",
+        values=values,
+        carry=lambda s: told(s, target, options=options),
         roots=True,
     )
 
 
-def _singletons(source: str, target: str, cited: str, options: Mapping[str, str] | None = None) -> Edge:
+def _singletons(*, source: str, target: str, cited: str, options: Mapping[str, str] | None = None) -> Edge:
     """A solver over a cover whose every set is one coordinate."""
     return Edge(
-        f"{source}-is-{target}",
-        source,
-        target,
-        "every set of the cover is one coordinate",
-        cited,
-        "client",
-        lambda s: told(s, target, hyper={"v0": s.case.hyper.get("v0", 0)}),
-        _single_sets,
-        options or {},
+        id=f"{source}-is-{target}",
+        source=source,
+        target=target,
+        when="every set of the cover is one coordinate",
+        cited=cited,
+        level="client",
+        carry=lambda s: told(s, target, hyper={"v0": s.case.hyper.get("v0", 0)}),
+        narrow=_single_sets,
+        options=options or {},
         roots=True,
     )
 
 
 PLAIN = (
-    pinned("momentum", "sgd", FEDNOVA_B, "client", {"rho": 0.0}),
-    pinned("nesterov", "sgd", FEDNOVA_B, "client", {"rho": 0.0}),
-    pinned("dampened", "sgd", FEDNOVA_B, "client", {"rho": 0.0}),
-    pinned("proximal-sgd", "sgd", f"{FEDNOVA_B}, eq. (31) with alpha = 0", "client", {"mu": 0.0}),
-    pinned("decayed-sgd", "sgd", FEDNOVA_B, "client", {"gamma": 1.0}),
-    pinned("momentum-proximal-outside", "momentum", f"{FEDNOVA_B}, eqs. (35)-(36)", "client", {"mu": 0.0}),
-    pinned("momentum-proximal-outside", "proximal-sgd", f"{FEDNOVA_B}, eq. (31)", "client", {"rho": 0.0}),
-    pinned("momentum-proximal-inside", "momentum", f"{FEDNOVA_B}, eqs. (35)-(36)", "client", {"mu": 0.0}),
-    pinned("momentum-proximal-inside", "proximal-sgd", f"{FEDNOVA_B}, eq. (31)", "client", {"rho": 0.0}),
+    pinned(source="momentum", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
+    pinned(source="nesterov", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
+    pinned(source="dampened", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
+    pinned(
+        source="proximal-sgd",
+        target="sgd",
+        cited=f"{FEDNOVA_B}, eq. (31) with alpha = 0",
+        level="client",
+        values={"mu": 0.0},
+    ),
+    pinned(source="decayed-sgd", target="sgd", cited=FEDNOVA_B, level="client", values={"gamma": 1.0}),
+    pinned(
+        source="momentum-proximal-outside",
+        target="momentum",
+        cited=f"{FEDNOVA_B}, eqs. (35)-(36)",
+        level="client",
+        values={"mu": 0.0},
+    ),
+    pinned(
+        source="momentum-proximal-outside",
+        target="proximal-sgd",
+        cited=f"{FEDNOVA_B}, eq. (31)",
+        level="client",
+        values={"rho": 0.0},
+    ),
+    pinned(
+        source="momentum-proximal-inside",
+        target="momentum",
+        cited=f"{FEDNOVA_B}, eqs. (35)-(36)",
+        level="client",
+        values={"mu": 0.0},
+    ),
+    pinned(
+        source="momentum-proximal-inside",
+        target="proximal-sgd",
+        cited=f"{FEDNOVA_B}, eq. (31)",
+        level="client",
+        values={"rho": 0.0},
+    ),
     Edge(
-        "dampened-is-momentum",
-        "dampened",
-        "momentum",
-        "its buffer starts at zero; the rate is (1 - rho) eta_l",
-        f"{FEDNOVA_B}: a_k = 1 - rho^(tau-k) is (1 - rho) times that of momentum",
-        "client",
-        _at_smaller_rate,
+        id="dampened-is-momentum",
+        source="dampened",
+        target="momentum",
+        when="its buffer starts at zero; the rate is (1 - rho) eta_l",
+        cited=f"{FEDNOVA_B}: a_k = 1 - rho^(tau-k) is (1 - rho) times that of momentum",
+        level="client",
+        carry=_at_smaller_rate,
         options={"start": "zero"},
     ),
 )
 
 ADAPTIVE = (
     Edge(
-        "adam-is-adagrad",
-        "adam",
-        "adagrad",
-        "its moments are corrected and a round has one step; v_0 = 0",
-        "FedAda2, Alg. 6 (L1335): m_hat = g and v_hat = g^2 at the first step",
-        "client",
-        lambda s: told(s, "adagrad", hyper={"v0": 0}),
+        id="adam-is-adagrad",
+        source="adam",
+        target="adagrad",
+        when="its moments are corrected and a round has one step; v_0 = 0",
+        cited="FedAda2, Alg. 6 (L1335): m_hat = g and v_hat = g^2 at the first step",
+        level="client",
+        carry=lambda s: told(s, "adagrad", hyper={"v0": 0}),
         options={"bias_correction": "moments"},
         draw=ONE_STEP,
         roots=True,
     ),
     Edge(
-        "yogi-is-adam",
-        "yogi",
-        "adam",
-        "v_0 = 0 and a round has one step",
-        "external: Zaheer et al. (2018), Algorithm 2: from zero both moments become (1 - beta2) g^2",
-        "client",
-        lambda s: told(s, "adam"),
-        fixing(v0=0.0),
+        id="yogi-is-adam",
+        source="yogi",
+        target="adam",
+        when="v_0 = 0 and a round has one step",
+        cited="external: Zaheer et al. (2018), Algorithm 2: from zero both moments become (1 - beta2) g^2",
+        level="client",
+        carry=lambda s: told(s, "adam"),
+        narrow=fixing(v0=0.0),
         needs=("v0",),
         zeroes=("v0",),
         draw=ONE_STEP,
         roots=True,
     ),
     Edge(
-        "amsgrad-is-adam",
-        "amsgrad",
-        "adam",
-        "no coordinate of the gradient gets smaller during a round",
-        "external: Reddi, Kale and Kumar (2018), Algorithm 2: the maximum is the last second moment",
-        "client",
-        lambda s: told(s, "adam"),
-        _growing,
+        id="amsgrad-is-adam",
+        source="amsgrad",
+        target="adam",
+        when="no coordinate of the gradient gets smaller during a round",
+        cited="external: Reddi, Kale and Kumar (2018), Algorithm 2: the maximum is the last second moment",
+        level="client",
+        carry=lambda s: told(s, "adam"),
+        narrow=_growing,
         about=("beta2",),
         roots=True,
     ),
     *(
-        _singletons(f"sm3-{roman}", "adagrad", f"FedAda2, Algs. 3-4 and 9 with z = 1 (L{line})", {"zero": "epsilon"})
+        _singletons(
+            source=f"sm3-{roman}",
+            target="adagrad",
+            cited=f"FedAda2, Algs. 3-4 and 9 with z = 1 (L{line})",
+            options={"zero": "epsilon"},
+        )
         for roman, line in (("i", 701), ("ii", 717))
     ),
     Edge(
-        "sm3-ii-is-sm3-i",
-        "sm3-ii",
-        "sm3-i",
-        "all coordinates of a gradient have the same magnitude",
-        "FedAda2, Algs. 3-4 (L701, L717): the bounds of both are the sum of the squares",
-        "client",
-        lambda s: told(s, "sm3-i"),
-        _alike,
+        id="sm3-ii-is-sm3-i",
+        source="sm3-ii",
+        target="sm3-i",
+        when="all coordinates of a gradient have the same magnitude",
+        cited="FedAda2, Algs. 3-4 (L701, L717): the bounds of both are the sum of the squares",
+        level="client",
+        carry=lambda s: told(s, "sm3-i"),
+        narrow=_alike,
         roots=True,
     ),
 )
 
 DELAYED = (
-    _undelayed("agdu", "adagrad", "FedAda2, Alg. 9 with z = 1 (L1490)", v0=False),
-    _undelayed("admu", "adam", "FedAda2, Alg. 7 with z = 1 (L1357)", {"bias_correction": "moments"}),
-    _undelayed("sm3-i-delayed", "sm3-i", "FedAda2, Alg. 3 with z = 1 (L701)"),
-    _undelayed("sm3-ii-delayed", "sm3-ii", "FedAda2, Alg. 4 with z = 1 (L717)"),
-    _singletons("sm3-i-delayed", "agdu", "FedAda2, Algs. 3 and 9 (L701, L1490)"),
-    _singletons("sm3-ii-delayed", "agdu", "FedAda2, Algs. 4 and 9 (L717, L1490)", {"idle": "carried"}),
-    _singletons("sm3-adam", "admu", "FedAda2, Algs. 4 and 7 (L717, L1357)"),
+    _undelayed(source="agdu", target="adagrad", cited="FedAda2, Alg. 9 with z = 1 (L1490)", v0=False),
+    _undelayed(
+        source="admu", target="adam", cited="FedAda2, Alg. 7 with z = 1 (L1357)", options={"bias_correction": "moments"}
+    ),
+    _undelayed(source="sm3-i-delayed", target="sm3-i", cited="FedAda2, Alg. 3 with z = 1 (L701)"),
+    _undelayed(source="sm3-ii-delayed", target="sm3-ii", cited="FedAda2, Alg. 4 with z = 1 (L717)"),
+    _singletons(source="sm3-i-delayed", target="agdu", cited="FedAda2, Algs. 3 and 9 (L701, L1490)"),
+    _singletons(
+        source="sm3-ii-delayed",
+        target="agdu",
+        cited="FedAda2, Algs. 4 and 9 (L717, L1490)",
+        options={"idle": "carried"},
+    ),
+    _singletons(source="sm3-adam", target="admu", cited="FedAda2, Algs. 4 and 7 (L717, L1357)"),
 )
 
 EDGES = (*PLAIN, *ADAPTIVE, *DELAYED)

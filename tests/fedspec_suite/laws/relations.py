@@ -1,0 +1,48 @@
+"""How two runs of one subject are compared: one carried to the other, or bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.verdict import Deviates, Deviation
+
+
+def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[int, Array], Array]) -> None:
+    """The second run's models are those of the first, carried forward."""
+    a, b, scale = bench.play(first), bench.play(second), bench.expect(second)
+    for k, (before, after) in enumerate(zip(a, b, strict=True)):
+        bench.finite("x", before["x"], f"{describe(first.events[k])} {k + 1}")
+        want = forward(k, before["x"])
+        # Both runs are rounded, and so is what carries one to the other.
+        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want) + np.abs(before["x"])
+        bench.compare("x", after["x"], want, f"{describe(second.events[k])} {k + 1}", bounds)
+
+
+def same_bits(bench: Bench, s: Scenario, a: list[Shown], b: list[Shown], what: str) -> None:
+    """Two runs agree to the last bit in everything shown."""
+    for k, (one, two) in enumerate(zip(a, b, strict=True)):
+        for name in (n for n in one if n in two and n not in WORDS):
+            if not np.array_equal(one[name], two[name], equal_nan=True):
+                j = int(np.argmax(one[name] != two[name]))
+                raise Deviates(
+                    Deviation(
+                        bench.equation_of(name),
+                        f"{describe(s.events[k])} {k + 1}",
+                        j,
+                        float(two[name][j]),
+                        float(one[name][j]),
+                        None,
+                        what,
+                    )
+                )
+
+
+def same(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
+    """Two scenarios have one path."""
+    related(bench, *pair, lambda k, x: x)

@@ -1,0 +1,256 @@
+"""Laws that need no formula: what any correct implementation does when its input is at rest, moved or scaled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.catalogue import find
+from fedspec.contract import Begin, Gradient, Level, Messages
+from fedspec.facts import Fact
+from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related, same_bits
+from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.cases import blocks, scenarios, vectors
+from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+BOTH: tuple[Level, ...] = ("client", "server")
+ADAPTIVE = {"eps", "tau"}
+
+
+def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
+
+
+def _no_zero_over_zero(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay moves the model where no gradient does"
+    pinned = [n for n in ADAPTIVE if setting.fixed.get(n, 1) == 0]
+    return f"not offered: with {pinned[0]} = 0 the first step is 0/0" if pinned else ""
+
+
+def _rests(bench: Bench, s: Scenario) -> None:
+    x, want = flatten(s.case.x0), []
+    for event in s.events:
+        x = flatten(event.x) if isinstance(event, Begin) else x
+        want.append(x)
+    # A server that averages models instead of changes rounds even here.
+    bench.follows(s, want, rounded=True)
+
+
+@st.composite
+def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array]]:
+    s: Scenario = draw(scenarios(setting))
+    shape = {n: a.shape for n, a in s.case.x0.items()}
+    return s, draw(blocks(shape, setting.dtype, denominator=4))
+
+
+def _sees_no_length(setting: Setting) -> str:
+    return "its steps depend on the length of the layers" if setting.algorithm.has(Fact.LAYERED) else ""
+
+
+def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
+    s, shift = drawn
+    there = replace(
+        s,
+        case=replace(s.case, x0={n: a + shift[n] for n, a in s.case.x0.items()}),
+        events=tuple(Begin({n: a + shift[n] for n, a in e.x.items()}) if isinstance(e, Begin) else e for e in s.events),
+    )
+    related(bench, s, there, lambda k, x: x + flatten(shift))
+
+
+def _mirrors(bench: Bench, s: Scenario) -> None:
+    related(bench, s, change_events(s, lambda a: -a, lambda a: -a), lambda k, x: -x)
+
+
+def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
+    inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
+    out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
+    squares = {"v0", "v_hat0"} & set(s.case.hyper)
+    return {**out, **{n: s.case.hyper[n] * c * c for n in squares}}
+
+
+def _scales(bench: Bench, s: Scenario) -> None:
+    c = 4.0
+    if ADAPTIVE & set(s.case.hyper) or s.case.options.get("zero") == "zero-over-zero":
+        louder = with_hyper(change_events(s, change=lambda a: a * c), **_scaled_hyper(s, c))
+        related(bench, s, louder, lambda k, x: x)
+    else:
+        related(bench, s, change_events(s, lambda a: a * c, lambda a: a * c), lambda k, x: x * c)
+
+
+def _scales_needs(setting: Setting) -> str:
+    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0", "v_hat0") and setting.fixed.get(n, 0) != 0]
+    return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
+
+
+def _has_rate(setting: Setting) -> str:
+    rate = "eta_l" if setting.level == "client" else "eta"
+    if setting.algorithm.has(Fact.DECAYING):
+        return "its decay depends on the model that the rate moves"
+    if rate not in setting.numbers:
+        return "it has no rate of its own"
+    if rate in setting.fixed:
+        return f"not offered: {rate} cannot be set"
+    return "the proximal pull depends on the rate" if "mu" in setting.numbers and setting.level == "client" else ""
+
+
+def _rated(bench: Bench, s: Scenario) -> None:
+    rate = "eta_l" if s.case.level == "client" else "eta"
+    # Scaling by a power of two is exact, and x0 = 0 makes the model the displacement.
+    origin = change_events(s, model=lambda a: a * 0)
+    related(bench, origin, with_hyper(origin, **{rate: 4 * s.case.hyper[rate]}), lambda k, x: 4 * x)
+
+
+@st.composite
+def _disturbed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, int, Array]:
+    s: Scenario = draw(scenarios(setting))
+    if "eps_s" in setting.numbers:
+        # The dead zone looks at the whole step.
+        s = with_hyper(s, eps_s=0.0)
+    d = flatten(s.case.x0).size
+    noise: Array = draw(vectors((max(len(s.events), 1),), setting.dtype))
+    return s, draw(st.integers(0, d - 1)), noise
+
+
+def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
+    s, j, noise = drawn
+
+    def poke(a: dict[str, Array], by: Any) -> dict[str, Array]:
+        flat = flatten(a).copy()
+        flat[j] += by
+        return unflatten(flat, a)
+
+    events = []
+    for e, by in zip(s.events, noise, strict=False):
+        if isinstance(e, Gradient):
+            e = Gradient(poke(dict(e.g), by))
+        elif isinstance(e, Messages):
+            e = Messages(tuple(replace(m, delta=poke(dict(m.delta), by)) for m in e.messages))
+        events.append(e)
+    poked = replace(s, events=tuple(events))
+
+    def others(run: list[Shown]) -> list[Shown]:
+        d = flatten(s.case.x0).size
+        return [{n: np.delete(v, j) if v.size == d and n not in WORDS else v[:0] for n, v in r.items()} for r in run]
+
+    same_bits(bench, s, others(bench.play(s)), others(bench.play(poked)), f"coordinate {j} leaks into another")
+
+
+def _elementwise(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.NORMALISED):
+        return "the length of the gradient couples coordinates"
+    if setting.algorithm.has(Fact.LAYERED):
+        return "the length of a layer couples its coordinates"
+    if setting.fixed.get("eps_s", 0) != 0:
+        return "not offered: the dead zone, which couples coordinates, cannot be turned off"
+    return _unshaped(setting)
+
+
+def _unshaped(setting: Setting) -> str:
+    return "a cover couples coordinates" if "cover" in setting.options else ""
+
+
+@st.composite
+def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
+    s: Scenario = draw(scenarios(setting))
+    d = flatten(s.case.x0).size
+    cut = draw(st.integers(1, d)) if d > 1 else 1
+    like = {"p": np.zeros(cut), "q": np.zeros(d - cut)} if cut < d else {"p": np.zeros(d)}
+
+    def regroup(blocks: Any) -> dict[str, Array]:
+        return unflatten(flatten(blocks), like)
+
+    events = []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            e = Gradient(regroup(e.g))
+        elif isinstance(e, Begin):
+            e = Begin(regroup(e.x))
+        elif isinstance(e, Messages):
+            e = Messages(tuple(replace(m, delta=regroup(m.delta)) for m in e.messages))
+        events.append(e)
+    return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(events))
+
+
+def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
+    related(bench, *drawn, lambda k, x: x)
+
+
+def _regroupable(setting: Setting) -> str:
+    if setting.algorithm.has(Fact.LAYERED):
+        return "its layers are the blocks"
+    return "not offered: one block only" if setting.one_block else _unshaped(setting)
+
+
+LAWS = (
+    Law(
+        id="rests",
+        words="where nothing comes in from a fresh state, nothing moves",
+        levels=BOTH,
+        source="linearity in m",
+        cases=_resting,
+        check=_rests,
+        applies=_no_zero_over_zero,
+    ),
+    Law(
+        id="translates",
+        words="moving the start moves the path",
+        levels=BOTH,
+        source="equivariance of gradient steps",
+        cases=_moved,
+        check=_translates,
+        applies=_sees_no_length,
+    ),
+    Law(
+        id="mirrors",
+        words="the opposite input gives the opposite path",
+        levels=BOTH,
+        source="oddness of every rule",
+        cases=scenarios,
+        check=_mirrors,
+    ),
+    Law(
+        id="scales",
+        words="inputs (and eps, tau, v_0 with them) times 4: linear rules move 4 times as far, adaptive ones as far",
+        levels=BOTH,
+        source="homogeneity of every rule",
+        cases=scenarios,
+        check=_scales,
+        applies=_scales_needs,
+    ),
+    Law(
+        id="rate",
+        words="the displacement is linear in the rate",
+        levels=BOTH,
+        source="every step is rate times direction",
+        cases=scenarios,
+        check=_rated,
+        applies=_has_rate,
+    ),
+    Law(
+        id="coordinates",
+        words="a coordinate's input moves no other coordinate",
+        levels=BOTH,
+        source="all operations are elementwise",
+        cases=_disturbed,
+        check=_coordinates,
+        applies=_elementwise,
+        zeroes=("eps_s",),
+    ),
+    Law(
+        id="blocks",
+        words="cutting the model into blocks elsewhere changes nothing",
+        levels=BOTH,
+        source="all operations are elementwise, or look at the whole model",
+        cases=_regrouped,
+        check=_regroups,
+        applies=_regroupable,
+    ),
+)

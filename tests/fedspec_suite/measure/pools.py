@@ -1,0 +1,79 @@
+"""What hyper-parameters are drawn from: dyadic rationals, exact in every floating-point type.
+
+Pairs of decays with (1 - beta1)^2 = 1 - beta2 are left out: there several variants of Adam agree in the first round.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, WHOLE, Domain
+from fedspec_suite.measure.setting import Setting
+
+_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
+    COUNT: (1, 2, 3),
+    WHOLE: (0, 1),
+    DECAY: (0.25, 0.5, 0.875),
+    POSITIVE: (0.5, 1.5, 3.0),
+    NONNEGATIVE: (0.0, 0.5, 1.0),
+}
+
+_BY_NAME: dict[str, tuple[float, ...]] = {
+    "eta": (0.125, 0.5, 1.0, 2.0),
+    "eta_l": (0.0625, 0.125, 0.25, 0.5),
+    "beta2": (0.5, 0.625, 0.9375),
+    "beta2_l": (0.5, 0.625, 0.9375),
+    "beta3": (0.0, 0.25, 0.5),
+    "gamma": (0.5, 0.75, 1.5),
+    "mu": (0.25, 0.5, 1.0),
+    "eps": (0.015625, 0.0625, 0.25),
+    "tau": (0.0625, 0.125, 0.5),
+    "epoch": (1, 2),
+    "eps_s": (0.0, 1.1875, 2.1875),
+    "mix": (0.25, 0.5, 0.75, 1.0),
+    "hinge_a": (0.5, 2.0),
+    "clip_norm": (0.25, 1.0, 4.0),
+    "lam": (0.125, 0.5, 0.0),
+    "phi_m": (0.25, 0.5),
+    "phi_M": (1.0, 2.0),
+}
+"""Where a name means more than its domain says: a usual size, or one beside another."""
+
+_APART = {"v0"}
+"""Drawn with what it stands beside."""
+
+POOLS: dict[str, tuple[float, ...]] = {
+    name: _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
+    for name, p in DOMAINS.items()
+    if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN)
+}
+"""What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
+
+_LONGER_EPS_S = st.sampled_from((0.0, 1.1875, 9.1875))
+_V0 = st.sampled_from((0.0, 0.0625, 1.0))
+_V0_OVER_TAU = st.sampled_from((1, 4, 16))
+_ANY_V0_OVER_TAU = st.sampled_from((0, 1, 4, 16))
+_POOLED = {name: st.sampled_from(pool) for name, pool in POOLS.items()}
+
+
+def draw_hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
+    """Hyper-parameters: drawn from the pools, pinned where the subject pins them."""
+    h = {n: draw(_POOLED[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
+    kinds = {n: int if n in COUNTS else float for n in setting.numbers}
+    h = {n: kinds[n](setting.fixed[n]) if n in setting.fixed else h[n] for n in setting.numbers if n in POOLS}
+    if "v0" in setting.numbers:
+        if "v0" in setting.fixed:
+            h["v0"] = float(setting.fixed["v0"])
+        elif setting.v0_is_tau_squared:
+            h["v0"] = h["tau"] ** 2
+        elif "buffer" in h:
+            # Only the synchronous algorithms ask v_0 >= tau^2.
+            h["v0"] = draw(_ANY_V0_OVER_TAU) * h["tau" if "tau" in h else "eps"] ** 2
+        elif "tau" in h:
+            h["v0"] = draw(_V0_OVER_TAU) * h["tau"] ** 2
+        else:
+            h["v0"] = draw(_V0)
+    if "strategies" in setting.takes and "eps_s" in h and "eps_s" not in setting.fixed:
+        # Some steps are whole gradients, which are longer than quotients.
+        h["eps_s"] = draw(_LONGER_EPS_S)
+    return h
