@@ -75,6 +75,13 @@ def _column(numbers: Sequence[Any], like: Any) -> Any:
     return out
 
 
+def _weighed(m: Messages, by: Sequence[Any], told: bool) -> Messages:
+    """Other sizes than n_i; where the server does not look at those, the changes are scaled."""
+    if told:
+        return replace(m, examples=list(by))
+    return replace(m, deltas=m.deltas * _column([b * len(by) for b in by], m.deltas) / sum(by))
+
+
 def _some(sent: Messages, which: slice) -> Messages:
     return Messages(
         deltas=sent.deltas[which], examples=sent.examples[which], steps=sent.steps[which], a_norms=sent.a_norms[which]
@@ -122,7 +129,9 @@ def _of_messages(setting: Setting) -> Iterator[Defect]:
             "w",
             lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)),
         )
-        yield _resent("the clients weigh by their steps", "w", lambda m, s: replace(m, examples=list(m.steps)))
+    yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
+    if not by_examples:
+        yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
     yield _resent(
         "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))
     )
@@ -340,14 +349,41 @@ def _odd(inner: Running, event: Event, k: int) -> Any:
     return inner.step(event) if k % 2 == 0 else {"x": model(inner.state)}
 
 
+def _late(inner: Running, s: Scenario) -> Running:
+    kept = [model(inner.state)]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        kept.append(model(inner.state))
+        return {**answer, "x": kept[-2]}
+
+    return _Stepping(inner, take)
+
+
+def _still(inner: Running, event: Event, k: int) -> Any:
+    before = model(inner.state)
+    answer = inner.step(event)
+    if not isinstance(event, Begin):
+        inner.state = with_x(inner.state, before)
+    return {**answer, "x": model(inner.state)}
+
+
+def _zero(inner: Running, event: Event, k: int) -> Any:
+    answer = inner.step(event)
+    return {**answer, "x": answer["x"] * 0}
+
+
 def _of_events() -> Iterator[Defect]:
+    yield Defect(words="every answer is one event late", session=_late)
+    yield _stepping("the model never moves", _still)
+    yield _stepping("every answer is zero", _zero)
     yield scaled("every step goes the wrong way", lambda s, e, k: -1)
+    yield scaled("every step is doubled", lambda s, e, k: 2)
     yield _stepping("the first event is lost: the model and the state stay", _lost)
     yield _stepping("the first event moves the state, not the model", _allocates)
     yield _stepping("every event is taken twice", _twice)
     yield _stepping("the first event is taken twice", _first_twice)
     yield _stepping("every second event is lost", _odd)
-    yield scaled("every step is doubled", lambda s, e, k: 2)
 
 
 # State: what is kept, and for how long.

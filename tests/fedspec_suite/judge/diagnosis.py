@@ -14,6 +14,7 @@ from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.judge.seen import seen
 from fedspec_suite.judge.variants import CANNOT, Variant, claimed, pairs, single
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -80,8 +81,14 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
         found = list(islice(_agreeing(known, among, given), NAMED))
         if found:
             return "; or ".join(_said(v, ratio) for v, ratio in found)
-    fitted = explained(steps(known.samples, given), setting.dtype)
+    fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
     return f"no known variant; {fitted}" if fitted else "no known variant"
+
+
+def _seen(known: Known, given: Given) -> str:
+    wanted = {k: known.exact(claimed(known.setting), k) for k in given}
+    models = {k: [np.array([float(x) for x in w["x"]]) for w in run] for k, run in wanted.items() if run}
+    return seen(known.samples, {k: given[k] for k in models}, models) if models else ""
 
 
 def _said(v: Variant, ratio: float) -> str:
@@ -101,11 +108,13 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
 
 
 def _agreeing(known: Known, variants: Iterable[Variant], given: Given) -> Iterator[tuple[Variant, float]]:
-    """The variants that the subject agrees with, in their order."""
+    """The variants that the subject agrees with, in their order; none is said twice."""
+    said: set[str] = set()
     for v in variants:
-        if _close(known, v, given):
+        if v.words not in said and _close(known, v, given):
             ratio = _ratio(known, v, given)
             if ratio <= THRESHOLD:
+                said.add(v.words)
                 yield v, ratio
 
 

@@ -1,0 +1,67 @@
+"""What can be seen in the numbers themselves: how many digits agree, where they stand, when they begin to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec_suite.measure.bench import Shown
+from fedspec_suite.measure.scenario import Scenario, describe
+
+DIGITS = {
+    "float64": ((3e-6, "float32"), (2e-2, "half precision")),
+    "float32": ((2e-2, "half precision"),),
+}
+"""Up to which relative error a narrower type somewhere inside would explain it."""
+
+
+def seen(samples: Sequence[Scenario], given: Mapping[int, list[Shown]], wanted: Mapping[int, list[Array]]) -> str:
+    """A sentence on how the subject's models and the wanted ones differ."""
+    pairs = [
+        (k, j, np.asarray(got["x"], dtype=float), want)
+        for k, answers in given.items()
+        for j, (got, want) in enumerate(zip(answers, wanted[k], strict=True))
+    ]
+    dtype = samples[0].case.dtype
+    relative = [np.abs(got - want).max() / max(np.abs(want).max(), 1e-300) for _, _, got, want in pairs]
+    for most, kind in DIGITS[dtype]:
+        if max(relative) <= most:
+            return f"the numbers agree to {max(relative):.0e}, as if it computed in {kind} somewhere inside"
+    off = [(k, j, got, want) for (k, j, got, want), r in zip(pairs, relative, strict=True) if r > DIGITS[dtype][0][0]]
+    if len(off) > 2 and all(np.allclose(np.sort(got), np.sort(want), rtol=1e-5) for _, _, got, want in off):
+        return "the numbers are those wanted, at other places: blocks or axes are in another order"
+    return _blocks(samples, off) or _begins(samples, off, pairs)
+
+
+def _blocks(samples: Sequence[Scenario], off: Sequence[tuple[int, int, Array, Array]]) -> str:
+    """Which blocks alone deviate, where some never do although there are several."""
+    deviating: set[str] = set()
+    several: set[str] = set()
+    for k, _, got, want in off:
+        x0 = samples[k].case.x0
+        if len(x0) < 2:
+            continue
+        ends = np.cumsum([a.size for a in x0.values()])[:-1]
+        there = zip(x0, np.split(got, ends), np.split(want, ends), strict=True)
+        several |= set(x0)
+        deviating |= {n for n, a, b in there if not np.allclose(a, b, rtol=1e-5)}
+    spared = several - deviating
+    return f"only block {', '.join(sorted(deviating))} deviates, never {', '.join(sorted(spared))}" if spared else ""
+
+
+def _begins(
+    samples: Sequence[Scenario],
+    off: Sequence[tuple[int, int, Array, Array]],
+    pairs: Sequence[tuple[int, int, Array, Array]],
+) -> str:
+    """After how many events it begins to deviate, if never at once."""
+    if not off:
+        return ""
+    first = min(j for _, j, _, _ in off)
+    played = len({k for k, *_ in pairs})
+    broken = len({k for k, *_ in off})
+    what = describe(samples[off[0][0]].events[first])
+    when = f"from {what} {first + 1} on" if first else "from the first event on"
+    return when + ("" if broken == played else f", in {broken} of {played} samples")
