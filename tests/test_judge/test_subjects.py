@@ -58,18 +58,17 @@ class Wrong(NamedTuple):
 
 
 FOLLOWS = "follows-*"
-UNKNOWN = "no known variant"
 SAME = "x follows the claimed reading"
 
 NUMBERS = [
-    Wrong("zero", FOLLOWS, "fedavg.step", "got", UNKNOWN),
+    Wrong("zero", FOLLOWS, "fedavg.step", "got", "every answer is zero"),
     Wrong("late", FOLLOWS, "fedavg.step", "got", "one event late"),
     Wrong("uniform", "zero-weight", "fedavg.step", "law zero-weight", "weights = uniform"),
-    Wrong("population", "bystander", "fedavg.step", "law bystander", UNKNOWN),
+    Wrong("population", "bystander", "fedavg.step", "law bystander", "examples of the whole population"),
     Wrong("last_only", "client-order", "fedavg.step", "law client-order", "only the last client counts"),
-    Wrong("sorted_blocks", "follows-x", "fedavg.step", "", UNKNOWN),
+    Wrong("sorted_blocks", "follows-x", "fedavg.step", "", "blocks or axes are in another order"),
     Wrong("twice", "rate", "fedadam.step", "law rate", "the server rate is applied twice"),
-    Wrong("forgetful", FOLLOWS, "fedadam.m", "round 2", UNKNOWN),
+    Wrong("forgetful", FOLLOWS, "fedadam.m", "round 2", "forgotten before every event"),
     Wrong("from_momentum", FOLLOWS, "fedadam.v", "round 1", "momentum-in-v"),
     Wrong("no_maximum", FOLLOWS, "fedamsgrad.v_hat", "round 2", "the maximum is never taken"),
     Wrong("steps_normaliser", "unrolled", "fednova.step", "law unrolled", "tau_i instead of ||a_i||_1"),
@@ -84,7 +83,7 @@ NUMBERS = [
     Wrong("correction_late", FOLLOWS, "adam.step", "got", "exponent t+1"),
     Wrong("server_correction_late", "follows-x", "fedadam.step", "got", "exponent t+1"),
     Wrong("epsilon_inside", FOLLOWS, "adam.step", "got", "reading epsilon-inside"),
-    Wrong("single", FOLLOWS, "fedavg.step", "ratio", UNKNOWN),
+    Wrong("single", FOLLOWS, "fedavg.step", "ratio", "float32 somewhere inside"),
 ]
 
 MANNERS = [

@@ -149,10 +149,13 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
         wanted = known.exact(v, k)
         if wanted is None:
             return float("inf")
-        for got, want in zip(answers, wanted, strict=True):
+        plain = v.quick(known.samples[k])
+        for got, want, x in zip(answers, wanted, plain, strict=True):
             bounds = np.array([x.bound for x in want["x"]])
             sure = np.isfinite(bounds)
-            decided, total = decided + int(sure.sum()), total + sure.size
+            # Outside the domain of a root both say so.
+            nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x, dtype=float))
+            decided, total = decided + int((sure | nowhere).sum()), total + sure.size
             values = np.array([float(x) for x in want["x"]])[sure]
             ratios = np.abs(got["x"][sure] - values) / (float(info.eps) * bounds[sure] + float(info.tiny))
             if not np.isfinite(ratios).all():

@@ -25,6 +25,10 @@ def seen(samples: Sequence[Scenario], given: Mapping[int, list[Shown]], wanted: 
         for j, (got, want) in enumerate(zip(answers, wanted[k], strict=True))
     ]
     dtype = samples[0].case.dtype
+    for k, j, got, _ in pairs:
+        if not np.isfinite(got).all():
+            at = int(np.argmin(np.isfinite(got)))
+            return f"x[{at}] is {got[at]} after {describe(samples[k].events[j])} {j + 1} of a sample"
     relative = [np.abs(got - want).max() / max(np.abs(want).max(), 1e-300) for _, _, got, want in pairs]
     for most, kind in DIGITS[dtype]:
         if max(relative) <= most:
