@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import fedlamb, local_ams
-from fedspec.client.lamb import layer_step, precondition
+from fedspec.algorithms import fedlamb
+from fedspec.client.lamb import layer_step
 from fedspec.errors import InexactError
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
@@ -27,9 +27,7 @@ from fedspec_proofs.fed_lamb import (
     key_inequality,
     lemma_1,
     lemma_2,
-    momentum_steps,
     repaired,
-    scale,
     telescoping,
     theorem_1,
     theorem_1_floors,
@@ -77,14 +75,12 @@ def thousandfold(function: Callable[..., Any]) -> Callable[..., Any]:
 
 LONG = mutate(layer_step, norm=unnormalised)
 MEAN = mutate(moment_maximum, maximum=latest)
-ROOTLESS = mutate(precondition, sqrt=lambda v: v)
 
 CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "steps as long as the ratio: Lemma 1'": (lemma_1.from_start, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 1' about the mean": (lemma_1.spread, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: the length of a step": (lemma_1.length, [(lemma_1, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 2'": (lemma_2.repaired, [(fedlamb, "layer_step", LONG)]),
-    "steps as long as the ratio: the sequence (11)": (momentum_steps.rounds, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 1 would hold there": (
         lemma_1.lemma_1,
         [(fedlamb, "layer_step", still)],
@@ -93,8 +89,6 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "steps uphill: the key inequality": (key_inequality.key_line, [(key_inequality, "layer_step", uphill)]),
     "v_hat without maximum: its floor": (assumptions_phi.ceiling, [(assumptions_phi, "moment_maximum", MEAN)]),
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
-    "no root in the denominator: the scale law": (scale.scale_law, [(scale, "precondition", ROOTLESS)]),
-    "no root in the denominator: rounds of it": (scale.rounds_law, [(local_ams, "precondition", ROOTLESS)]),
     "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
     "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),
     "1000 times the bound: (4) stands": (theorem_1.theorem_1, [(bounds, "theorem_1", thousandfold(bounds.theorem_1))]),
@@ -130,7 +124,6 @@ NAMED = [
     lemma_1.lemma_1,
     lemma_2.lemma_2,
     theorem_1.theorem_1,
-    theorem_1_floors.heterogeneity_floor,
     theorem_3_consensus.eq_25,
 ]
 

@@ -10,7 +10,6 @@ lemmas' inequalities), :mod:`.explicit` (the theorems with every constant writte
 MODULES = (
     "orders",
     "reduction",
-    "fixed_points",
     "assumptions",
     "spectral",
     "convergence",

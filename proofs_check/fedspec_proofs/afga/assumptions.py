@@ -12,7 +12,7 @@ from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.afga.rounds import clients, tossed
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -24,15 +24,6 @@ def said(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding
     """A list of exact checks, all of which must come out."""
     lines = "\n".join(f"{'yes' if ok else 'NO'}: {words}" for words, ok in checks.items())
     return Finding(verdict if all(checks.values()) else Verdict.REFUTED, lines)
-
-
-def _lipschitz(draw: Draw, slope: Any, L: Any) -> Statement:
-    """|f'(x) - f'(y)| <= L |x - y|, squared."""
-    x, y, s = draw("x"), draw("y"), draw("s")
-    change = slope(s, x) - slope(s, y)
-    return Statement(
-        {"s": both(s >= 0, s <= 1)}, {"|f'(x) - f'(y)|^2 <= L^2 |x - y|^2": change * change <= L**2 * (x - y) * (x - y)}
-    )
 
 
 def _some_points(rng: np.random.Generator) -> dict[str, F]:
@@ -66,19 +57,6 @@ def assumption_4_1() -> Finding:
     slopes, found = identities({"change of the slope": change}), decide(body, sample=_some_points)
     verdict = found.verdict if slopes.verdict is Verdict.PROVED else Verdict.UNKNOWN
     return replace(found, verdict=verdict, evidence=f"{slopes.evidence}\n{found.evidence}")
-
-
-@false("afga.false-4-1-half", of=assumption_4_1, statement="The same wells are 1/2-smooth")
-def half_as_smooth() -> Finding:
-    """The curvature at b is s; one of the two points is fixed, so that z3 answers in rationals."""
-
-    def body(draw: Draw) -> Statement:
-        def beside(name: str, *shape: int, positive: bool = False) -> Any:
-            return F(1, 2) if name == "y" else draw(name, *shape, positive=positive)
-
-        return _lipschitz(beside, lambda s, x: Well(s, 0).slope(x), F(1, 2))
-
-    return decide(body, sample=_some_points)
 
 
 @claim(

@@ -7,12 +7,9 @@ fac = m(n-m)/(n(n-1)).
 
 from __future__ import annotations
 
-from fractions import Fraction as F
-
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
 
 TIGHT = {
     "senders": "E|Delta_r|^2 = E|Deltabar_r|^2 + (n-m)/(Km(n-1)) consensus error at I: afga.eq-75-exact",
@@ -55,12 +52,6 @@ def tight(draw: Draw) -> Sum:
 def eq_86() -> Finding:
     """Without a factor to spare."""
     return added(tight, TIGHT)
-
-
-@false("afga.false-86-assembly", of=eq_86, statement="The same with half of the deviations")
-def half_of_the_deviations() -> Finding:
-    """Then the noise is short."""
-    return identities({"all sizes and constants": adds_up(tight, shares={"deviations": F(1, 2)})})
 
 
 LEMMA_F_5 = {

@@ -22,7 +22,7 @@ from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.paths import ETA_L, Path, any_path, any_sets, passing, reach, run
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -150,16 +150,6 @@ def lemma_f_8() -> Finding:
 def lemma_f_8_repaired() -> Finding:
     """d = 2, K <= 2 clusters of n <= 3, I <= 3, two rounds; every set and gradient drawn by the adversary."""
     return searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120)
-
-
-@false(
-    "afga.false-f-8-dense",
-    of=lemma_f_8_repaired,
-    statement="The same with half of rho^s",
-)
-def half_of_rho() -> Finding:
-    """A client that sends what it computed needs all of it."""
-    return searched(Inequality(any_path, PATH_HOLDS, _within(lambda path: reach(path, F(1, 2)))), 300, drop=0)
 
 
 @claim(

@@ -16,7 +16,7 @@ from fedspec_proofs.afga.formulas import both, hyper
 from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.nonconvex import Bump, oracles
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -79,12 +79,6 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
 def eq_25_repaired() -> Finding:
     """For all reals."""
     return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)
-
-
-@false("afga.false-25-printed", of=eq_25_repaired, statement="The same with 4 in place of 16 and 2 in place of 8")
-def printed_coefficients() -> Finding:
-    """The printed ones are smaller still, by 1/N^2."""
-    return decide(lambda draw: _needed(draw, 4, 2), sample=_sample_needed)
 
 
 @claim(

@@ -11,11 +11,10 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
 
 
 def _dominated(draw: Draw, factor: Any) -> Statement:
@@ -43,29 +42,6 @@ def _sample_rounds(rng: np.random.Generator) -> dict[str, F]:
 def corollary_4_7() -> Finding:
     """For all reals."""
     return decide(lambda draw: _dominated(draw, 1), sample=_sample_rounds)
-
-
-@false("afga.false-4-7-half", of=corollary_4_7, statement="The same for R >= IM/2")
-def half_the_rounds() -> Finding:
-    """R = IM is the border."""
-    return decide(lambda draw: _dominated(draw, 2), sample=_sample_rounds)
-
-
-@claim(
-    "afga.corollary-4-7-ratio",
-    statement="The rate sqrt(I)/sqrt(RM) of FedAMS over 1/sqrt(RIM) is I: the orders are compared, not the algorithms",
-    source=Source(AFGA, "ours, about Corollary 4.7 (L318-322), which calls this an improvement"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-)
-def corollary_4_7_ratio() -> Finding:
-    """i, q are the roots of I and RM."""
-
-    def body(draw: Draw) -> list[Any]:
-        i, q = draw("i", positive=True), draw("q", positive=True)
-        return [(i / q) / (1 / (q * i)) - i**2]
-
-    return identities({"all positive I, R, M": body})
 
 
 @claim(

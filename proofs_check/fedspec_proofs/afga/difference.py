@@ -92,16 +92,6 @@ def eq_86_tight() -> Finding:
     return bounds.one_round(bounds.change_tight, "4.1", "4.2", "D.1 within")
 
 
-@false(
-    "afga.false-86-quarter",
-    of=eq_86_tight,
-    statement="The same with a quarter of the noise",
-)
-def quarter_of_noise() -> Finding:
-    """1/2 in place of 2."""
-    return bounds.spoiled(lambda net: bounds.change_tight(net, F(1, 2)), "4.1", "4.2", "D.1 within")
-
-
 def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
     """E over senders of Delta_r^2, less Deltabar_r^2 and the variance said to be left."""
 

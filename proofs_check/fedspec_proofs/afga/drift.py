@@ -14,7 +14,7 @@ from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
 from fedspec_proofs.afga.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality
@@ -64,16 +64,6 @@ def lemma_f_1() -> Finding:
 def lemma_f_1_repaired() -> Finding:
     """N <= 4 clients, I <= 12, d = 1, affine gradients; every local step of every instance."""
     return bounds.one_round(lambda net: bounds.drift_of(net, bounds.growth(net.I)), *ONE_STEP)
-
-
-@false(
-    "afga.false-f-1-no-sampling-term",
-    of=lemma_f_1_repaired,
-    statement="The same without the term for the sampling inside the clusters",
-)
-def without_sampling_term() -> Finding:
-    """Then opposite clients break it, as they break what is printed."""
-    return bounds.spoiled(lambda net: bounds.drift_of(net, bounds.growth(net.I), sampled=0), *ONE_STEP)
 
 
 @claim(
@@ -146,13 +136,3 @@ def eq_41_step_repaired() -> Finding:
 def lemma_f_2() -> Finding:
     """Three values of zeta at every local step; N <= 4, I <= 12, d = 1, affine gradients."""
     return bounds.one_round(bounds.consensus_of, *CONSENSUS)
-
-
-@false(
-    "afga.false-f-2-no-gradients",
-    of=lemma_f_2,
-    statement="Eq. (42) with a sixteenth of every term that comes from gradients",
-)
-def sixteenth() -> Finding:
-    """4 in place of 1/4."""
-    return bounds.spoiled(lambda net: bounds.consensus_of(net, F(1, 4)), *CONSENSUS)

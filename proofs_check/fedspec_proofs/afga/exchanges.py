@@ -13,7 +13,7 @@ from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import matrix
 from fedspec_proofs.afga.sequences import doubly, row_stochastic
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -78,10 +78,3 @@ def contraction() -> Finding:
     """n <= 3, d = 2; equality for blended permutations."""
     holds = {"4.5": lambda one: doubly_stochastic(one[0]) and mixes(one[0], one[1])}
     return searched(Inequality(_spread, holds, _after(2)), 300, drop=100)
-
-
-@false("afga.false-gossip-cube", of=contraction, statement="The same with rho^3")
-def contraction_cube() -> Finding:
-    """A lazy exchange keeps rho of every difference."""
-    holds = {"4.5": lambda one: doubly_stochastic(one[0]) and mixes(one[0], one[1])}
-    return searched(Inequality(_spread, holds, _after(3)), 300, drop=0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedspec_proofs.afga.bounds import C_1
 from fedspec_proofs.afga.formulas import both
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 
@@ -81,9 +81,3 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
 def f_3() -> Finding:
     """Twenty coefficients. With rho_max = 0 zeta is 0, and F.2 is taken in the limit."""
     return decide(lambda draw: _sums(draw, ENOUGH), sample=_sample)
-
-
-@false("afga.false-f-3-assembly", of=f_3, statement="The same with C_1 = 59")
-def one_less() -> Finding:
-    """In case 2 the gradients of Lemma F.4 need 60 I rho_max^2."""
-    return decide(lambda draw: _sums(draw, ENOUGH - 1), sample=_sample, ablate=False)

@@ -19,9 +19,9 @@ from fedspec.mixing.gossip import gossip
 from fedspec.population import gradients
 from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.sequences import doubly, given
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
+from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 
@@ -102,16 +102,6 @@ def sizes() -> Finding:
         return {"n": F(n), "m": F(int(rng.integers(1, n + 1)))}
 
     return decide(_sizes, sample=sample)
-
-
-@false(
-    "afga.false-f-1-assembly",
-    of=f_1,
-    statement="The same with half of the variance of the draws",
-)
-def half_of_the_draws() -> Finding:
-    """Then sbar_l^2 and the consensus error are short."""
-    return identities({"all sizes and constants": adds_up(drift_step, shares={"variance": F(1, 2)})})
 
 
 def _drawn(n: int, m: int) -> Body:

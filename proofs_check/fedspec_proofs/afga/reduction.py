@@ -193,7 +193,7 @@ def at_k_1() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_3_1() -> Finding:
-    """About experiments. What can be run of it stands in afga.heterogeneity-without-gossip."""
+    """About experiments."""
     return Finding(
         Verdict.UNDECIDABLE,
         "a motivation without a quantified statement: neither 'impact' nor the runs compared are named; with the "

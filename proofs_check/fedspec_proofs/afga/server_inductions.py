@@ -70,7 +70,7 @@ def order(ceiling: Callable[[Any, Any], Any]) -> Invariant:
     return invariant
 
 
-def system(step: Step, invariant: Invariant, given: Formulas, eps: Any = EPS) -> Induction[Watched]:
+def system(step: Step, invariant: Invariant, given: Formulas) -> Induction[Watched]:
     """Rounds of a rule with any Delta; v_hat never falls."""
     delta = reals("Delta", 1)
     d, P, A, size = delta[0], real("P_new"), real("A_new"), real("size")
@@ -84,7 +84,7 @@ def system(step: Step, invariant: Invariant, given: Formulas, eps: Any = EPS) ->
         return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0]}
 
     def one(w: Watched) -> Watched:
-        return Watched(step(w.state, delta, eta=ETA, beta1=BETA1, beta2=BETA2, eps=eps), P, A)
+        return Watched(step(w.state, delta, eta=ETA, beta1=BETA1, beta2=BETA2, eps=EPS), P, A)
 
     start = init(reals("x", 1))
     return Induction(

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedspec_proofs.afga.bounds import printed_growth
 from fedspec_proofs.afga.formulas import both
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
@@ -123,16 +123,6 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
 def eq_58_repaired() -> Finding:
     """For every real I >= 1."""
     return decide(lambda draw: _disc(draw, 3), sample=_sample_step)
-
-
-@false(
-    "afga.false-58-two",
-    of=eq_58_repaired,
-    statement="The same with 1 + 2/(4I - 1)",
-)
-def two_discs() -> Finding:
-    """As printed."""
-    return decide(lambda draw: _disc(draw, 2), sample=_sample_step)
 
 
 @claim(

@@ -12,7 +12,7 @@ import sympy
 from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import student_2
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -60,24 +60,6 @@ def _sample(rng: np.random.Generator) -> dict[str, Fraction]:
 def smooth() -> Finding:
     """Two dimensions, in the basis of the eigenvectors (lengths do not depend on it), any two points; also concave."""
     return decide(_quadratic, sample=_sample)
-
-
-@claim(
-    "client-centric.assumption-1-quartic",
-    statement="f(x) = x^4 meets assumption 1 for no L: between 0 and L + 1 its gradient changes by more than L (L + 1)",
-    source=Source(CLIENT_CENTRIC, "ours: Assumption 1 (L203) of another client"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"L": "L >= 0"},
-)
-def quartic() -> Finding:
-    """For every L."""
-
-    def body(draw: Draw) -> Statement:
-        L = draw("L")
-        return Statement({"L": L >= 0}, {"too steep": 4 * (L + 1) ** 3 > L * (L + 1)})
-
-    return decide(body)
 
 
 def _clients(choose: Choose) -> tuple[Clients, Vector, Vector]:
@@ -143,16 +125,6 @@ def known_constants() -> Finding:
     return replace(found, dropped={"cut off": _unbounded()})
 
 
-@false(
-    "client-centric.assumption-2-zero",
-    of=known_constants,
-    statement="The same with every squared constant set to zero",
-)
-def zero_constants() -> Finding:
-    """The constants are not free: some client moves."""
-    return searched(_constants(0), 300, drop=0)
-
-
 def _unbounded() -> Dropped:
     """The spec's quadratic client with H = 1, and another with H = 2, farther and farther out."""
     problem = QuadraticClients(H=exact.vector(1, 2).reshape(2, 1, 1), e=exact.vector(0, 0).reshape(2, 1))
@@ -166,25 +138,6 @@ def _unbounded() -> Dropped:
         far == [FAR, FAR**2, FAR**3] and apart == [FAR // 2, FAR**2 // 2],
         f"quadratics x^2/2 and x^2: |grad| = |x| and deviation |x|/2 at x = {FAR}, {FAR**2}",
     )
-
-
-@claim(
-    "client-centric.assumption-2-quadratic",
-    statement="A quadratic client of curvature h > 0 meets assumption 2 for no G",
-    source=Source(CLIENT_CENTRIC, "ours: Assumption 2 (L207) of the specification's quadratic clients"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"far": "h x >= G + 1, which some x meets for every h > 0"},
-)
-def quadratic_unbounded() -> Finding:
-    """One dimension: the gradient of h x^2 / 2 at such a point is longer than G."""
-
-    def body(draw: Draw) -> Statement:
-        h, x, G = draw("h"), draw("x"), draw("G")
-        (client,) = _unchecked(np.array([[[h]]], dtype=object))
-        return Statement({"far": h * x >= G + 1}, {"beyond G": client(0, np.array([x], dtype=object))[0] > G})
-
-    return decide(body)
 
 
 @claim(

@@ -57,11 +57,6 @@ def hunted(inequality: Inequality[P], tries: int) -> Finding:
     )
 
 
-def only(inequality: Inequality[P], instance: P) -> Inequality[P]:
-    """The same claim about one instance."""
-    return replace(inequality, instance=lambda choose: instance)
-
-
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
     """What a given instance says of a dropped assumption: it must break that one only, and the claim."""
     if not inequality.met(instance, but=(name,)):
@@ -72,11 +67,9 @@ def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dr
     return None
 
 
-def with_instances(
-    inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int, least: int = 100
-) -> Finding:
+def with_instances(inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int) -> Finding:
     """As :func:`searched`, with given instances for assumptions that a search would hardly do without."""
-    found = searched(inequality, tries, drop=0, least=least)
+    found = searched(inequality, tries, drop=0)
     if found.verdict is not Verdict.CHECKED:
         return found
     dropped = {}

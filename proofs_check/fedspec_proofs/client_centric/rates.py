@@ -7,7 +7,7 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.regimes import corrected, printed, start_factors
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -114,16 +114,6 @@ EXPONENTS = {
 def exponents() -> Finding:
     """Each comparison times r s^2, a polynomial one."""
     return decide(lambda draw: _dominated(draw, 5), sample=long)
-
-
-@false(
-    "client-centric.corollary-4-1-1-fourth-power",
-    of=exponents,
-    statement="The same for T >= m K^4",
-)
-def fourth_power() -> Finding:
-    """One power of K less."""
-    return decide(lambda draw: _dominated(draw, 4), ablate=False)
 
 
 def corrected_rates(draw: Draw, power: int, start: int) -> Any:

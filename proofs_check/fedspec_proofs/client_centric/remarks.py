@@ -9,7 +9,7 @@ import numpy as np
 
 from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.engines import exact
@@ -78,24 +78,6 @@ def delays_vanish() -> Finding:
         return Statement({"s > 0": s > 0, "r > 0": r > 0, "tau >= 0": tau >= 0}, {"iff": small == moderate})
 
     return decide(body)
-
-
-@false(
-    "client-centric.remark-4-1-1-square-root",
-    of=delays_vanish,
-    statement="The same for tau <= (T / (m K))^(1/2)",
-)
-def delays_root() -> Finding:
-    """The exponent halved."""
-
-    def body(draw: Draw) -> Statement:
-        s, r, tau = draw("s"), draw("r"), draw("tau")
-        return Statement(
-            {"s > 0": s > 0, "r > 0": r > 0, "tau >= 0": tau >= 0, "tau r <= s": tau * r <= s},
-            {"small": tau**2 * r <= s},
-        )
-
-    return decide(body, ablate=False)
 
 
 def _clients(G: Any) -> list[Oracle]:

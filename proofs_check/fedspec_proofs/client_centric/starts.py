@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.client_centric.steps import increments, moments, rooted
 from fedspec_proofs.client_centric.telescoping import path
 from fedspec_proofs.engines import exact
@@ -157,13 +157,3 @@ def between() -> Finding:
 
 def told(answers: list[Proof]) -> str:
     return "; ".join(f"{'/'.join(a.claims)}: {a.outcome}" for a in answers)
-
-
-@false(
-    "client-centric.v-0-two",
-    of=between,
-    statement="For v_0 = eps^2, sqrt(v_hat_t) + eps <= 2 eps",
-)
-def between_two() -> Finding:
-    """The upper bound of v_0 = 0 with the lower bound of v_0 = eps^2, as the proof has them."""
-    return decide(lambda draw: _between(draw, Fraction(2)), ablate=False)

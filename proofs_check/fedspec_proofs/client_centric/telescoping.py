@@ -16,7 +16,6 @@ from fedspec_proofs.client_centric.steps import increments, moments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Formulas, Induction
-from fedspec_proofs.refutation import refutation
 
 ROUNDS = 6
 
@@ -140,24 +139,3 @@ def _adam() -> tuple[Fraction, Fraction, Fraction]:
         roots.append(sqrt(v))
     a = [1 / (p[0] + 1) for p in roots]
     return sum((abs(b - c) for b, c in pairwise(a)), Fraction(0)), Fraction(1, 2), min(p[0] for p in roots)
-
-
-@claim(
-    "client-centric.telescoping-adam",
-    statement="The proof's sum_t |a_t - a_(t+1)|_1 <= d / (2 eps) holds for CC-FedAdam as well",
-    source=Source(CLIENT_CENTRIC, "ours, about footnote 3 (L264) and the sums of the falls (L868-884)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def telescoping_adam() -> Finding:
-    """v rises and falls again, and so does a: over many such turns the sum passes every bound."""
-    left, right, least = _adam()
-    return refutation(
-        instance="d = 1, eps = 1, v_0 = 1, gamma = 1/4, eta_l G = 15, changes 15, 0, 0, 0",
-        conditions={
-            "v_t >= eps^2 = 1 in every round": least >= 1,
-            "|Delta_t| <= eta_l G = 15": max(CHANGES) <= 15,
-        },
-        left=left,
-        right=right,
-    )

@@ -6,7 +6,6 @@ MODULES = (
     "algorithm",
     "assumptions",
     "assumptions_phi",
-    "scale",
     "lemma_1",
     "lemma_1_proofs",
     "lemma_2",

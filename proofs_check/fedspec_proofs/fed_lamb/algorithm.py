@@ -68,12 +68,12 @@ AVERAGE = {
 }
 
 
-def _average(draw: Draw, most: int = 1) -> Statement:
+def _average(draw: Draw) -> Statement:
     beta1, M, m, g = draw("beta1"), draw("M"), draw("m", 1), draw("g", 1)
     kw = {"beta1": beta1, "beta2": beta1, "eps": 0, "bias_correction": LocalCorrection.NONE}
     own, _ = precondition(Moments(m, m * m, 0), g, vector(1), **kw)
     holds = (every(beta1 >= 0, beta1 < 1), within(m[0], M), within(g[0], M))
-    return Statement(dict(zip(AVERAGE, holds, strict=True)), {"|m| <= M again": within(most * own.m_i[0], M)})
+    return Statement(dict(zip(AVERAGE, holds, strict=True)), {"|m| <= M again": within(own.m_i[0], M)})
 
 
 @claim(

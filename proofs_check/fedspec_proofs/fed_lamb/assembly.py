@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
+from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.shared import at, every
@@ -54,11 +53,6 @@ def key(draw: Draw) -> Sum:
 def key_inequality() -> Finding:
     """Multiplied by ||D g||; where that is 0 the rule does not move, and s ||D h|| <= ||h||."""
     return added(key, KEY)
-
-
-@false("fed-lamb.false-key-assembly", of=key_inequality, statement="The same with half of the triangle inequality")
-def _half_a_triangle() -> Finding:
-    return identities({"all sizes": adds_up(key, shares={"triangle": F(1, 2)})})
 
 
 def _lines(draw: Draw) -> Statement:
@@ -169,8 +163,3 @@ def rounds(draw: Draw) -> Sum:
 def theorems() -> Finding:
     """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
     return added(rounds, ROUNDS)
-
-
-@false("fed-lamb.false-theorem-3-assembly", of=theorems, statement="The same with half of the errors")
-def _half_of_the_errors() -> Finding:
-    return identities({"all sizes": adds_up(rounds, shares={"error": F(1, 2)})})

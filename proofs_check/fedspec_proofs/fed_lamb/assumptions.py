@@ -6,15 +6,11 @@ import numpy as np
 
 from fedspec.arith import array
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import ONE, F
+from fedspec_proofs.fed_lamb.rounds import F
 from fedspec_proofs.fed_lamb.shared import at, every, within
-from fedspec_proofs.piecewise import huber
-from fedspec_proofs.refutation import refutation
 
 COLUMN = {"column": "the column of the Hessian that belongs to the layer is no longer than L_l"}
 
@@ -44,26 +40,6 @@ def smooth_quadratic() -> Finding:
     return decide(_lipschitz)
 
 
-def _quartic(draw: Draw) -> Statement:
-    L = draw("L")
-    x = 1 + L
-    return Statement({"L": L >= 0}, {"steeper": 4 * x * x * x - 0 > L * (x - 0)})
-
-
-@claim(
-    "fed-lamb.assumption-1-quartic",
-    statement="x^4 does not meet H1 on the whole line: whatever L is, its derivative changes by more between 0 and 1 + "
-    "L",
-    source=at("ours, an objective for H1 (L180)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"L": "L >= 0"},
-)
-def rough_quartic() -> Finding:
-    """4 (1 + L)^3 > L (1 + L)."""
-    return decide(_quartic)
-
-
 def _bounded(draw: Draw) -> Statement:
     c, B, x = draw("c", 1), draw("B"), draw("x", 1)
     (gradient,) = QuadraticClients(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
@@ -89,30 +65,6 @@ def bounded_gradient() -> Finding:
     return decide(_bounded)
 
 
-@claim(
-    "fed-lamb.assumption-2-clients",
-    statement="H2, which has no index of a client, read of every client alone: E g_(r,i) is the gradient of f, though "
-    "clients differ and take exact gradients of their own",
-    source=at("ours, about H2 (L184)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def biased_clients() -> Finding:
-    """So it is read of the gradient of f_i elsewhere; no bound on how far the two are apart is assumed."""
-    problem = Problem(((huber(F(1), F(-1)),), (huber(F(1), F(1)),)), (1,))
-    x = vector(0)
-    return refutation(
-        instance="two clients, (x + 1)^2/2 and (x - 1)^2/2 near 0, without noise; the first one at x = 0",
-        conditions={
-            "H1 with L = 1": problem.lipschitz == (1,),
-            "bounded by M = 1": problem.largest_squared <= 1,
-        },
-        left=problem.clients[0](0, x)[0],
-        right=problem.gradient(x)[0],
-        relation="=",
-    )
-
-
 NOISE = {
     "|g| <= M": "H2: both outcomes are bounded",
     "0 <= q <= 1": "q is a probability",
@@ -121,13 +73,13 @@ NOISE = {
 }
 
 
-def _variance(draw: Draw, factor: F = ONE, even: bool = False) -> Statement:
+def _variance(draw: Draw) -> Statement:
     a, b, M, sigma = draw("a"), draw("b"), draw("M"), draw("sigma")
-    q = F(1, 2) if even else draw("q")
+    q = draw("q")
     mean = q * a + (1 - q) * b
     variance = q * (a - mean) * (a - mean) + (1 - q) * (b - mean) * (b - mean)
     holds = (every(within(a, M), within(b, M)), every(q >= 0, q <= 1), sigma > M, M >= 0)
-    return Statement(dict(zip(NOISE, holds, strict=True)), {"H3": variance < factor * sigma * sigma})
+    return Statement(dict(zip(NOISE, holds, strict=True)), {"H3": variance < sigma * sigma})
 
 
 @claim(
@@ -148,9 +100,3 @@ def _outcomes(rng: np.random.Generator) -> dict[str, F]:
     M, q = F(int(rng.integers(1, 9))), F(int(rng.integers(0, 9)), 8)
     a, b = (F(int(rng.integers(-8, 9)), 8) * M for _ in range(2))
     return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
-
-
-@false("fed-lamb.false-variance", of=bounded_variance, statement="H3 follows with sigma^2 / 2 in the place of sigma^2")
-def _false_variance() -> Finding:
-    """Already for two outcomes of the same probability, which spares z3 a degree."""
-    return decide(lambda draw: _variance(draw, F(1, 2), even=True), ablate=False)

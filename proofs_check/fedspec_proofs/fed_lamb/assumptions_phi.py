@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedspec.arith import array
 from fedspec.client.lamb import Moments, precondition, scaling
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.fed_lamb.rounds import ONE, F, begin, lamb, run
-from fedspec_proofs.fed_lamb.shared import H2, at, constant, every
-from fedspec_proofs.refutation import refutation
+from fedspec_proofs.fed_lamb.rounds import F
+from fedspec_proofs.fed_lamb.shared import at, every
 
 
 def _clipped(draw: Draw) -> Statement:
@@ -43,28 +41,6 @@ def _lengths(rng: np.random.Generator) -> dict[str, F]:
     return {"x_0": 3 * k, "x_1": 4 * k, "phi_m": low, "phi_M": low + F(int(rng.integers(0, 9)), 4)}
 
 
-def _unclipped(draw: Draw) -> Statement:
-    phi_m, phi_M = draw("phi_m"), draw("phi_M")
-    short, long = (scaling(array([x], draw("x", 1)), Phi.IDENTITY, phi_m, phi_M) for x in (phi_m / 2, 1 + phi_M))
-    return Statement(
-        {"0 < phi_m": phi_m > 0, "phi_m <= phi_M": phi_M >= phi_m}, {"below": short < phi_m, "above": long > phi_M}
-    )
-
-
-@claim(
-    "fed-lamb.assumption-4-identity",
-    statement="phi(a) = a, as in the experiments (L329), meets H4 with no constants that do for every a (by the letter "
-    "they may depend on a): the layer phi_m / 2 lies below them and 1 + phi_M above",
-    source=at("ours, about H4 (L188) and L329"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"0 < phi_m": "the lower bound is positive", "phi_m <= phi_M": "the bounds are in order"},
-)
-def unclipped() -> Finding:
-    """Unless all layers stay between two positive lengths, which is not assumed."""
-    return decide(_unclipped)
-
-
 CEILING = {
     "v0 <= v_hat <= C, 0 <= v <= C": "as at the start, where both are v0, with C the larger of v0 and the largest g^2",
     "g^2 <= C": "H2, by coordinate",
@@ -72,7 +48,7 @@ CEILING = {
 }
 
 
-def _ceiling(draw: Draw, share: F = ONE) -> Statement:
+def _ceiling(draw: Draw) -> Statement:
     v0, C, beta2, v_hat = draw("v0"), draw("C"), draw("beta2"), draw("v_hat", 1)
     v, g = draw("v", 2), draw("g", 2)
     kw = {"beta1": 0, "beta2": beta2, "eps": 0, "bias_correction": LocalCorrection.NONE}
@@ -80,7 +56,7 @@ def _ceiling(draw: Draw, share: F = ONE) -> Statement:
     after = moment_maximum(v_hat, np.stack(own), clients=2)[0]
     before = every(v0 >= 0, v0 <= v_hat[0], v_hat[0] <= C, *(every(a >= 0, a <= C) for a in v))
     holds = (before, every(*(a * a <= C for a in g)), every(beta2 >= 0, beta2 < 1))
-    again = every(*(every(a[0] >= 0, a[0] <= C) for a in own), v0 <= after, after <= share * C)
+    again = every(*(every(a[0] >= 0, a[0] <= C) for a in own), v0 <= after, after <= C)
     return Statement(dict(zip(CEILING, holds, strict=True)), {"again": again, "v_hat does not fall": after >= v_hat[0]})
 
 
@@ -104,30 +80,3 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
 def ceiling() -> Finding:
     """One round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do."""
     return decide(_ceiling, sample=_small)
-
-
-@false("fed-lamb.false-ceiling", of=ceiling, statement="The same with half the ceiling for v_hat")
-def _false_ceiling() -> Finding:
-    return decide(lambda draw: _ceiling(draw, F(1, 2)), ablate=False)
-
-
-@claim(
-    "fed-lamb.assumption-5-in-place",
-    statement="With the correction of line 9 taken as an assignment (v is itself divided and carried on), v_(r,i) "
-    "stays below max(v0, M^2)",
-    source=at("ours, about Alg. 1, line 9 (L141) and H5 (L282)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions={"H2": H2},
-)
-def exploding() -> Finding:
-    """v = beta2 / (1 - beta2) v + g^2: 999 times as much in every round."""
-    h = lamb(beta2=F(999, 1000), bias_correction=LocalCorrection.IN_PLACE)
-    # The denominator of the third round would have an irrational root.
-    state = run(h, begin(h, vector(5), 1), [constant(0)], 1)[-1]
-    return refutation(
-        instance="one coordinate, one client, gradient 0, v0 = 1, beta2 = 999/1000, one round",
-        conditions={"H2 with M = 0": constant(0)(0, vector(5))[0] == 0},
-        left=state.v_i[0][0],
-        right=max(h.v0, F(0)),
-    )

@@ -66,10 +66,10 @@ class Audit:
         return total
 
 
-def bump(alpha: F, beta1: F = HALF) -> Audit:
+def bump(alpha: F) -> Audit:
     """The instance of this module, over two rounds."""
     f = Piecewise((1 - 2 * alpha, 1 - alpha, F(1)), (F(1), F(1, 5), F(1)))
-    return Audit(lamb(eta_l=alpha, beta1=beta1), Problem(((f,),), (1,)), vector(1), 2)
+    return Audit(lamb(eta_l=alpha, beta1=HALF), Problem(((f,),), (1,)), vector(1), 2)
 
 
 def conditions(a: Audit) -> dict[str, bool]:

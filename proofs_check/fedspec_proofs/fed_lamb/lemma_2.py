@@ -17,13 +17,12 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, Sides, hunt, searched
+from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, along, vector
 from fedspec_proofs.fed_lamb.rounds import (
     HALF,
-    ONE,
     F,
     as_in_proofs,
     begin,
@@ -193,15 +192,14 @@ def _printed(w: Walk) -> Iterator[Sides]:
         yield left, right + bounds.lemma_2(w.constants)
 
 
-def _repaired(w: Walk, power: int = 2, part: F = ONE) -> Iterator[Sides]:
-    sharp = w.lipschitz**power / w.w**2
-    share = part if isinstance(sharp, F) else float(part)
+def _repaired(w: Walk) -> Iterator[Sides]:
+    sharp = w.lipschitz**2 / w.w**2
     for x_r in _readings(w):
         left, right = _gradients(w, x_r)
         spread = sum(squared(x - x_r) for x in w.ends) / w.n
-        yield left, {"gradients": right, "distances": share * sharp * spread}
+        yield left, {"gradients": right, "distances": sharp * spread}
         reach = (w.h.eta_l * w.phi_M) ** 2 * w.Lay * w.T**2
-        yield left, {"gradients": right, "reach": share * sharp * reach}
+        yield left, {"gradients": right, "reach": sharp * reach}
 
 
 MET = {
@@ -240,11 +238,6 @@ WITHOUT = {
 def repaired() -> Finding:
     """L546, the Lipschitz constant squared, v_hat >= v0 and the repaired Lemma 1."""
     return checked(Inequality(pulled, HOLDS, _repaired), TRIES, WITHOUT)
-
-
-@false("fed-lamb.false-lemma-2", of=repaired, statement="The same with Lam in place of Lam^2")
-def _false_power() -> Finding:
-    return searched(Inequality(pulled, HOLDS, lambda w: _repaired(w, power=1)), TRIES, drop=0)
 
 
 def _skeleton(draw: Draw) -> Statement:

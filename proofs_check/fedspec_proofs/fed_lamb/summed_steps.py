@@ -48,9 +48,9 @@ def eq_20() -> Finding:
     )
 
 
-def shuttle(alpha: F = HALF) -> Audit:
+def shuttle() -> Audit:
     """The instance of this module, over four rounds."""
-    return Audit(lamb(eta_l=alpha), Problem(((huber(F(1)),),), (1,)), vector("3/4"), 4)
+    return Audit(lamb(eta_l=HALF), Problem(((huber(F(1)),),), (1,)), vector("3/4"), 4)
 
 
 SHUTTLE = "x^2/2 from 3/4, one client, alpha = 1/2, beta1 = 0, beta2 = 99/100, v0 = 1, sigma = 1/1000 (no noise), R = 4"
@@ -129,26 +129,6 @@ def l_659() -> Finding:
         conditions={**conditions(a), "beta1 = 0: the terms with beta1 vanish": a.h.beta1 == 0},
         left=left,
         right=fall(a) - a.h.eta_l**2 * (steps(a) + rough(a)),
-    )
-
-
-@claim(
-    "fed-lamb.l-663",
-    statement="Going on from L659, alpha^2 gone from the terms that had it: sum_r (alpha phi_m sqrt(Lay (1 - "
-    "beta2)/(M^2 p)) ||f'||^2 + 1/n^2 ||sum_i Gamma_i f_i'||^2) <= f(vartheta_1) - f(vartheta_(R+1)) + 1/n^2 sum_r "
-    "sum_i sigma_i^2 ||Gamma_i||^2 + sum_r alpha phi_M sum sigma_i^(l,j)/sqrt(n), where beta1 = 0",
-    source=at("L663"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=FOUR,
-)
-def l_663() -> Finding:
-    """The left side grows with every round, the right side is bounded."""
-    a = shuttle()
-    c = sqrt((1 - a.h.beta2) / 1)
-    left = a.h.eta_l * c * sum(squared(a.problem.gradient(s.x)) for s in a.states[:-1]) + steps(a)
-    return refutation(
-        instance=SHUTTLE, conditions=conditions(a), left=left, right=fall(a) + rough(a) + a.R * a.h.eta_l * SIGMA
     )
 
 

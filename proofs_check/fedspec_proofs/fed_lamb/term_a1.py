@@ -11,7 +11,7 @@ from fedspec.arith import sqrt
 from fedspec.client.lamb import layer_step
 from fedspec.plan import Oracle
 from fedspec.readings import Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
@@ -64,7 +64,7 @@ def expectation() -> Finding:
 SIGNED = {"H2": "|g| <= M", "c M <= 1": "c = sqrt((1 - beta2)/(M^2 p_l)) is at most 1/M", "c >= 0": "c is not negative"}
 
 
-def _signed(draw: Draw, share: int = 1) -> Statement:
+def _signed(draw: Draw) -> Statement:
     """-h g/|g| <= -c h g + |h| where the signs of h and g differ; g/|g| is minus the rule's own step from 0."""
     g, h, c, M = draw("g", 1), draw("h"), draw("c"), draw("M")
     unit = -layer_step(g * 0, g, eta_l=1, phi=Phi.CONSTANT)[0]
@@ -74,7 +74,7 @@ def _signed(draw: Draw, share: int = 1) -> Statement:
     holds = (within(g[0], M), c * M <= 1, c >= 0)
     absolute = every(size >= 0, some(size == h, size == -h))
     given = {**dict(zip(SIGNED, holds, strict=True))}
-    shown = some(_no(absolute), every(some(differ, -h * unit <= bound), -h * unit <= bound + share * size))
+    shown = some(_no(absolute), every(some(differ, -h * unit <= bound), -h * unit <= bound + size))
     return Statement(given, {"L604 with plus": shown})
 
 
@@ -106,11 +106,6 @@ def _bounded(rng: np.random.Generator) -> dict[str, F]:
 def signed() -> Finding:
     """In one coordinate sqrt(v_hat) cancels in Gamma, so that c needs no L598; size is |h|."""
     return decide(_signed, sample=_bounded)
-
-
-@false("fed-lamb.false-l-604", of=signed, statement="The same with minus, as L604 prints it")
-def _false_signed() -> Finding:
-    return decide(lambda draw: _signed(draw, -1), ablate=False)
 
 
 def _unit(draw: Draw) -> Statement:

@@ -46,14 +46,14 @@ def l_748() -> Finding:
     )
 
 
-def _shifted(c: Claimed, power: int = 2) -> Iterator[Sides]:
+def _shifted(c: Claimed) -> Iterator[Sides]:
     """alpha, phi_M = 3/2 and the claimed Lam of an exact audit; v_hat = v0."""
     a = c.audit
     Lam, ratio = c.slack * max(a.problem.lipschitz), a.h.beta1 / (1 - a.h.beta1)
     for state, theta in zip(a.states, a.shifted, strict=True):
         rows = [oracle(0, theta) - oracle(0, state.x) for oracle in a.problem.clients]
         left = 2 * sum(sum(row**2 / sqrt(a.states[0].v_hat)) for row in rows) / len(rows)
-        yield left, 2 * Lam**power / sqrt(a.h.v0) * ratio**2 * (a.h.eta_l * a.h.phi_M) ** 2 * len(a.x)
+        yield left, 2 * Lam**2 / sqrt(a.h.v0) * ratio**2 * (a.h.eta_l * a.h.phi_M) ** 2 * len(a.x)
 
 
 @claim(
@@ -145,11 +145,11 @@ def consensus() -> Finding:
 INTEGERS = {"floor": "floor is the last multiple of T that is not above t", "t": "t - floor is at most T - 1"}
 
 
-def _indices(draw: Draw, most: int = 1) -> Statement:
+def _indices(draw: Draw) -> Statement:
     t, floor, T = draw("t"), draw("floor"), draw("T")
     return Statement(
         {"floor": floor <= t, "t": t - floor <= T - 1},
-        {"length": (t - 1) - (floor + 1) + 1 <= T - most, "not below -1": (t - 1) - (floor + 1) + 1 >= -1},
+        {"length": (t - 1) - (floor + 1) + 1 <= T - 1, "not below -1": (t - 1) - (floor + 1) + 1 >= -1},
     )
 
 

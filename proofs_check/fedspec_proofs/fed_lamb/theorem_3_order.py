@@ -87,24 +87,3 @@ def order_in_rounds() -> Finding:
     """
     without = {"rate": _in_rounds(power=2), "sigma = 0": _in_rounds(sigma=F(1)), "zeta = 0": _in_rounds(zeta=F(1))}
     return identities({"all sizes": _in_rounds()}, without={name: {"all sizes": b} for name, b in without.items()})
-
-
-@claim(
-    "fed-lamb.theorem-3-terms",
-    statement="The second display is of the order of (22): 1000 times its right side is no smaller than that of "
-    "(22); sigma = 0",
-    source=at("ours, about Theorem 3, from L712 to L716"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def terms() -> Finding:
-    """4 alpha (M^2/sqrt(v0) + phi_M^2 M) is of the leading order 1/sqrt(tau), does not fall with n, and is left out."""
-    n, tau = F(10**10), F(10**4)
-    k = Constants(gap=F(1), n=n, R=tau, alpha=F(1, 100), least_alpha=F(1, 100), beta2=F(99, 100), L_bar=F(1))
-    return refutation(
-        instance="M = p = Lay = L = v0 = gap = phi_M = 1, sigma = beta1 = 0, T = 1, alpha = 1/sqrt(tau) = 1/100, n = "
-        "10^10; left over right grows as sqrt(n)",
-        conditions={"alpha = 1/(L sqrt(tau))": k.alpha == 1 / sqrt(tau)},
-        left=bounds.theorem_3(k, k.L_bar),
-        right=1000 * sqrt(1 / n) / sqrt(tau),
-    )

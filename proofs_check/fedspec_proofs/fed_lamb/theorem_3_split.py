@@ -14,7 +14,7 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, equal, searched
 from fedspec_proofs.fed_lamb.audits import Audit, audit
 from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import HALF, ONE, TWO, F, lamb, noiseless, squared
+from fedspec_proofs.fed_lamb.rounds import HALF, TWO, F, lamb, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -40,9 +40,9 @@ def same_term() -> Finding:
     return searched(Inequality(audit, {}, _same_term), 200, drop=0)
 
 
-def square(c: F = TWO, v0: F = ONE) -> Audit:
+def square(c: F = TWO) -> Audit:
     """c x^2/2 from 1, one client, one round."""
-    return Audit(lamb(v0=v0), Problem(((huber(c, reach=F(2)),),), (1,)), vector(1), 1)
+    return Audit(lamb(), Problem(((huber(c, reach=F(2)),),), (1,)), vector(1), 1)
 
 
 def _inner(constant: Any, relation: str) -> Finding:

@@ -7,14 +7,13 @@ from typing import Any
 
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.inductive import Build, inductive
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.sm3_inductions import small_covers
-from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Lemma 17 (L796)")
 ASSUMED = {"|g(j)| <= G": "Assumption 2 for every draw"}
@@ -100,16 +99,3 @@ def lemma() -> Finding:
 def sharper() -> Finding:
     """As Lemma 17, with a clock that counts updates. Equality: every coordinate G at every step."""
     return _bounded(1, "updates")
-
-
-@false("fedada2.lemma-17-half", of=lemma, statement="v_k(j) <= k G^2 / 2 after k steps with z = 1")
-def half() -> Finding:
-    """One coordinate, one step."""
-    one = Cover(((0,),), 1)
-    state = sm3_ii_delayed(begin(exact.vector(0), one), exact.vector(1), one, eta_l=F(1), eps=F(1))
-    return refutation(
-        instance="d = 1, k = 1, g = G = 1",
-        conditions={"|g| <= G": F(1) <= 1, "v_0 = 0": not begin(exact.vector(0), one).mu.any()},
-        left=state.nu[0],
-        right=F(1, 2),
-    )

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.client.agdu import agdu, begin
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fedada2.problems import Huber, problem
+from fedspec_proofs.fedada2.problems import Huber
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 L78 = Source(FEDADA2, "after Assumption 2 (L138)")
 
@@ -58,22 +56,6 @@ def _scales(rng: np.random.Generator) -> Mapping[str, Fraction]:
     return {"s": s, "L": s + F(int(rng.integers(0, 3)))}
 
 
-@false(
-    "fedada2.assumption-1-half", of=smoothness, statement="A Huber client of scale s meets Assumption 1 with L = s/2"
-)
-def half_smoothness() -> Finding:
-    """Two points of its quadratic part."""
-    f = problem((1, 0))
-    x, y = exact.vector("1/2"), exact.vector(0)
-    (change,) = f.clients[0](0, x) - f.clients[0](0, y)
-    return refutation(
-        instance="scale 1, x = 1/2, y = 0",
-        conditions={"s > 0": bool(f.scales[0] > 0)},
-        left=abs(change),
-        right=abs((x - y)[0]) / 2,
-    )
-
-
 @claim(
     "fedada2.assumption-2",
     statement="On the line a Huber client of scale s meets Assumption 2 with G = s; a quadratic client meets it "
@@ -100,7 +82,7 @@ def boundedness() -> Finding:
     return decide(body, sample=lambda rng: {**_scales(rng), "G": F(9)})
 
 
-def _apart(d: int, factor: int = 4) -> Callable[[Draw], Statement]:
+def _apart(d: int) -> Callable[[Draw], Statement]:
     def body(draw: Draw) -> Statement:
         a, b, z = draw("a", d), draw("b", d), draw("z", d)
         G, near = draw("G"), draw("near")
@@ -112,7 +94,7 @@ def _apart(d: int, factor: int = 4) -> Callable[[Draw], Statement]:
         }
         # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
         shown = {
-            "|a - b|^2 <= 4 d G^2": every((change <= factor * d * G * G,)),
+            "|a - b|^2 <= 4 d G^2": every((change <= 4 * d * G * G,)),
             "|x - y|^2/(eta_l eps_s)^2 >= 1": every((distance / (near * near) >= 1,)),
         }
         return Statement(given, shown)
@@ -145,38 +127,3 @@ def apart() -> Finding:
     if plane.verdict is not Verdict.PROVED:
         return plane
     return Finding(found.verdict, f"d = 1: {found.evidence}\nd = 2: {plane.evidence}", found.dropped, found.second)
-
-
-@false("fedada2.l78-half", of=apart, statement="The same with sqrt(d) G/(eta_l eps_s) in place of Ltilde")
-def half_apart() -> Finding:
-    """Opposite gradients."""
-    return decide(_apart(1, factor=1))
-
-
-@claim(
-    "fedada2.l922-application",
-    statement="Local models of an unclipped run lie eta_l eps_s apart from the start of the round, as L922 needs for "
-    "Ltilde",
-    source=Source(FEDADA2, "ours, about the bound after Assumption 2 (L138) where L922 uses it"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def application() -> Finding:
-    """Every step is longer than eta_l eps_s, but the second one goes back; and at p = 1 the distance is 0 anyway."""
-    eta_l, eps, eps_s, g = F(1), F(1, 10), F(1, 2), (F(3), F(-4))
-    state = begin(exact.vector(0))
-    steps = []
-    for value in g:
-        before = state.x
-        state = agdu(state, exact.vector(value), eta_l=eta_l, eps=eps, eps_s=eps_s)
-        steps.append(abs((state.x - before)[0]))
-    return refutation(
-        instance="AdaGrad client, d = 1, K = 2, z = 1, eta_l = 1, eps = 1/10, eps_s = 1/2, gradients 3 then -4 (G = 4)",
-        conditions={
-            "no step falls into the dead zone": min(steps) >= eta_l * eps_s,
-            "|g| <= G = 4": all(abs(value) <= 4 for value in g),
-        },
-        left=abs(state.x[0]),
-        right=eta_l * eps_s,
-        relation=">=",
-    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -21,7 +21,6 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.inductive import Build, confirmed, inductive
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 TRIES = 1200
 LEMMA_22 = Source(FEDADA2, "Lemma 22 (L1067)")
@@ -187,17 +186,3 @@ def lemma_22() -> Finding:
     }
     looked = searched(Inequality(_changes, met, sides), TRIES)
     return confirmed((whole, weaker), looked, TRIES)
-
-
-@false(
-    "fedada2.lemma-22-half", of=sharper_22, statement="The sum of Lemma 22 is at most log(1 + sum Delta_l^2 / v_0) / 2"
-)
-def half() -> Finding:
-    """One small change: the sum is almost the logarithm."""
-    b, delta, v0 = F(0), F(1, 10), F(1)
-    return refutation(
-        instance=f"T = 1, b = {b}, Delta = {delta}, v_0 = {v0}; the right side is a rational upper bound",
-        conditions={"0 <= b < 1": 0 <= b < 1, "v_0 > 0": v0 > 0},
-        left=(1 - b) * delta**2 / (v0 + delta**2),
-        right=enclosure.log(1 + delta**2 / v0)[1] / 2,
-    )

@@ -96,12 +96,6 @@ def second_moment() -> Finding:
     return _by_hand(found) if found.verdict is Verdict.PROVED else found
 
 
-@false("fedada2.proposition-9-square-half", of=second_moment, statement="It raises E x^2 by at most eta^2/2")
-def second_moment_half() -> Finding:
-    """At x = 0 with large noise the rise is almost eta^2."""
-    return decide(_pair(lambda eta, eps, x: eta * eta / 2, "half"), ablate=False)
-
-
 def _sum_of_squares(draw: Draw) -> Statement:
     """S_(T+1) = S_T + 1/(T+1)^2 <= 2 - 1/(T+1) from S_T <= 2 - 1/T."""
     S, T = draw("S"), draw("T")

@@ -17,7 +17,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -258,22 +258,3 @@ def bounded_moment() -> Finding:
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """
     return decide(_bounded, sample=_pythagorean)
-
-
-@false(
-    "fedada2.l1150-without-root",
-    of=bounded_moment,
-    statement="The same with 1 - beta2 in place of its root",
-)
-def without_root() -> Finding:
-    """v_(t-1) = 0: the difference is s Delta / (tau (s Delta + tau)), s^2 = 1 - beta2."""
-    s, tau, change = F(1, 10), F(1), F(1)
-    state = Adaptive(x=exact.vector(0), m=exact.vector(0), v=exact.vector(0), t=0)
-    after = adam(state, exact.vector(1), eta=F(1), beta1=F(0), beta2=1 - s**2, tau=tau)
-    b = s * change
-    return refutation(
-        instance="v_(t-1) = 0, Delta_t = Phi = 1, tau = 1, beta2 = 99/100",
-        conditions={"roots": b**2 == after.v[0], "0 <= beta2 < 1": 0 <= 1 - s**2 < 1, "tau > 0": tau > 0},
-        left=1 / tau - 1 / (b + tau),
-        right=s**2 * change / tau**2,
-    )

@@ -7,13 +7,12 @@ from typing import Any
 
 import sympy
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Proof, every
 from fedspec_proofs.fedada2.bounds import c
 from fedspec_proofs.fedada2.inductive import patient
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 LEMMA_21 = Source(FEDADA2, "Lemma 21 (L1054)")
 LOGIC = "QF_NRA"
@@ -120,18 +119,4 @@ def sharper_21() -> Finding:
         "the terms telescope identically",
         {"0 <= b < 1": Dropped(True, words)},
         Second(Engine.EXACT, count, "the double sum term by term, at 20 rates and T <= 30"),
-    )
-
-
-@false(
-    "fedada2.lemma-21-square", of=sharper_21, statement="The double sum of Lemma 21 is at most T b (1 + b) / (1 - b)^2"
-)
-def square() -> Finding:
-    """A power of 1 - b too few."""
-    b, T = F(9, 10), 60
-    return refutation(
-        instance=f"b = {b}, T = {T}",
-        conditions={"0 <= b < 1": 0 <= b < 1},
-        left=double_sum(b, T),
-        right=T * b * (1 + b) / (1 - b) ** 2,
     )

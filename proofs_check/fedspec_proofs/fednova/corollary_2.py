@@ -5,90 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import sympy
-
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.fednova.bounds import rational, theorem_1
-from fedspec_proofs.fednova.fedprox_norms import constants
-from fedspec_proofs.refutation import refutation
-
-
-def _bound(steps: tuple[int, ...], alpha: Any, T: int) -> Any:
-    """(97) at eta = sqrt(m / (tau_bar T)), gap = 10, L = sigma^2 = kappa^2 = 1."""
-    c = constants(steps, alpha)
-    return theorem_1(c, gap=10, eta=_rate(steps, T), L=1, sigma2=1, kappa2=1, m=len(steps), T=T)
-
-
-def _rate(steps: tuple[int, ...], T: int) -> Any:
-    """eta = sqrt(m / (tau_bar T)); T is chosen so that it is rational."""
-    m = len(steps)
-    square = rational(m * m, sum(steps) * T)
-    root = rational(int(sympy.sqrt(square.numerator)), int(sympy.sqrt(square.denominator)))
-    assert root**2 == square
-    return root
-
-
-@claim(
-    "fednova.positive-alpha-is-best",
-    statement="For FedProx, p = 1/m, tau_i >> 1, there is a positive alpha at which the error bound (8), with the "
-    "constants of (97), is smaller than at alpha = 0",
-    source=Source(
-        FEDNOVA,
-        "ours, about the discussion of Corollary 2 (L769) and of mu (L190), with the constants of "
-        "(97) (L616), since O() tells no two alphas apart",
-    ),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions={
-        "equal": "p_i = 1/m",
-        "many": "tau_i >> 1 (20; at tau = 100 on a grid of alpha)",
-        "rate": "eta = sqrt(m / (tau_bar T)), and eta L <= 1 / (2 tau_eff), eq. (98)",
-        "drift": "4 eta^2 L^2 C <= 1 / (2 beta^2 + 1), eq. (99)",
-    },
-)
-def best_at_zero() -> Finding:
-    """gap = 10, L = sigma^2 = kappa^2 = 1, beta^2 = 1, tau = (20, 20), T = 10^13: the bound is smallest at alpha = 0.
-
-    The numerator of the bound less its value at 0 is a polynomial in alpha, whose roots of (0, 1] are counted (Sturm).
-    In words for every tau, the same for all clients: with N = ||a||_1 the first term grows by 4 gap (tau/N - 1) and A
-    falls by at most tau/N - 1, both over sqrt(m tau T), while what B and C fall by is at most tau/N - 1 times what
-    vanishes faster in T; so gap > L sigma^2 and a large T are enough. Unlike tau = (8, 10) are looked at in the same
-    way, and tau = (100, 100) at 38 values of alpha.
-    """
-    steps, hundred, T = (20, 20), (100, 100), 10**13
-    alpha = sympy.Symbol("alpha")
-    difference = sympy.together(_bound(steps, alpha, T) - _bound(steps, sympy.Integer(0), T))
-    above, below = (sympy.Poly(part, alpha) for part in sympy.fraction(difference))
-    # alpha = 0 is a root of the first by construction; what is left must have none.
-    rest = above.quo(sympy.Poly(alpha, alpha))
-    roots = rest.count_roots(0, 1) + below.count_roots(0, 1)
-    at_one = difference.subs(alpha, 1)
-    unlike = sympy.together(_bound((8, 10), alpha, 2 * 10**12) - _bound((8, 10), sympy.Integer(0), 2 * 10**12))
-    others = sympy.Poly(sympy.fraction(unlike)[0], alpha).quo(sympy.Poly(alpha, alpha)).count_roots(0, 1)
-    better = int(roots > 0 or not at_one > 0)
-    eta = _rate(steps, T)
-    c = constants(steps, rational(0))
-    return refutation(
-        instance=f"{T = }, tau = {steps}, p = 1/2, eta = sqrt(m / (tau_bar T)) = {eta}; left: whether any alpha of "
-        f"(0, 1] is no worse than 0 (the bound at 1 less that at 0 is {float(at_one):.3g}, roots between: {roots})",
-        conditions={
-            "eta L <= 1 / (2 tau_eff) at alpha = 0, the largest tau_eff": 2 * eta * c.tau_eff <= 1,
-            "4 eta^2 L^2 C <= 1/3 at alpha = 0, the largest C": 12 * eta**2 * c.C <= 1,
-            "eta = sqrt(m / (tau_bar T))": eta**2 * sum(steps) * T == 4,
-            "tau = (100, 100), T = 2 10^12: above at alpha = 1/10^6, ..., 1/10, 1/32, 2/32, ..., 1": all(
-                _bound(hundred, a, 2 * 10**12) > _bound(hundred, rational(0), 2 * 10**12)
-                for a in [rational(1, 10**k) for k in range(1, 7)] + [rational(k, 32) for k in range(1, 33)]
-            ),
-            "tau = (8, 10), T = 2 10^12: no root either, and the bound at 1 is above": others == 0
-            and bool(unlike.subs(alpha, 1) > 0),
-        },
-        left=rational(better),
-        right=rational(1),
-        relation=">=",
-    )
 
 
 def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:

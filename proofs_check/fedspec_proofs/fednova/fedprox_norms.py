@@ -13,7 +13,7 @@ import z3
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -188,20 +188,3 @@ def ceilings() -> Finding:
         "A, and what a step adds": identities({"tau <= 6": _in_norms}),
     }
     return all_proved(parts, ("alpha",))
-
-
-@false(
-    "fednova.norm-floor-without-one",
-    of=floor,
-    statement="||a||_1 >= 1 / alpha for proximal SGD, as tau_eff = 1/alpha would have it",
-)
-def too_high() -> Finding:
-    """z3 finds where, for tau = 3."""
-
-    def body(draw: Draw) -> Statement:
-        alpha = draw("alpha")
-        inside = [alpha > 0, alpha <= 1]
-        given = every(*inside)
-        return Statement({"alpha": given}, {"floor": alpha * a_norm(Solver.PROXIMAL, 3, alpha=alpha) >= 1})
-
-    return decide(body, ablate=False)

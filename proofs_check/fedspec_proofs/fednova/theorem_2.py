@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -13,15 +12,13 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fednova.bounds import chi_squared, rational
 from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.lemma_3 import any_clients
-from fedspec_proofs.fednova.runs import Run, path, run
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation
 
@@ -51,20 +48,6 @@ def true_objective() -> Finding:
         return {"aa": a @ a, "ab": a @ b, "bb": b @ b, "chi2": rational(1), "beta2": rational(1), "kappa2": a @ a}
 
     return all_proved({"in inner products": decide(_passes, sample=sample)}, ("Lemma 3",))
-
-
-def _theorem_2(r: Run) -> Iterable[Sides]:
-    p, w = r.s.shares(), r.w
-    (own, _), (surrogate, _) = path(r, p), path(r, w)
-    chi2 = chi_squared(p, w)
-    yield (
-        own / r.T,
-        {
-            "eps_opt": 2 * surrogate / r.T,
-            "beta^2": 2 * chi2 * (r.beta2 - 1) * surrogate / r.T,
-            "floor": 2 * chi2 * r.kappa2,
-        },
-    )
 
 
 DISSIMILAR = {"dissimilar": "beta^2 >= 1 and kappa^2 bound the dissimilarity for the weights w (Assumption 3)"}
@@ -113,21 +96,6 @@ def by_lemma_3() -> Finding:
 
 
 @claim(
-    "fednova.theorem-2-runs",
-    statement="Theorem 2 on runs of every solver of App. B on quadratics with noise",
-    source=Source(FEDNOVA, "ours: Theorem 2 (L169) through the algorithm"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions=DISSIMILAR,
-)
-def on_trajectories() -> Finding:
-    """The runs of Theorem 1's search, implied and own weights, with exact noise."""
-    solvers = (Solver.SGD, Solver.PROXIMAL, Solver.DECAYED, Solver.MOMENTUM)
-    claimed = Inequality(run(solvers), {"dissimilar": lambda r: r.kappa_holds}, _theorem_2)
-    return searched(claimed, 250, drop=100)
-
-
-@claim(
     "fednova.only-two-cases",
     statement="Taken literally: there is no objective inconsistency only where all clients take the same steps with "
     "the same solver or have the same function",
@@ -167,19 +135,3 @@ def a_third_case() -> Finding:
         relation=">=",
     )
     return found
-
-
-@false(
-    "fednova.theorem-2-without-floor",
-    of=on_trajectories,
-    statement="Theorem 2 without the error floor 2 chi^2 kappa^2",
-)
-def without_floor() -> Finding:
-    """The same search."""
-
-    def sides(r: Run) -> Iterable[Sides]:
-        ((left, right),) = _theorem_2(r)
-        yield left, {name: term for name, term in right.items() if name != "floor"}
-
-    claimed = Inequality(run((Solver.SGD,)), {"dissimilar": lambda r: r.kappa_holds}, sides)
-    return searched(claimed, 250, drop=0)

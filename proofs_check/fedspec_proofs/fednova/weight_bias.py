@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -234,13 +234,3 @@ def shorter() -> Finding:
         "what a step adds": identities({"n <= 6": _added}),
     }
     return all_proved(parts, ("order", "one"))
-
-
-@false(
-    "fednova.chi-falls-with-rho",
-    of=rises,
-    statement="Momentum: as rho grows, chi^2(p||w) does not grow",
-)
-def wrong_way() -> Finding:
-    """z3 finds where."""
-    return decide(_ratios(_heavy, 3, rising=False), sample=_ordered, ablate=False)
