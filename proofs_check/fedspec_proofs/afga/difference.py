@@ -16,7 +16,6 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.bounds import C_1
 from fedspec_proofs.afga.constants import mixes
 from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import opposed, two_tilts
@@ -32,7 +31,6 @@ from fedspec_proofs.engines.moments import second_moment
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.refutation import refutation
 
-ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
 OURS = "ours, for Lemma F.5"
 
 
@@ -59,21 +57,6 @@ def lemma_f_5() -> Finding:
         right=next(iter(bounds.change_as_printed(net)))[1],
     )
     return bounds.also_by_search(found, Inequality(network, HOLDS, bounds.change_as_printed))
-
-
-@claim(
-    "afga.lemma-f-5-repaired",
-    statement="E|Delta_r|^2 is at most the last expression of the proof, eq. (86), with C_1 = 72; how it follows is "
-    "claim lemma-f-5-assembly",
-    source=Source(AFGA, "ours, for Lemma F.5: eq. (86) (L4477-4536) with its constant made a number"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=some(ASSUMPTIONS, *ALL),
-    repairs="afga.lemma-f-5",
-)
-def lemma_f_5_repaired() -> Finding:
-    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is missing in eq. (86); no instance was found that needs it."""
-    return bounds.one_round(lambda net: bounds.change_as_derived(net, C_1), *ALL)
 
 
 @claim(

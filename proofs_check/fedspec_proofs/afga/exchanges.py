@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction as F
 from typing import Any
 
 from fedspec.arith import Mixing
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
-from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.afga.networks import matrix
 from fedspec_proofs.afga.sequences import doubly, row_stochastic
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
 
 
 def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
@@ -47,34 +42,3 @@ def gossip_contracts() -> Finding:
     bodies = {f"n = {n}": _contracts(n, doubly) for n in (2, 3)}
     weaker = {"n = 2, rows only": _contracts(2, row_stochastic)}
     return identities(bodies, without={"columns of W sum to one": weaker}, instances=5)
-
-
-def _spread(choose: Choose) -> tuple[Mixing, Any, Any]:
-    n = choose.of(2, 3)
-    W, rho = matrix(choose, n)
-    return W, rho * choose.of(F(1), F(1), F(1, 2)), choose.array(n, 2, low=-2, high=2, denominator=1)
-
-
-def _after(power: int) -> Callable[[Any], list[Sides]]:
-    def sides(instance: Any) -> list[Sides]:
-        W, rho, X = instance
-        J = topology.complete(len(W), EXACT)
-        rest, after = X - J @ X, gossip(X, W)
-        left = sum(((after - J @ after) ** 2).ravel())
-        return [(left, rho**power * sum((rest**2).ravel()))]
-
-    return sides
-
-
-@claim(
-    "afga.gossip-contraction",
-    statement="|(I - J)WX|_F^2 <= rho^2 |(I - J)X|_F^2",
-    source=Source(AFGA, "ours, about Assumption 4.5 (L269)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"4.5": "W is doubly stochastic with ||W - J||_2 <= rho"},
-)
-def contraction() -> Finding:
-    """n <= 3, d = 2; equality for blended permutations."""
-    holds = {"4.5": lambda one: doubly_stochastic(one[0]) and mixes(one[0], one[1])}
-    return searched(Inequality(_spread, holds, _after(2)), 300, drop=100)

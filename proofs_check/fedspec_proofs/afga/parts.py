@@ -146,7 +146,7 @@ def middle_line() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def eq_86() -> Finding:
-    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost; what is left is still a bound (lemma-f-5-repaired).
+    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost.
 
     Here eq. (86) has C_1 only together with L^2, so that a smaller L does the same for any other C_1.
     """

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedspec.arith import Vector
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -15,7 +18,7 @@ from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import HALF, F, begin, lamb, noiseless, run, shifted, squared
+from fedspec_proofs.fed_lamb.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared
 from fedspec_proofs.fed_lamb.shared import H1, at, every
 from fedspec_proofs.fed_lamb.walks import bent
 from fedspec_proofs.piecewise import huber
@@ -63,6 +66,76 @@ def _claimed(p: Pair) -> bool:
 def descent() -> Finding:
     """At any two points, so at the auxiliary sequence too."""
     return searched(Inequality(_pair, {"H1": _claimed}, _descent), 1000, drop=200)
+
+
+def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
+    """One round on x'Hx/2 with two layers of one coordinate: f after it, what (7) is without L, the step."""
+    clients = QuadraticClients(vector(*H[0], *H[1]).reshape(1, 2, 2), vector(0, 0).reshape(1, 2)).clients
+    h = lamb(eta_l=F(1))
+    state = begin(h, start, 1)
+    after = one_round(h, state, clients).x
+    g, step = clients[0](0, state.x), after - state.x
+    return after @ clients[0](0, after) / 2, state.x @ g / 2 + g @ step, step
+
+
+@claim(
+    "fed-lamb.eq-7-blocks",
+    statement="Ours: H1, typeset for a layer alone, read for the whole gradient while one layer moves: it gives (7)",
+    source=at("ours, a reading of H1 (L180) in eq. (7) (L563-567)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={"H1": H1},
+)
+def blocks() -> Finding:
+    """(x1 + x2)^2/2: the layers' changes add up, the L_l do not see it."""
+    after, linear, step = _step_of([[1, 1], [1, 1]], vector(1, 1))
+    L = F(3, 2)
+    return refutation(
+        instance="(x1 + x2)^2/2, two layers of one coordinate, one round with alpha = 1 from (1, 1) to (0, 0); L_l = "
+        "3/2",
+        conditions={
+            "H1: the columns (1, 1) of the Hessian are no longer than 3/2": L**2 >= 1 + 1,
+            "H2: M^2 = 8 in the box [0, 1]^2, as at its corners": all(
+                2 * (a + b) ** 2 <= 8 for a in (0, 1) for b in (0, 1)
+            ),
+            "each layer moves by 1": list(step) == [-1, -1],
+        },
+        left=after,
+        right=linear + L / 2 * squared(step),
+    )
+
+
+COLUMNS = {
+    "H1": "the columns of the Hessian are no longer than L_1 and L_2",
+    "L >= 0": "the constants are lengths",
+}
+
+
+def _quadratic(draw: Draw, factor: int = 2) -> Statement:
+    (a, b, c), (d, e), (L, K) = draw("H", 3), draw("step", 2), draw("L", 2)
+    bend = a * d * d + 2 * b * d * e + c * e * e
+    holds = (every(a * a + b * b <= L * L, b * b + c * c <= K * K), every(L >= 0, K >= 0))
+    return Statement(dict(zip(COLUMNS, holds, strict=True)), {"(7)": bend <= factor * (L * d * d + K * e * e)})
+
+
+@claim(
+    "fed-lamb.eq-7-blocks-repaired",
+    statement="(7) holds with Lay L_l in place of L_l under H1 for one layer moving at a time, in the whole gradient",
+    source=at("ours, for eq. (7) (L563-567) and H1 (L180)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="quadratics, convex or not, with two layers of one coordinate",
+    assumptions=COLUMNS,
+    repairs="fed-lamb.eq-7-blocks",
+)
+def blocks_repaired() -> Finding:
+    """In words for any number of layers: |d_k H_kl d_l| <= sqrt(L_k L_l) |d_k| |d_l|, and 2ab <= a^2 + b^2."""
+    return decide(_quadratic, sample=_hessian)
+
+
+def _hessian(rng: np.random.Generator) -> dict[str, F]:
+    a, b, c = (F(int(rng.integers(-8, 9)), 4) for _ in range(3))
+    return {"H_0": a, "H_1": b, "H_2": c, "L_0": abs(a) + abs(b), "L_1": abs(b) + abs(c)}
 
 
 @claim(

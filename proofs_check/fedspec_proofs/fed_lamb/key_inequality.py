@@ -67,52 +67,6 @@ def _false_key() -> Finding:
     return decide(lambda draw: _line(draw, F(3, 2)), ablate=False)
 
 
-DESCENT = {
-    **KEY,
-    "(7)": "f falls as (7) has it, with a constant L",
-    "alpha >= 0": "the rate is not negative",
-}
-
-
-def _falls(draw: Draw) -> Statement:
-    """One client, one coordinate, one local step of length alpha (phi = 1), from f with derivative h to f_1."""
-    h, g, w, w_0, eps = draw("h"), draw("g", 1), draw("w"), draw("w_0"), draw("eps")
-    f, f_1, L, alpha = draw("f"), draw("f_1"), draw("L"), draw("alpha")
-    move = -alpha * along_rule(g * 0, g, array([w * w], g), 0, eps)[0]
-    s, D = w_0 + eps, 1 / (w + eps)
-    size, apart = maximum(h, -h), maximum(h - g[0], g[0] - h)
-    smooth = every(L >= 0, f_1 <= f + h * move + L / 2 * move * move)
-    holds = (w >= w_0, every(w > 0, w_0 > 0), eps >= 0, smooth, alpha >= 0)
-    bound = f - alpha * s * D * size + 2 * alpha * apart + alpha * alpha * L / 2
-    return Statement(dict(zip(DESCENT, holds, strict=True)), {"round": f_1 <= bound})
-
-
-def _fallen(rng: np.random.Generator) -> dict[str, F]:
-    h, L, alpha = F(int(rng.integers(-8, 9)), 4), F(int(rng.integers(0, 9)), 4), F(int(rng.integers(0, 9)), 4)
-    return {
-        **_lengths(rng),
-        "h": h,
-        "L": L,
-        "alpha": alpha,
-        "f": F(0),
-        "f_1": -alpha * abs(h) - F(int(rng.integers(9))),
-    }
-
-
-@claim(
-    "fed-lamb.round-scalar",
-    statement="f(x_r) <= f(x_(r-1)) - alpha s D |f'| + 2 alpha |f' - g| + alpha^2 L/2 for every gradient g",
-    source=at("ours, in place of (16)-(21)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="one client, d = 1, T = 1, phi = 1",
-    assumptions=DESCENT,
-)
-def round_scalar() -> Finding:
-    """fed-lamb.key-inequality in (7), by the specification's rules."""
-    return decide(_falls, sample=_fallen, timeout_ms=4000)
-
-
 @dataclass(frozen=True)
 class Layer:
     """A layer's gradients and denominators, in floating point."""

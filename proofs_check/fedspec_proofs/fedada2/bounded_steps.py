@@ -24,7 +24,6 @@ from fedspec_proofs.refutation import refutation
 
 PROPOSITION = Source(FEDADA2, "Proposition 14 (L651), Proposition 5 (L78)")
 SIZES = "the length of a step through the rule for d <= 3; the ball from it for every d, K, t and number of clients"
-ONE = F(1)
 NORMALISED = {"normalised": "a step is the gradient over its own length and eps, as App. A has AdaGrad (eq. (2))"}
 
 

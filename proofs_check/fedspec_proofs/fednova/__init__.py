@@ -11,7 +11,6 @@ MODULES = (
     "small_rate",
     "limit_numbers",
     "lemma_1",
-    "random_steps",
     "nova",
     "assumptions",
     "theorem_1",
