@@ -32,11 +32,6 @@ def every(*formulas: Any) -> Any:
     return z3.And(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else all(formulas)
 
 
-def some(*formulas: Any) -> Any:
-    """One of them at least."""
-    return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
-
-
 def all_fall(*findings: Finding) -> Finding:
     """Refuted if each of several instances refutes: other readings of one statement."""
     fell = all(f.verdict is Verdict.REFUTED for f in findings)

@@ -6,21 +6,17 @@ The instance of the displays between: x^2/2 (a line beyond |x| = 1) from 3/4 wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fedspec.arith import sqrt
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb import bounds
-from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, audit, bump, conditions, mean_gradients
+from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, bump, conditions, mean_gradients
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, lamb, squared
-from fedspec_proofs.fed_lamb.shared import FOUR, H1, at
+from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -69,43 +65,6 @@ def steps(a: Audit) -> Any:
 def rough(a: Audit) -> Any:
     """sum_r sum_i sigma_i^2 ||Gamma_i||^2 / n^2."""
     return sum(SIGMA**2 * squared(now.Gamma[0]) for now in a.rounds)
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """Rounds, and by how much their smoothness constants are claimed too small."""
-
-    audit: Audit
-    slack: F
-
-
-def claimed(choose: Choose) -> Claimed:
-    """Rounds of up to three clients; smoothness is claimed as it is, or too small."""
-    return Claimed(audit(choose), choose.of(F(1), F(1), F(1, 4)))
-
-
-def _summed(c: Claimed) -> Iterator[Sides]:
-    a = c.audit
-    left: Any = -sum(a.problem.gradient(a.shifted[r]) @ a.moved(r) for r in range(a.R))
-    bend: Any = sum(L * x**2 for r in range(a.R) for L, x in zip(a.problem.smoothness, a.moved(r), strict=True)) * HALF
-    # Shifted by the same amount, so that the right side is positive.
-    away = abs(left) + 1
-    change = a.problem.value(a.shifted[0]) - a.problem.value(a.shifted[-1])
-    yield left + away, {"change of f": change + away, "steps": c.slack * bend}
-
-
-@claim(
-    "fed-lamb.l-655",
-    statement="-sum_r <f'(vartheta_r), vartheta_(r+1) - vartheta_r> <= f(vartheta_1) - f(vartheta_(R+1)) + sum_r sum_l "
-    "L_l/2 ||vartheta_(r+1)^l - vartheta_r^l||^2 along two rounds of Fed-LAMB",
-    source=at("(7), summed (L655)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"H1": H1},
-)
-def l_655() -> Finding:
-    """True where (7) is, with any beta1; both sides are shifted by one number, so that the ratio means something."""
-    return searched(Inequality(claimed, {"H1": lambda c: c.slack == 1}, _summed), 400, drop=100)
 
 
 @claim(
