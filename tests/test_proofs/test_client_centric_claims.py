@@ -34,11 +34,11 @@ from fedspec_proofs.client_centric import (
     theorem,
 )
 from fedspec_proofs.client_centric.by_hand import two_clients
-from fedspec_proofs.client_centric.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.client_centric.regimes import as_printed, corrected_terms, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.piecewise import Piecewise
 
 Rule = Callable[..., Any]
@@ -212,8 +212,8 @@ def test_findings_put_together() -> None:
     refuted, proved = footnote_3.footnote_3.body(), algorithms.objective.body()
     assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
     assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
-    assert all_proved(proved, refuted).verdict is Verdict.REFUTED
-    both = all_proved(proved, proved)
+    assert all_proved({"one": proved, "other": refuted}).verdict is Verdict.REFUTED
+    both = all_proved({"one": proved, "again": proved})
     assert both.verdict is Verdict.PROVED and both.second is not None and proved.second is not None
     assert both.second.instances == 2 * proved.second.instances
     assert both.dropped.keys() == proved.dropped.keys()

@@ -18,6 +18,7 @@ from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Claim, Engine, Verdict
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.exact import generator, vector
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.fed_lamb import (
@@ -36,7 +37,6 @@ from fedspec_proofs.fed_lamb import (
 from fedspec_proofs.fed_lamb.audits import bump
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import begin, lamb, one_round, seen
-from fedspec_proofs.fed_lamb.shared import all_fall
 from fedspec_proofs.fed_lamb.walks import root_above, walk
 from fedspec_proofs.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
@@ -141,9 +141,9 @@ def test_refutations_name_every_assumption(claim: Claim) -> None:
 def test_one_reading_that_stands_is_enough() -> None:
     """Several readings fall only together."""
     fallen, standing = (refutation(instance="1 <= a", conditions={}, left=F(1), right=F(a)) for a in (0, 2))
-    assert all_fall(fallen, fallen).verdict is Verdict.REFUTED
-    assert all_fall(fallen, standing).verdict is Verdict.UNKNOWN
-    assert all(words in all_fall(fallen, standing).evidence for words in (fallen.evidence, standing.evidence))
+    assert all_refuted(fallen, fallen).verdict is Verdict.REFUTED
+    assert all_refuted(fallen, standing).verdict is Verdict.UNKNOWN
+    assert all(words in all_refuted(fallen, standing).evidence for words in (fallen.evidence, standing.evidence))
 
 
 def test_two_clients_alike_part_by_their_noise() -> None:

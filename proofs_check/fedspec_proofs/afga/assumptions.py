@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.afga.rounds import clients, tossed
@@ -18,6 +17,7 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import signs
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.smt import every
 
 
 def said(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:
@@ -51,8 +51,8 @@ def assumption_4_1() -> Finding:
     def body(draw: Draw) -> Statement:
         x, y, s = draw("x"), draw("y"), draw("s")
         D = (1 + x * x) * (1 + y * y)
-        shown = {"s |1 - xy| <= D": both(s * (1 - x * y) <= D, s * (x * y - 1) <= D)}
-        return Statement({"s": both(s >= 0, s <= 1)}, shown)
+        shown = {"s |1 - xy| <= D": every(s * (1 - x * y) <= D, s * (x * y - 1) <= D)}
+        return Statement({"s": every(s >= 0, s <= 1)}, shown)
 
     slopes, found = identities({"change of the slope": change}), decide(body, sample=_some_points)
     verdict = found.verdict if slopes.verdict is Verdict.PROVED else Verdict.UNKNOWN

@@ -17,8 +17,7 @@ from fedspec.problems.quadratic import constant
 from fedspec.server.amsgrad import init
 from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
-from fedspec_proofs.afga.formulas import both, hyper
-from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.paths import ETA_L, Path, any_path, any_sets, passing, reach, run
 from fedspec_proofs.afga.sequences import doubly
@@ -28,6 +27,7 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 F8 = "Lemma F.8 (L4762)"
@@ -220,9 +220,9 @@ def lemma_f_8_room() -> Finding:
     def body(draw: Draw) -> Statement:
         rho, S, p, steps = draw("rho"), draw("S"), draw("p"), draw("I")
         assumed = {
-            "rho": both(rho >= 0, rho < 1, rho * (1 + p) <= p),
+            "rho": every(rho >= 0, rho < 1, rho * (1 + p) <= p),
             "sum": S * (1 - rho) <= rho,
-            "p": both(p > 0, p <= 1),
+            "p": every(p > 0, p <= 1),
         }
         return Statement(assumed, {"p I + (1 - p) S <= p (I + 1)": p * steps + (1 - p) * S <= p * (steps + 1)})
 

@@ -9,18 +9,18 @@ import numpy as np
 
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 
 
 def _dominated(draw: Draw, factor: Any) -> Statement:
     R, q = draw("R"), draw("IM")
     return Statement(
-        {"positive": both(R > 0, q > 0), "R >= IM": factor * R >= q},
+        {"positive": every(R > 0, q > 0), "R >= IM": factor * R >= q},
         {"1/R <= 1/sqrt(RIM), squared and multiplied out": R * q <= R * R},
     )
 
@@ -58,7 +58,7 @@ def remark_4_8() -> Finding:
     def body(draw: Draw) -> Statement:
         R, q = draw("R"), draw("IM")
         one, other = q <= R, R * q <= R * R
-        return Statement({"positive": both(R > 0, q > 0)}, {"both or neither": one == other})
+        return Statement({"positive": every(R > 0, q > 0)}, {"both or neither": one == other})
 
     return decide(body)
 

@@ -17,9 +17,8 @@ from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.constants import mixes
-from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import opposed, two_tilts
-from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.network import EXACT, Network, hyper
 from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
 from fedspec_proofs.afga.rounds import consensus, enumerated, path
 from fedspec_proofs.afga.sampling import expected

@@ -7,10 +7,10 @@ from fractions import Fraction as F
 import numpy as np
 
 from fedspec_proofs.afga.bounds import printed_growth
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
@@ -65,10 +65,10 @@ def eq_63_repaired() -> Finding:
         steps, e = draw("I"), draw("e")
         a = rho + b
         given = {
-            "eigenvalues": both(low <= high, low + high == a + C, low * high == a * C - b * g),
-            "signs": both(rho >= 0, b >= 0, g >= 0),
-            "case 1": both(steps >= 1, steps * rho <= steps - 1, b * (1 - rho) == 4 * e * rho**2),
-            "step": both(e >= 0, 64 * steps**2 * e <= 1),
+            "eigenvalues": every(low <= high, low + high == a + C, low * high == a * C - b * g),
+            "signs": every(rho >= 0, b >= 0, g >= 0),
+            "case 1": every(steps >= 1, steps * rho <= steps - 1, b * (1 - rho) == 4 * e * rho**2),
+            "step": every(e >= 0, 64 * steps**2 * e <= 1),
             "C_I": (C - 1) * (4 * steps - 1) >= 1,
         }
         shown = {

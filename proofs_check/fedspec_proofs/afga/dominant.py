@@ -15,12 +15,12 @@ import sympy
 
 from fedspec_proofs.afga.assembly import sum_of_steps
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.engines.smt import every
 
 RATES = ("w", "i", "q", "n", "beta", "fac", "L", "kappa", "root", "C_1", "C_0", "G", "d", "T")
 
@@ -64,10 +64,10 @@ def _uniform(draw: Draw) -> Statement:
     names = ("sigma2", "sbar2", "n", "I", "H", "Q", "fac", "share")
     sigma2, sbar2, n, I, H, Q, fac, share = (draw(name) for name in names)
     given = {
-        "variances": both(sigma2 >= 0, sbar2 >= 0),
-        "sizes": both(n >= 1, I >= 1, share >= 0, share <= 1, fac >= 0, 2 * fac <= 1),
-        "H": both(H >= 1, H <= I),
-        "eq. (30)": both(Q >= 0, Q * H <= 1),
+        "variances": every(sigma2 >= 0, sbar2 >= 0),
+        "sizes": every(n >= 1, I >= 1, share >= 0, share <= 1, fac >= 0, 2 * fac <= 1),
+        "H": every(H >= 1, H <= I),
+        "eq. (30)": every(Q >= 0, Q * H <= 1),
     }
     # Times n I^2.
     s_2 = n * I * I * (H * sbar2 + sigma2) + H * H * (sigma2 + n * fac * I * sbar2)

@@ -10,7 +10,6 @@ from fractions import Fraction as F
 import numpy as np
 
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
 from fedspec_proofs.afga.rounds import enumerated
@@ -18,6 +17,7 @@ from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 F1 = Source(AFGA, "Lemma F.1, eq. (38) (L2624)")
@@ -112,7 +112,7 @@ def eq_41_step_repaired() -> Finding:
 
     def body(draw: Draw) -> Statement:
         steps, e = draw("I", positive=True), draw("e", positive=True)
-        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": both(e > 0, 8 * steps * e <= 1)}
+        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
         return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
 
     def sample(rng: np.random.Generator) -> dict[str, F]:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 
 ENOUGH = 60
 """What the recursion needs of C_1, at most what the bounds are written with."""
@@ -36,11 +36,11 @@ def _sums(draw: Draw, constant: Any) -> Statement:
     """Both cases; ``w`` is the s of case 2. All is over eta_l^2 and over the number t of steps."""
     I, e, r, H, s, w = (draw(name) for name in ("I", "e", "r", "H", "s", "w"))
     given = {
-        "step": both(e >= 0, 64 * I * I * e <= 1),
-        "r": both(r >= 0, r <= 1),
-        "case 1": both(H >= 1, H <= I),
-        "s, case 1": both(s >= 0, s <= 3 * H),
-        "s, case 2": both(w >= 0, w <= 3 * I),
+        "step": every(e >= 0, 64 * I * I * e <= 1),
+        "r": every(r >= 0, r <= 1),
+        "case 1": every(H >= 1, H <= I),
+        "s, case 1": every(s >= 0, s <= 3 * H),
+        "s, case 2": every(w >= 0, w <= 3 * I),
     }
     g = 16 * I * e
     shown: dict[str, Any] = {}

@@ -10,7 +10,6 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.readings import AmsOption
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
-from fedspec_proofs.afga.formulas import either
 from fedspec_proofs.afga.server_inductions import (
     DOMAIN,
     EPS,
@@ -26,7 +25,7 @@ from fedspec_proofs.afga.server_inductions import (
     system,
 )
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.engines.smt import Formulas
+from fedspec_proofs.engines.smt import Formulas, some
 
 WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
 
@@ -78,7 +77,7 @@ def fedams_order() -> Finding:
     """eps enters the maximum, so that it is both a floor and, while all Delta^2 are smaller, the ceiling."""
 
     def ceiling(v_hat: Any, P: Any, eps: Any) -> Any:
-        return either(v_hat <= P, v_hat <= eps)
+        return some(v_hat <= P, v_hat <= eps)
 
     def floor(before: Watched, after: Watched) -> Formulas:
         return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0], "eps": after.state.v_hat[0] >= EPS}

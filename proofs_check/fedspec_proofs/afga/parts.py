@@ -14,9 +14,8 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import two_tilts
-from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import conditions
 from fedspec_proofs.afga.nonconvex import Well
 from fedspec_proofs.afga.rounds import consensus, path, slopes_at_means

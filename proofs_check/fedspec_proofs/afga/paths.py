@@ -16,7 +16,7 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
-from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import matrix
 from fedspec_proofs.afga.sequences import given
 from fedspec_proofs.afga.server_inductions import rootless

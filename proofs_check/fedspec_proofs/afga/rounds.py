@@ -21,8 +21,7 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean, gossip
 from fedspec.plan import Exchange, Oracle
 from fedspec.population import gradients
-from fedspec_proofs.afga.formulas import hyper
-from fedspec_proofs.afga.network import Network
+from fedspec_proofs.afga.network import Network, hyper
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
 from fedspec_proofs.engines.moments import Moments, affine, second_moment, start

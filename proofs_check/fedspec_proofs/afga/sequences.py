@@ -19,7 +19,7 @@ from fedspec.arith import Array, Mixing
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange, Oracle
 from fedspec.problems.quadratic import given as problem_given
-from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.rounds import models
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim

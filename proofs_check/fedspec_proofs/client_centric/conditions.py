@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.regimes import H, printed
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation

@@ -9,10 +9,10 @@ from fedspec.algorithms.buffered import Waiting
 from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd
 from fedspec.plan import Arrival
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted, with_instances
 from fedspec_proofs.client_centric.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.problems import Clients, flat, through
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
 

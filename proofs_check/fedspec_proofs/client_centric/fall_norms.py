@@ -8,11 +8,11 @@ from typing import Any
 
 from fedspec.arith import Vector, sqrt
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.client_centric.telescoping import telescoping
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
 

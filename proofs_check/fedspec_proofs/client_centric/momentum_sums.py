@@ -12,10 +12,10 @@ import z3
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.momentum import momenta, weights
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.smt import Formulas, Induction

@@ -12,11 +12,11 @@ from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.participation import buffers, each, one
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.expectation import subsets
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, searched

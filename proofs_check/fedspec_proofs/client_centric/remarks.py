@@ -10,10 +10,10 @@ import numpy as np
 from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation

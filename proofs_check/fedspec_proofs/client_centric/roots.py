@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_proved
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 
 
@@ -93,10 +92,11 @@ ROOTS = {
 )
 def a_5_roots() -> Finding:
     """Each coordinate by itself, through the servers' rules, any gamma in [0, 1); L641 leaves sqrt(v_t) + eps out."""
-    return all_proved(
-        decide(lambda draw: _scalar(draw, "adagrad"), sample=_triples),
-        decide(lambda draw: _scalar(draw, "ams"), sample=maxima, instances=40),
-    )
+    parts = {
+        "CC-FedAdagrad": decide(lambda draw: _scalar(draw, "adagrad"), sample=_triples),
+        "CC-FedAMS": decide(lambda draw: _scalar(draw, "ams"), sample=maxima, instances=40),
+    }
+    return all_proved(parts)
 
 
 OWN = {"v <= v_hat": "v_t <= v_hat_t", "gamma >= 0": "0 <= gamma", "gamma < 1": "gamma < 1"}
@@ -175,13 +175,13 @@ def bounded_fall(server: str) -> Finding:
     and denominators are bounded from that; then they are multiplied.
     """
     sample = maxima if server == "ams" else _triples
-    whole = all_proved(
-        decide(lambda draw: _grown(draw, server), sample=sample, instances=40),
-        decide(_factors, sample=_part_2, instances=40),
-        decide(_product),
-    )
+    parts = {
+        "root": decide(lambda draw: _grown(draw, server), sample=sample, instances=40),
+        "factors": decide(_factors, sample=_part_2, instances=40),
+        "product": decide(_product),
+    }
     # What one part shows is no assumption of the whole.
-    return replace(whole, dropped={name: one for name, one in whole.dropped.items() if name in {**PARTS, **OWN}})
+    return all_proved(parts, {**PARTS, **OWN})
 
 
 @claim(

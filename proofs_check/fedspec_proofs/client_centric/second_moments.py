@@ -10,11 +10,11 @@ from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted, with_instances
 from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import mean_gradient
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.engines.expectation import independent, mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.piecewise import Piecewise

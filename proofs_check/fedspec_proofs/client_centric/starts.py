@@ -17,7 +17,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.smt import Formulas, Induction, Proof
+from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.refutation import refutation
 
 
@@ -105,16 +105,10 @@ def _between(draw: Draw, upper: Fraction) -> Statement:
     return Statement(
         {"eps > 0": eps > 0, "root": p >= 0, "horizon": eps * eps >= D2},
         {
-            "v_0 = 0": _if(zero, both_hold(p + eps >= eps, p + eps <= 2 * eps)),
-            "v_0 = eps^2": _if(
-                both_hold(square, p * p >= eps * eps), both_hold(p + eps >= 2 * eps, p + eps <= upper * eps)
-            ),
+            "v_0 = 0": _if(zero, every(p + eps >= eps, p + eps <= 2 * eps)),
+            "v_0 = eps^2": _if(every(square, p * p >= eps * eps), every(p + eps >= 2 * eps, p + eps <= upper * eps)),
         },
     )
-
-
-def both_hold(a: Any, b: Any) -> Any:
-    return z3.And(a, b) if isinstance(a, z3.ExprRef) or isinstance(b, z3.ExprRef) else bool(a and b)
 
 
 def _if(a: Any, b: Any) -> Any:

@@ -17,10 +17,10 @@ from fedspec_proofs.client_centric.by_hand import (
     unlike,
     uphill,
 )
-from fedspec_proofs.client_centric.combine import all_refuted, hunted, with_instances
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, as_printed, corrected, printed
 from fedspec_proofs.client_centric.runs import Regime, measure
+from fedspec_proofs.engines.combine import all_refuted, hunted, with_instances
 from fedspec_proofs.refutation import refutation
 
 PLACE = "Theorem 4.1 (L223-246)"

@@ -12,9 +12,10 @@ from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round, run
-from fedspec_proofs.fed_lamb.shared import at, constant, every
+from fedspec_proofs.fed_lamb.shared import at, constant
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 

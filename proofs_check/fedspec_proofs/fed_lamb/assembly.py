@@ -15,9 +15,10 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
-from fedspec_proofs.fed_lamb.shared import at, every
+from fedspec_proofs.fed_lamb.shared import at
 
 KEY = {
     "parts": "<h, D g> = <g, D g> + <h - g, D g>",

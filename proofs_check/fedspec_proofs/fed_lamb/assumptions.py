@@ -9,8 +9,9 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.rounds import F
-from fedspec_proofs.fed_lamb.shared import at, every, within
+from fedspec_proofs.fed_lamb.shared import at, within
 
 COLUMN = {"column": "the column of the Hessian that belongs to the layer is no longer than L_l"}
 

@@ -11,8 +11,9 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.rounds import F
-from fedspec_proofs.fed_lamb.shared import at, every
+from fedspec_proofs.fed_lamb.shared import at
 
 
 def _clipped(draw: Draw) -> Statement:

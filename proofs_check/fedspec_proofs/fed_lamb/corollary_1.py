@@ -7,9 +7,10 @@ import numpy as np
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.rounds import F, squared
-from fedspec_proofs.fed_lamb.shared import H5, at, every
+from fedspec_proofs.fed_lamb.shared import H5, at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM, hill
 from fedspec_proofs.refutation import refutation
 

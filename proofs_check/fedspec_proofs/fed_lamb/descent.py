@@ -17,9 +17,10 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared
-from fedspec_proofs.fed_lamb.shared import H1, at, every
+from fedspec_proofs.fed_lamb.shared import H1, at
 from fedspec_proofs.fed_lamb.walks import bent
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation

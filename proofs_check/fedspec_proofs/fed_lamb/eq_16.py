@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fedspec.arith import sqrt
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fed_lamb.rounds import ONE, F, lamb, noisy
-from fedspec_proofs.fed_lamb.shared import FOUR, all_fall, at, constant
+from fedspec_proofs.fed_lamb.shared import FOUR, at, constant
 from fedspec_proofs.fed_lamb.term_a1 import coin, drawn, inner
 from fedspec_proofs.refutation import refutation
 
@@ -39,4 +40,4 @@ def eq_16() -> Finding:
         left=inner(constant(gradient), gradient),
         right=-sqrt(1 - F(99, 100)) * (n * gradient) ** 2 + n * small / sqrt(F(n)),
     )
-    return all_fall(printed, plus)
+    return all_refuted(printed, plus)

@@ -16,8 +16,9 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.rounds import TWO, F
-from fedspec_proofs.fed_lamb.shared import at, every
+from fedspec_proofs.fed_lamb.shared import at
 
 KEY = {
     "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",

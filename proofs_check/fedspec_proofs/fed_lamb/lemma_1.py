@@ -16,6 +16,7 @@ from fedspec.client.lamb import layer_step
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.fed_lamb import bounds
@@ -23,7 +24,7 @@ from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.problems import vector as of
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, noiseless, noisy, one_round, squared
-from fedspec_proofs.fed_lamb.shared import H2, H4, SETTING, all_fall, at, constant
+from fedspec_proofs.fed_lamb.shared import H2, H4, SETTING, at, constant
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, walk
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -95,7 +96,7 @@ def lemma_1() -> Finding:
         left=squared(mean - local_models(h, state, clients, 1)[0]),
         right=bounds.lemma_1(k),
     )
-    return _beside(all_fall(printed, ended), PRINTED)
+    return _beside(all_refuted(printed, ended), PRINTED)
 
 
 def _beside(finding: Finding, printed: Inequality[Walk]) -> Finding:

@@ -16,8 +16,9 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.rounds import F
-from fedspec_proofs.fed_lamb.shared import at, every, within
+from fedspec_proofs.fed_lamb.shared import at, within
 
 STEP = {
     "reach": "the model is at most alpha t from the start, as it is for t = 0",

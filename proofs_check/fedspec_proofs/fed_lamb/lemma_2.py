@@ -15,6 +15,7 @@ from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
@@ -32,7 +33,7 @@ from fedspec_proofs.fed_lamb.rounds import (
     one_round,
     squared,
 )
-from fedspec_proofs.fed_lamb.shared import H1, H2, H4, SETTING, all_fall, at
+from fedspec_proofs.fed_lamb.shared import H1, H2, H4, SETTING, at
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
 from fedspec_proofs.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
@@ -164,7 +165,7 @@ def lemma_2() -> Finding:
         right=squared(a.problem.gradient(a.mean)) / a.h.v0 / 2 - bounds.lemma_2(a.constants),
         relation=">=",
     )
-    finding = all_fall(begun, ended)
+    finding = all_refuted(begun, ended)
     found = hunt(Inequality(pulled, {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed), TRIES // 2)
     if not found.violated:
         return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")

@@ -9,9 +9,10 @@ from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.audits import INSTANCE, bump, conditions
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, run, squared
-from fedspec_proofs.fed_lamb.shared import FOUR, at, constant, every
+from fedspec_proofs.fed_lamb.shared import FOUR, at, constant
 from fedspec_proofs.refutation import refutation
 
 

@@ -37,9 +37,11 @@ def _delayed(cover: Cover, *, factor: int, clock: str) -> Build:
             top = factor * state["n"] * G * G
             return {
                 f"0 <= mu(b) <= {'d ' if factor > 1 else ''}n G^2": every(
-                    [m >= 0 for m in state["mu"]] + [m <= top for m in state["mu"]]
+                    *([m >= 0 for m in state["mu"]] + [m <= top for m in state["mu"]])
                 ),
-                "n >= 0": every((state["n"] >= 0,)),
+                "n >= 0": every(
+                    state["n"] >= 0,
+                ),
             }
 
         def bound(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -47,12 +49,12 @@ def _delayed(cover: Cover, *, factor: int, clock: str) -> Build:
             early = factor * (before["n"] + 1) * G * G
             return {
                 "0 <= v_k(j) <= the bound at the update": every(
-                    [v >= 0 for v in after["at"]] + [v <= early for v in after["at"]]
+                    *([v >= 0 for v in after["at"]] + [v <= early for v in after["at"]])
                 ),
-                "and at the step after it": every([v >= 0 for v in after["nu"]] + [v <= late for v in after["nu"]]),
+                "and at the step after it": every(*[v >= 0 for v in after["nu"]], *[v <= late for v in after["nu"]]),
             }
 
-        inputs = {"|g(j)| <= G": every([v * v <= G * G for v in (*g, *h)])}
+        inputs = {"|g(j)| <= G": every(*[v * v <= G * G for v in (*g, *h)])}
         initial = {"mu": begin(draw("x", cover.d), cover).mu, "nu": g * 0, "at": g * 0, "n": G * 0}
         arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": g * 0, "at": g * 0, "n": draw("n")}
         return Induction(initial, arbitrary, step, inputs, invariant, bound)

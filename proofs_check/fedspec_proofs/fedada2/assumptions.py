@@ -76,7 +76,7 @@ def boundedness() -> Finding:
         (steep,) = other(0, exact.vector(0) * 0 + 2 * G)
         return Statement(
             {"s > 0": s > 0, "G >= s": s <= G},
-            {"|g(x)| <= G": every((g <= G, -g <= G)), "the quadratic's gradient at 2 G is beyond G": steep > G},
+            {"|g(x)| <= G": every(g <= G, -g <= G), "the quadratic's gradient at 2 G is beyond G": steep > G},
         )
 
     return decide(body, sample=lambda rng: {**_scales(rng), "G": F(9)})
@@ -88,14 +88,20 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
         G, near = draw("G"), draw("near")
         distance, change = sum(z * z), sum((a - b) ** 2)
         given = {
-            "Assumption 2": every([v <= G for v in (*a, *b)] + [-v <= G for v in (*a, *b)]),
-            "|x - y| >= eta_l eps_s": every((distance >= near * near,)),
+            "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
+            "|x - y| >= eta_l eps_s": every(
+                distance >= near * near,
+            ),
             "eta_l eps_s > 0": near > 0,
         }
         # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
         shown = {
-            "|a - b|^2 <= 4 d G^2": every((change <= 4 * d * G * G,)),
-            "|x - y|^2/(eta_l eps_s)^2 >= 1": every((distance / (near * near) >= 1,)),
+            "|a - b|^2 <= 4 d G^2": every(
+                change <= 4 * d * G * G,
+            ),
+            "|x - y|^2/(eta_l eps_s)^2 >= 1": every(
+                distance / (near * near) >= 1,
+            ),
         }
         return Statement(given, shown)
 

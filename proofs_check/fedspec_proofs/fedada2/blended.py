@@ -55,25 +55,25 @@ def _one_more_gradient(draw: Draw) -> Statement:
     """|sum_(l <= n) a_l g_l| <= n A G, from n to n + 1."""
     total, n, a, A, g, G = (draw(name) for name in ("sum", "n", "a", "A", "g", "G"))
     given = {
-        "so far": every((n >= 0, total <= n * A * G, -total <= n * A * G)),
-        "weights": every((a >= 0, a <= A)),
-        "|g| <= G": every((g <= G, -g <= G)),
+        "so far": every(n >= 0, total <= n * A * G, -total <= n * A * G),
+        "weights": every(a >= 0, a <= A),
+        "|g| <= G": every(g <= G, -g <= G),
     }
     after = total + a * g
-    return Statement(given, {"(n + 1) A G": every((after <= (n + 1) * A * G, -after <= (n + 1) * A * G))})
+    return Statement(given, {"(n + 1) A G": every(after <= (n + 1) * A * G, -after <= (n + 1) * A * G)})
 
 
 def _one_more_step(draw: Draw) -> Statement:
     """|sum_(q <= p) s_q/theta_q| <= p (p + 1) A G/(2 m), from p to p + 1, where |s_q| <= q A G."""
     total, p, s, theta, m, AG = (draw(name) for name in ("sum", "p", "s", "theta", "m", "A G"))
     given = {
-        "so far": every((p >= 0, 2 * m * total <= p * (p + 1) * AG, -2 * m * total <= p * (p + 1) * AG)),
-        "the step": every((s <= (p + 1) * AG, -s <= (p + 1) * AG)),
-        "theta >= m > 0": every((theta >= m, m > 0)),
+        "so far": every(p >= 0, 2 * m * total <= p * (p + 1) * AG, -2 * m * total <= p * (p + 1) * AG),
+        "the step": every(s <= (p + 1) * AG, -s <= (p + 1) * AG),
+        "theta >= m > 0": every(theta >= m, m > 0),
     }
     after = 2 * m * (total + s / theta)
     top = (p + 1) * (p + 2) * AG
-    return Statement(given, {"(p + 1) (p + 2) A G/(2 m)": every((after <= top, -after <= top))})
+    return Statement(given, {"(p + 1) (p + 2) A G/(2 m)": every(after <= top, -after <= top)})
 
 
 def _same_sign(rng: np.random.Generator) -> dict[str, Fraction]:

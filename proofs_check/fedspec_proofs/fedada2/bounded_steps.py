@@ -54,7 +54,7 @@ def _length(d: int) -> Callable[[Draw], Statement]:
         x, g, eta, eps = draw("x", d), draw("g", d), positive(draw, "eta"), positive(draw, "eps")
         with roots() as known:
             moved = normalised_sgd(x, g, eta_l=eta, eps=eps) - x
-        given = {"eta, eps > 0": every((eta > 0, eps > 0)), "roots": every(known)}
+        given = {"eta, eps > 0": every(eta > 0, eps > 0), "roots": every(*known)}
         return Statement(given, {f"|x' - x| <= eta, d = {d}": (moved * moved).sum() <= eta**2})
 
     return body
@@ -64,8 +64,8 @@ def _farther(draw: Draw) -> Statement:
     """|u + s| <= r + eta from |u| <= r and |s| <= eta, by the squares of the lengths and the product <u, s>."""
     u2, s2, us, r, eta = (draw(name) for name in ("u2", "s2", "us", "r", "eta"))
     given = {
-        "|u| <= r": every((r >= 0, u2 >= 0, u2 <= r * r)),
-        "|s| <= eta": every((eta >= 0, s2 >= 0, s2 <= eta * eta)),
+        "|u| <= r": every(r >= 0, u2 >= 0, u2 <= r * r),
+        "|s| <= eta": every(eta >= 0, s2 >= 0, s2 <= eta * eta),
         "Cauchy-Schwarz": us * us <= u2 * s2,
     }
     return Statement(given, {"|u + s| <= r + eta": u2 + 2 * us + s2 <= (r + eta) ** 2})
@@ -75,8 +75,8 @@ def _mean(draw: Draw) -> Statement:
     """|w u + (1 - w) v| <= r from |u|, |v| <= r: means of clients stay in the ball, taken in one by one."""
     u2, v2, uv, r, w = (draw(name) for name in ("u2", "v2", "uv", "r", "w"))
     given = {
-        "|u|, |v| <= r": every((r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r)),
-        "0 <= w <= 1": every((w >= 0, w <= 1)),
+        "|u|, |v| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r),
+        "0 <= w <= 1": every(w >= 0, w <= 1),
         "Cauchy-Schwarz": uv * uv <= u2 * v2,
     }
     return Statement(given, {"in the ball": w * w * u2 + 2 * w * (1 - w) * uv + (1 - w) ** 2 * v2 <= r * r})

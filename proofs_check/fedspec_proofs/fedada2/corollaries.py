@@ -53,7 +53,16 @@ def _still_for_all_rates(h: fedada2.FedAda2) -> bool:
     any_rate = replace(h, eta_l=eta_l)
     state = fedada2.init(any_rate, x, Setup((1,) * 3, {"w": (1,)}))
     sent = fedada2.step(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
-    return bool(prove({"Delta = 0": every((sent[0] == 0,))}, {"eta_l > 0": eta_l > 0}))
+    return bool(
+        prove(
+            {
+                "Delta = 0": every(
+                    sent[0] == 0,
+                )
+            },
+            {"eta_l > 0": eta_l > 0},
+        )
+    )
 
 
 def _never(rate: str) -> Finding:
@@ -120,7 +129,7 @@ def range_a() -> Finding:
 
     def body(draw: Draw) -> Statement:
         p1, p2 = draw("p1"), draw("p2")
-        given = {"-1 < p1 + p2 < 0": every((p1 + p2 > -1, p1 + p2 < 0)), "p2 <= -1/2": p2 <= F(-1, 2)}
+        given = {"-1 < p1 + p2 < 0": every(p1 + p2 > -1, p1 + p2 < 0), "p2 <= -1/2": p2 <= F(-1, 2)}
         return Statement(given, _negative(bounded_case(p1, p2)))
 
     return decide(body, logic="QF_LRA")

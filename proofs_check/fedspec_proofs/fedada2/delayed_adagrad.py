@@ -85,18 +85,20 @@ def _step(d: int, *, update: bool) -> Callable[[Draw], Statement]:
             after = agdu(Agdu(x=x, v=v, t=0 if update else 1), g, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
         most, times = (eta, 1) if update else (eta * G, r0 + eps)
         given = {
-            "rates": every((eta > 0, eps > 0, eps_s >= 0, r0 >= 0)),
-            "roots": every(known),
-            "v >= v_0": every(a >= r0 * r0 for a in v),
-            **({} if update else {"|g| <= G": every([q <= G for q in (*g, *-g)])}),
+            "rates": every(eta > 0, eps > 0, eps_s >= 0, r0 >= 0),
+            "roots": every(*known),
+            "v >= v_0": every(*(a >= r0 * r0 for a in v)),
+            **({} if update else {"|g| <= G": every(*[q <= G for q in (*g, *-g)])}),
         }
         bound = "eta_l" if update else "eta_l G/(sqrt(v_0) + eps)"
         return Statement(
             given,
             {
-                f"|x' - x| <= {bound} a coordinate": every(q * times <= most for q in (*(after.x - x), *(x - after.x))),
+                f"|x' - x| <= {bound} a coordinate": every(
+                    *(q * times <= most for q in (*(after.x - x), *(x - after.x)))
+                ),
                 "v grows by g^2 or not at all": every(
-                    a == b + (q**2 if update else 0) for a, b, q in zip(after.v, v, g, strict=True)
+                    *(a == b + (q**2 if update else 0) for a, b, q in zip(after.v, v, g, strict=True))
                 ),
             },
         )

@@ -27,7 +27,7 @@ def _denominators(draw: Draw) -> Statement:
     (v,) = second_moment(adagrad, a * a, delta)
     (left,), (right,), (change,) = a, b, delta
     given = {
-        "roots": every((left >= 0, right >= 0, right * right == v)),
+        "roots": every(left >= 0, right >= 0, right * right == v),
         "v_(t-1) >= tau^2": left >= tau,
         "tau > 0": tau > 0,
     }
@@ -67,7 +67,7 @@ def _young(draw: Draw) -> Statement:
     u, w, alpha, gamma, eta_l, K = (draw(name) for name in ("u", "w", "alpha", "gamma", "eta_l", "K"))
     given = {
         "alpha > 0": alpha > 0,
-        "alpha = gamma/(2 eta_l K)": every((eta_l > 0, K > 0, 2 * eta_l * K * alpha == gamma)),
+        "alpha = gamma/(2 eta_l K)": every(eta_l > 0, K > 0, 2 * eta_l * K * alpha == gamma),
     }
     shown = {
         "u w <= alpha u^2/2 + w^2/(2 alpha)": u * w <= alpha * u * u / 2 + w * w / (2 * alpha),

@@ -76,13 +76,19 @@ def _logarithm() -> Build:
 
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             return {
-                "v_t > 0": every((state["v"][0] > 0,)),
-                "the sum <= log(v_t/v_0)": every((state["sum"] <= state["log"],)),
+                "v_t > 0": every(
+                    state["v"][0] > 0,
+                ),
+                "the sum <= log(v_t/v_0)": every(
+                    state["sum"] <= state["log"],
+                ),
             }
 
         inputs = {
-            "0 <= b < 1": every((weight >= 0, weight <= 1)),
-            "log-step": every((s >= 0,)),
+            "0 <= b < 1": every(weight >= 0, weight <= 1),
+            "log-step": every(
+                s >= 0,
+            ),
         }
         initial = {"v": one, "sum": s * 0, "log": s * 0}
         arbitrary = {"v": draw("v", 1), "sum": draw("sum"), "log": draw("log")}
@@ -138,8 +144,8 @@ def _weaker(draw: Draw) -> Statement:
     given = {
         "lemma-22-sharper": first >= S,
         "the logarithm rises": first <= second,
-        "|Delta| <= Phi": every((s >= 0, s <= squares)),
-        "v_0 >= tau^2": every((v0 >= tau2, tau2 > 0)),
+        "|Delta| <= Phi": every(s >= 0, s <= squares),
+        "v_0 >= tau^2": every(v0 >= tau2, tau2 > 0),
         "b < 1": b < 1,
     }
     return Statement(given, {"s/v_0 <= T Phi^2/tau^2": s * tau2 <= squares * v0, "Lemma 22": 1 - b + second >= S})

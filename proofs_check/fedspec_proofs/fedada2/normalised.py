@@ -40,8 +40,21 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
         x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
         eta, eps = positive(draw, "eta"), positive(draw, "eps")
         up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
-        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "symmetric": every((other[0] == -xi[0],))}
-        return Statement(given, {words: every(((up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),))})
+        given = {
+            "eps > 0": eps > 0,
+            "eta > 0": eta > 0,
+            "symmetric": every(
+                other[0] == -xi[0],
+            ),
+        }
+        return Statement(
+            given,
+            {
+                words: every(
+                    (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),
+                )
+            },
+        )
 
     return body
 
@@ -180,9 +193,9 @@ def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
     def body(draw: Draw) -> Statement:
         x0, s, kept = draw("x0"), draw("S"), draw("kept")
         given = {
-            "|x_0| <= start": every((x0 <= start, -x0 <= start)),
-            "0 < 1 - ehat <= 1": every((kept > 0, kept <= 1)),
-            "S <= 2": every((s >= 0, s <= 2)),
+            "|x_0| <= start": every(x0 <= start, -x0 <= start),
+            "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
+            "S <= 2": every(s >= 0, s <= 2),
         }
         return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
 
@@ -249,8 +262,8 @@ def region() -> Finding:
         x, xi, delta = draw("x", 1), draw("xi", 1), draw("delta")
         eta, eps = positive(draw, "eta"), positive(draw, "eps")
         after, (at,) = step(x, xi, eta, eps), x
-        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every((at <= delta, -at <= delta))}
-        return Statement(given, {"|x'| <= delta + eta": every((after <= delta + eta, -after <= delta + eta))})
+        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every(at <= delta, -at <= delta)}
+        return Statement(given, {"|x'| <= delta + eta": every(after <= delta + eta, -after <= delta + eta)})
 
     found = decide(body, sample=_near, ablate=False)
     after = step(_one(2), _one(0), F(1, 10), F(1))

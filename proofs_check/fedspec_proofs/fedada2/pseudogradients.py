@@ -85,13 +85,13 @@ def _delayed(cover: Cover) -> Build:
 
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             held = (state["mu"][r] >= state["v0"] + state["s"][j] for r, S in enumerate(cover.sets) for j in S)
-            return {"mu(r) >= v_0 + s(j) for j in S_r": every(held)}
+            return {"mu(r) >= v_0 + s(j) for j in S_r": every(*held)}
 
         def bound(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
             sums = [after["v0"] + s for s in after["s"]]
             return {
-                "v_k(j) >= v_0 + s(j) at the update": every(v >= s for v, s in zip(after["at"], sums, strict=True)),
-                "and at the step after it": every(v >= s for v, s in zip(after["nu"], sums, strict=True)),
+                "v_k(j) >= v_0 + s(j) at the update": every(*(v >= s for v, s in zip(after["at"], sums, strict=True))),
+                "and at the step after it": every(*(v >= s for v, s in zip(after["nu"], sums, strict=True))),
             }
 
         start, q = begin(draw("x", cover.d), cover, v0=v0), len(cover.sets)

@@ -67,14 +67,14 @@ def _means(cover: Cover) -> Build:
 
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             held = [state["mu"][r] >= state["s"][j] for r, S in enumerate(cover.sets) for j in S]
-            return {"mu(r) >= s(j) for j in S_r": every(held)}
+            return {"mu(r) >= s(j) for j in S_r": every(*held)}
 
         def above(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {"nu(j) >= s(j)": every([n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
+            return {"nu(j) >= s(j)": every(*[n >= s for n, s in zip(after["nu"], after["s"], strict=True)])}
 
         start = begin(g, cover)
         arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": draw("nu", cover.d), "s": draw("s", cover.d)}
-        inputs = {"0 <= beta2 < 1": every((beta2 >= 0, beta2 < 1))}
+        inputs = {"0 <= beta2 < 1": every(beta2 >= 0, beta2 < 1)}
         return Induction({"mu": start.mu, "nu": start.nu, "s": start.nu}, arbitrary, stepped, inputs, invariant, above)
 
     return build
@@ -137,7 +137,14 @@ def unrolled() -> Finding:
         before = p * v0 + (1 - beta2) * s
         (after,) = second_moment(adam, before, delta, beta2=beta2)
         target = beta2 * p * v0 + (1 - beta2) * (beta2 * s + delta**2)
-        return Statement({}, {"v_t": every((after == target[0],))})
+        return Statement(
+            {},
+            {
+                "v_t": every(
+                    after == target[0],
+                )
+            },
+        )
 
     return decide(body)
 
@@ -214,16 +221,24 @@ def _bounded(draw: Draw) -> Statement:
     (after,) = second_moment(adam, v, delta, beta2=beta2)
     (change,) = delta
     given = {
-        "roots": every((a >= 0, b >= 0, b * b == after, a * a == beta2 * v[0])),
-        "0 <= beta2 < 1": every((s > 0, s <= 1)),
-        "|Delta| <= Phi": every((change <= phi, -change <= phi)),
+        "roots": every(a >= 0, b >= 0, b * b == after, a * a == beta2 * v[0]),
+        "0 <= beta2 < 1": every(s > 0, s <= 1),
+        "|Delta| <= Phi": every(change <= phi, -change <= phi),
         "tau > 0": tau > 0,
     }
     shown = {
-        "(1 - beta2) Delta_t^2 <= v_t": every((s * s * change * change <= after,)),
-        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": every((b - a <= phi * s,)),
-        "and it is >= 0": every((b >= a,)),
-        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": every((tau * tau <= (a + tau) * (b + tau),)),
+        "(1 - beta2) Delta_t^2 <= v_t": every(
+            s * s * change * change <= after,
+        ),
+        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": every(
+            b - a <= phi * s,
+        ),
+        "and it is >= 0": every(
+            b >= a,
+        ),
+        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": every(
+            tau * tau <= (a + tau) * (b + tau),
+        ),
     }
     return Statement(given, shown)
 

@@ -49,14 +49,20 @@ def _share() -> Build:
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             (m,), (v,), (first,), c = state["m"], state["v"], state["v0"], state["c"]
             return {
-                "c_t >= 0": every((c >= 0,)),
-                "v_t >= v_0": every((v >= first,)),
-                "m_t^2 <= c_t (v_t - v_0)": every((m * m <= c * (v - first),)),
+                "c_t >= 0": every(
+                    c >= 0,
+                ),
+                "v_t >= v_0": every(
+                    v >= first,
+                ),
+                "m_t^2 <= c_t (v_t - v_0)": every(
+                    m * m <= c * (v - first),
+                ),
             }
 
         initial = {"m": delta * 0, "v": v0, "v0": v0, "c": b * 0}
         arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "c": draw("c")}
-        inputs = {"0 <= b < 1": every((b >= 0, b < 1))}
+        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
         return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: {})
 
     return build
@@ -73,14 +79,22 @@ def _closed() -> Build:
 
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             return {
-                "(1 + b) c_t = (1 - b) (1 - q)": every(((1 + b) * state["c"] == (1 - b) * (1 - state["q"]),)),
-                "c_t >= 0": every((state["c"] >= 0,)),
+                "(1 + b) c_t = (1 - b) (1 - q)": every(
+                    (1 + b) * state["c"] == (1 - b) * (1 - state["q"]),
+                ),
+                "c_t >= 0": every(
+                    state["c"] >= 0,
+                ),
             }
 
         def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {"c_t <= (1 - b) (1 - q)": every((after["c"] <= (1 - b) * (1 - after["q"]),))}
+            return {
+                "c_t <= (1 - b) (1 - q)": every(
+                    after["c"] <= (1 - b) * (1 - after["q"]),
+                )
+            }
 
-        inputs = {"0 <= b < 1": every((b >= 0, b < 1))}
+        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
         arbitrary = {"c": draw("c"), "q": draw("q")}
         return Induction({"c": b * 0, "q": b * 0 + 1}, arbitrary, step, inputs, invariant, claims)
 
@@ -101,19 +115,21 @@ def _size() -> Build:
             (m,), (v,), (first,), p = state["m"], state["v"], state["v0"], state["p"]
             top = (1 - p) * phi
             return {
-                "0 <= p <= 1": every((p >= 0, p <= 1)),
-                "v_t >= v_0": every((v >= first,)),
-                "|m_t| <= (1 - p) Phi": every((m <= top, -m <= top)),
+                "0 <= p <= 1": every(p >= 0, p <= 1),
+                "v_t >= v_0": every(
+                    v >= first,
+                ),
+                "|m_t| <= (1 - p) Phi": every(m <= top, -m <= top),
             }
 
         def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
             (m,), p = after["m"], after["p"]
             top = (1 - p) * phi
-            return {"|m_t| <= (1 - b^t) Phi": every((m <= top, -m <= top))}
+            return {"|m_t| <= (1 - b^t) Phi": every(m <= top, -m <= top)}
 
         inputs = {
-            "0 <= b < 1": every((b >= 0, b < 1)),
-            "|Delta| <= Phi": every((delta[0] <= phi, -delta[0] <= phi)),
+            "0 <= b < 1": every(b >= 0, b < 1),
+            "|Delta| <= Phi": every(delta[0] <= phi, -delta[0] <= phi),
         }
         initial = {"m": delta * 0, "v": v0, "v0": v0, "p": b * 0 + 1}
         arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "p": draw("p")}
@@ -130,15 +146,19 @@ def _step_length() -> bool:
         after = adagrad(_state(m, v), delta, eta=eta, beta1=b, tau=tau)
     moved, (m1,), (v1,) = after.x[0], after.m, after.v
     given = {
-        "roots": every(known),
-        "eta, tau > 0": every((eta > 0, tau > 0)),
-        "v_t >= 0": every((v1 >= 0,)),
-        "m^2 <= c v": every((share >= 0, m1 * m1 <= share * v1)),
-        "|m| <= top": every((m1 <= top, -m1 <= top)),
+        "roots": every(*known),
+        "eta, tau > 0": every(eta > 0, tau > 0),
+        "v_t >= 0": every(
+            v1 >= 0,
+        ),
+        "m^2 <= c v": every(share >= 0, m1 * m1 <= share * v1),
+        "|m| <= top": every(m1 <= top, -m1 <= top),
     }
     claims = {
-        "step^2 <= eta^2 c": every((moved * moved <= eta * eta * share,)),
-        "|step| <= eta top / tau": every((tau * moved <= eta * top, -tau * moved <= eta * top)),
+        "step^2 <= eta^2 c": every(
+            moved * moved <= eta * eta * share,
+        ),
+        "|step| <= eta top / tau": every(tau * moved <= eta * top, -tau * moved <= eta * top),
     }
     return all(patient({words: formula}, given, logic=LOGIC) for words, formula in claims.items())
 

@@ -80,7 +80,7 @@ def _begin(cover: Cover, draw: Draw) -> State:
 
 def _squares(cover: Cover, draw: Draw) -> tuple[Vector, Formulas]:
     g2 = draw("g2", cover.d)
-    return g2, {"g2(j) >= 0": every(g >= 0 for g in g2)}
+    return g2, {"g2(j) >= 0": every(*(g >= 0 for g in g2))}
 
 
 def _peaks(cover: Cover, g2: Vector) -> Vector:
@@ -92,19 +92,19 @@ def _pairs(cover: Cover) -> list[tuple[int, int]]:
 
 
 def _nonnegative(name: str, values: Vector) -> Formulas:
-    return {f"{name} >= 0": every(v >= 0 for v in values)}
+    return {f"{name} >= 0": every(*(v >= 0 for v in values))}
 
 
 def _at_most(words: str, smaller: Vector, larger: Vector) -> Formulas:
-    return {words: every(a <= b for a, b in zip(smaller, larger, strict=True))}
+    return {words: every(*(a <= b for a, b in zip(smaller, larger, strict=True)))}
 
 
 def _equal(words: str, left: Vector, right: Vector) -> Formulas:
-    return {words: every(a == b for a, b in zip(left, right, strict=True))}
+    return {words: every(*(a == b for a, b in zip(left, right, strict=True)))}
 
 
 def _within(words: str, cover: Cover, by_coordinate: Vector, by_set: Vector) -> Formulas:
-    return {words: every(by_coordinate[j] <= by_set[r] for r, j in _pairs(cover))}
+    return {words: every(*(by_coordinate[j] <= by_set[r] for r, j in _pairs(cover)))}
 
 
 def upper_bound_induction(rule: Accumulate) -> Build:
@@ -193,8 +193,10 @@ def monotone_induction(rule: Accumulate, *, witness: bool = True) -> Build:
 
 
 def _witnesses(cover: Cover, mu: Vector) -> Formulas:
-    found = [z3.Or(*(every(mu[r] <= mu[b] for b in cover.holding(j)) for j in S_r)) for r, S_r in enumerate(cover.sets)]
-    return {"some j in S_r has mu(r) <= mu(b) for every S_b with j in it": every(found)}
+    found = [
+        z3.Or(*(every(*(mu[r] <= mu[b] for b in cover.holding(j))) for j in S_r)) for r, S_r in enumerate(cover.sets)
+    ]
+    return {"some j in S_r has mu(r) <= mu(b) for every S_b with j in it": every(*found)}
 
 
 def ceiling_induction(rule: Accumulate) -> Build:
@@ -238,18 +240,18 @@ def clock_induction(rule: Accumulate) -> Build:
             (limit,) = state["kG2"]
             return {
                 **_nonnegative("mu(r)", state["mu"]),
-                "mu(r) <= k G2": every(m <= limit for m in state["mu"]),
+                "mu(r) <= k G2": every(*(m <= limit for m in state["mu"])),
             }
 
         def claim(_: State, after: State) -> Formulas:
             (limit,) = after["kG2"]
             return {
                 **_nonnegative("nu(j)", after["nu"]),
-                "nu(j) <= k G2": every(n <= limit for n in after["nu"]),
+                "nu(j) <= k G2": every(*(n <= limit for n in after["nu"])),
             }
 
         start = _begin(cover, draw)
-        inputs = {**squares, "g2(j) <= G2": every(g <= G2 for g in g2)}
+        inputs = {**squares, "g2(j) <= G2": every(*(g <= G2 for g in g2))}
         arbitrary = {"mu": draw("mu", len(cover.sets)), "kG2": draw("kG2", 1)}
         return Induction({**start, "kG2": start["nu"][:1]}, arbitrary, step, inputs, invariant, claim)
 
@@ -267,7 +269,7 @@ def singleton_induction(rule: Accumulate) -> Build:
             return {"mu": mu, "nu": nu, "s": state["s"] + g2}
 
         def invariant(state: State) -> Formulas:
-            return {"mu(r) = s(j) for S_r = {j}": every(state["mu"][r] == state["s"][j] for r, j in _pairs(cover))}
+            return {"mu(r) = s(j) for S_r = {j}": every(*(state["mu"][r] == state["s"][j] for r, j in _pairs(cover)))}
 
         def claim(_: State, after: State) -> Formulas:
             return _equal("nu(j) = s(j)", after["nu"], after["s"])
@@ -295,7 +297,7 @@ def one_set_induction(rule: Accumulate) -> Build:
 
         def claim(before: State, after: State) -> Formulas:
             if rule is accumulate_i:
-                return {"nu(j) = M": every(n == after["M"][0] for n in after["nu"])}
+                return {"nu(j) = M": every(*(n == after["M"][0] for n in after["nu"]))}
             return _equal("nu(j) = M before the step + g2(j)", after["nu"], before["M"][0] + g2)
 
         start = _begin(cover, draw)

@@ -33,14 +33,23 @@ def _tail() -> tuple[Proof, Proof]:
 
     def known(A: Any, S: Any, T: Any) -> dict[str, Any]:
         return {
-            "A <= C + 1/u_0 - 1/(T - 1)": every((A * u0 * (T - 1) <= C * u0 * (T - 1) + T - 1 - u0,)),
-            "S <= (C + 1/u_0) T": every((u0 * S <= (u0 * C + 1) * T,)),
+            "A <= C + 1/u_0 - 1/(T - 1)": every(
+                A * u0 * (T - 1) <= C * u0 * (T - 1) + T - 1 - u0,
+            ),
+            "S <= (C + 1/u_0) T": every(
+                u0 * S <= (u0 * C + 1) * T,
+            ),
         }
 
-    cut_off = {"u_0 >= 1 and C >= 0": every((u0 >= 1, C >= 0))}
-    start = {**cut_off, "every inner sum so far is at most C": every((C * (u0 + 1) >= S,))}
+    cut_off = {"u_0 >= 1 and C >= 0": every(u0 >= 1, C >= 0)}
+    start = {
+        **cut_off,
+        "every inner sum so far is at most C": every(
+            C * (u0 + 1) >= S,
+        ),
+    }
     first = patient(known(C, S, u0 + 1), start, logic=LOGIC)
-    terms = {"b^T T^4 <= 1 and T >= u_0 + 1": every((w >= 0, w * T * T <= 1, u0 + 1 <= T))}
+    terms = {"b^T T^4 <= 1 and T >= u_0 + 1": every(w >= 0, w * T * T <= 1, u0 + 1 <= T)}
     # One more round adds an inner sum of its own, which has one term more than the one before.
     return first, patient(known(A + w, S + A + w, T + 1), {**cut_off, **terms, **known(A, S, T)}, logic=LOGIC)
 

@@ -15,12 +15,13 @@ from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verd
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import least_kappa, rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.runs import BETAS, quadratics
 
 

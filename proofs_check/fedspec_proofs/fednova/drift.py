@@ -16,10 +16,11 @@ from fedspec.readings import Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import At, Draw
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.responses import hyper
 from fedspec_proofs.refutation import refutation
 

@@ -15,12 +15,12 @@ from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.reals import Real
-from fedspec_proofs.engines.smt import Induction
+from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fednova.bounds import Constants, drift, rational, reach, spread, squares
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.refutation import refutation
 
 

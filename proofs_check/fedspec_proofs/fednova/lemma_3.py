@@ -11,10 +11,11 @@ import numpy as np
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import chi_squared, rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 
 LEMMA = {
     "dissimilar": "sum w_i |g_i|^2 <= beta^2 |sum w_i g_i|^2 + kappa^2 (Assumption 3 at the point)",

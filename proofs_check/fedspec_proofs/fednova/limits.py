@@ -26,9 +26,9 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.symbolic import normal_form
 from fedspec_proofs.fednova.bounds import rational, tau_eff
-from fedspec_proofs.fednova.formulas import every
 from fedspec_proofs.fednova.responses import below_one
 from fedspec_proofs.fednova.settings import Setting, algorithms, label
 

@@ -15,9 +15,10 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import chi_squared, rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.lemma_3 import any_clients
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation

@@ -14,13 +14,14 @@ from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import (
     chi_squared,
     rational,
 )
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.special_cases import shares
 
 # How far w is from p: chi^2 = sum over pairs of p_i p_j (q + 1/q - 2), q >= 1 the ratio of the norms.
