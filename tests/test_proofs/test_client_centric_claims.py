@@ -21,7 +21,6 @@ from fedspec_proofs.client_centric import (
     averaged,
     corollary,
     family,
-    footnote_3,
     lyapunov,
     momentum,
     momentum_sums,
@@ -112,7 +111,7 @@ def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None
         return replace(after, v_hat=after.v)
 
     _falls_with(
-        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
+        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, roots.footnote_3_repaired
     )
 
 
@@ -120,7 +119,7 @@ def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(state: Moments, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Moments:
         return steps.cc_adagrad(state, delta, **hyper)
 
-    _falls_with(monkeypatch, steps, "cc_adam", never, footnote_3.footnote_3)
+    _falls_with(monkeypatch, steps, "cc_adam", never, roots.footnote_3)
 
 
 @pytest.mark.slow
@@ -209,7 +208,7 @@ def test_variances_and_the_gap_on_a_grid() -> None:
 
 
 def test_findings_put_together() -> None:
-    refuted, proved = footnote_3.footnote_3.body(), algorithms.objective.body()
+    refuted, proved = roots.footnote_3.body(), algorithms.objective.body()
     assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
     assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
     assert all_proved({"one": proved, "other": refuted}).verdict is Verdict.REFUTED

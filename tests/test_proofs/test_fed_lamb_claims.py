@@ -22,7 +22,7 @@ from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.exact import generator, vector
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.fed_lamb import (
-    assumptions_phi,
+    assumptions,
     bounds,
     climbs,
     key_inequality,
@@ -87,7 +87,7 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     ),
     "steps uphill: one round": (repaired.one_round_falls, [(fedlamb, "layer_step", uphill)]),
     "steps uphill: the key inequality": (key_inequality.key_line, [(key_inequality, "layer_step", uphill)]),
-    "v_hat without maximum: its floor": (assumptions_phi.ceiling, [(assumptions_phi, "moment_maximum", MEAN)]),
+    "v_hat without maximum: its floor": (assumptions.ceiling, [(assumptions, "moment_maximum", MEAN)]),
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
     "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
     "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),

@@ -318,9 +318,9 @@ def test_roots_are_variables_or_absolute_values() -> None:
     with roots() as known:
         square, other = (x * x).sqrt(), (x + 3).sqrt()
     assert len(known) == 1 and isinstance(square, Real)
-    assert prove({"|x|": every((square >= x, square >= -x))})
-    assert prove({"r^2": every((other * other == x + 3,))}, {"known": every(known)})
-    assert not prove({"r^2": every((other * other == x + 3,))})
+    assert prove({"|x|": every(square >= x, square >= -x)})
+    assert prove({"r^2": every(other * other == x + 3)}, {"known": every(*known)})
+    assert not prove({"r^2": every(other * other == x + 3)})
     assert not z3.is_app_of(other.term, z3.Z3_OP_POWER)
 
 
@@ -333,9 +333,9 @@ def counter(limit: int) -> Callable[[Any], Induction[Any]]:
             initial={"n": by * 0},
             arbitrary={"n": draw("n")},
             step=lambda s: {"n": s["n"] + by},
-            inputs={"by <= 1": every((by <= 1,)), "by >= 0": every((by >= 0,))},
-            invariant=lambda s: {"n >= 0": every((s["n"] >= 0,))},
-            claim=lambda before, after: {"n <= limit": every((after["n"] <= limit,))},
+            inputs={"by <= 1": every(by <= 1), "by >= 0": every(by >= 0)},
+            invariant=lambda s: {"n >= 0": every(s["n"] >= 0)},
+            claim=lambda before, after: {"n <= limit": every(after["n"] <= limit)},
         )
 
     return build

@@ -1,4 +1,4 @@
-"""Assumptions 4.1-4.5, D.1 and D.2: toys that meet each with constants that are known, and toys that do not."""
+"""Assumptions 4.1-4.5: toys that meet each with constants that are known, and toys that do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.mixing import topology
+from fedspec_proofs.afga.constants import doubly_stochastic, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.nonconvex import Bump, Well
 from fedspec_proofs.afga.rounds import clients, tossed
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
@@ -141,3 +144,30 @@ def assumption_4_4() -> Finding:
     return identities(
         {"N = 2": lambda draw: _unlike(draw, 2), "N = 3": lambda draw: _unlike(draw, 3), "two quadratics": _curved}
     )
+
+
+@claim(
+    "afga.assumption-4-5",
+    statement="Of four clients: the ring meets Assumption 4.5 with rho = 1/3 exactly, J with 0; I and two parted pairs "
+    "fix more than consensus; the cyclic permutation fixes consensus only, and still has rho = 1",
+    source=Source(AFGA, "ours, matrices for Assumption 4.5 (L269)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.PROVED,
+)
+def assumption_4_5() -> Finding:
+    """rho exactly: rho^2 I - (W - J)'(W - J) has no negative eigenvalue, and some x has |(W - J)x| = rho |x|."""
+    ring, J = topology.ring(4, EXACT), topology.complete(4, EXACT)
+    turn = topology.permutation((1, 2, 3, 0), EXACT)
+    parted, x = topology.clustered([topology.complete(2, EXACT)] * 2), exact.vector(1, 0, -1, 0)
+    checks = {
+        "ring of 4: doubly stochastic, null(I - W) = span(1)": doubly_stochastic(ring)
+        and only_consensus_is_fixed(ring),
+        "ring of 4: rho = 1/3": mixes(ring, F(1, 3)) and keeps(ring, x, F(1, 3)),
+        "J: rho = 0": mixes(J, F(0)),
+        "I: fixes everything": not only_consensus_is_fixed(topology.alone(4, EXACT)),
+        "parted: fixes more": not only_consensus_is_fixed(parted),
+        "cyclic: fixes consensus only, rho = 1": only_consensus_is_fixed(turn)
+        and mixes(turn, F(1))
+        and keeps(turn, x, F(1)),
+    }
+    return said(checks, Verdict.PROVED)

@@ -1,11 +1,147 @@
-"""Lemmas F.3 and F.4: how far the models stray in t local steps, with the universal constant made a number."""
+"""Lemmas F.2 to F.4: the steps of F.2, and how far the models stray in t local steps, with C_1 made a number."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fractions import Fraction as F
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fedspec.mixing import topology
+from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.networks import ASSUMPTIONS, some
+from fedspec_proofs.afga.constants import doubly_stochastic, mixes
+from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, blended_permutation, conditions, network, some
+from fedspec_proofs.afga.rounds import consensus, enumerated, models, path, whole
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.moments import second_moment
+from fedspec_proofs.engines.search import Inequality, Sides
+from fedspec_proofs.refutation import refutation
+
+
+@claim(
+    "afga.eq-43",
+    statement="The sum of |xbar - x^i|^2 is the Frobenius norm of Xperp' Xperp, which is the square of that of Xperp, "
+    "for any d",
+    source=Source(AFGA, "Lemma F.2, eq. (43) (L2903-2917)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_43() -> Finding:
+    """True of matrices of rank one, such as all with d = 1; the trace of Xperp' Xperp is meant. Both sides squared."""
+    W = blended_permutation(3, (0, 1, 2), F(1, 2))
+    g = [exact.vector(1, 0), exact.vector(0, 1), exact.vector(0, 0)]
+    net = two_tilts((1, -1), 0)
+    oracles = [lambda t, x, g_i=g_i: g_i for g_i in g]
+    everyone = (0, 1, 2)
+    X = models(net.eta_l, exact.vector(0, 0), oracles, [everyone], W)
+    rest = X - gossip(X, topology.complete(3, EXACT))
+    gram = rest.T @ rest
+    return refutation(
+        instance="three clients with gradients (1, 0), (0, 1), (0, 0), all drawn, eta_l = 1/8, W = (I + J)/2, one "
+        "step from 0; the squares of both sides",
+        conditions={
+            "4.5: W is doubly stochastic, ||W - J||_2 <= 1/2": doubly_stochastic(W) and mixes(W, F(1, 2)),
+            "the models are those of AFGA after one local step": bool((X[2] != X[0]).any()),
+        },
+        left=sum(gram.flat[k] ** 2 for k in range(4)),
+        right=sum(r**2 for r in rest.flat) ** 2,
+        relation="=",
+    )
+
+
+@claim(
+    "afga.eq-43-repaired",
+    statement="The sum of |xbar - x^i|^2 is the trace of Xperp' Xperp, for X with a row for each client",
+    source=Source(AFGA, "ours, for eq. (43) (L2903-2917)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 2 and 3, d = 2",
+    repairs="afga.eq-43",
+)
+def eq_43_repaired() -> Finding:
+    """n = 2 and 3, d = 2; Xperp by the exchange with J."""
+
+    def body(n: int) -> Body:
+        def one(draw: Draw) -> list[Any]:
+            X = draw("X", n, 2)
+            rest = X - gossip(X, topology.complete(n, EXACT))
+            centre = X.sum(axis=0) / F(n)
+            return [np.trace(rest.T @ rest) - sum(((X - centre) ** 2).ravel())]
+
+        return one
+
+    return identities({"n = 2": body(2), "n = 3": body(3)})
+
+
+def _fourth_line(net: Network) -> Iterable[Sides]:
+    """Eq. (44), fourth line, for one cluster at the network's matrix: E[G | past] = grad F is used."""
+    W = whole(net)
+    gap = W - topology.clustered([topology.complete(net.n, EXACT)] * net.K)
+    slopes = np.diag(exact.vector(*net.a))
+    identity = topology.alone(net.N, EXACT)
+    states = path(net)
+    for before, after in pairwise(states):
+        moved = second_moment(before, gap @ (identity - net.eta_l * slopes), -net.eta_l * gap @ exact.vector(*net.c))
+        yield net.N * consensus(net, after), moved + net.eta_l**2 * net.rho_max**2 * net.N * net.sigma2
+
+
+def _last_line(net: Network) -> Iterable[Sides]:
+    """Eq. (44), last line, summed over the clusters, at several zeta."""
+    states, rho2, e2 = path(net), net.rho_max**2, net.eta_l**2
+    for before, after in pairwise(states):
+        gradients = second_moment(before, np.diag(exact.vector(*net.a)), exact.vector(*net.c))
+        for zeta in bounds.zetas(net):
+            right = {
+                "consensus error": rho2 * (1 + 1 / F(zeta)) * net.N * consensus(net, before),
+                "gradients": rho2 * e2 * (1 + zeta) * gradients,
+                "noise": rho2 * e2 * net.N * net.sigma2,
+            }
+            yield net.N * consensus(net, after), right
+
+
+@claim(
+    "afga.eq-44",
+    statement="E|Xperp_(t+1)|^2 <= E|(W - J)(Xperp_t - eta_l grad F(X_t))|^2 + eta_l^2 rho^2 n sigma^2, the "
+    "fourth line; the last one holds",
+    source=Source(AFGA, "Lemma F.2, eq. (44), fourth line (L2920-2953)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_44() -> Finding:
+    """The sampled gradient has mean (m/n) grad F, not grad F: that m of n compute spreads even equal clients."""
+    net = two_tilts((1, 1), F(1, 2))
+    found = refutation(
+        instance="two equal clients f_i = x, one drawn at random, W = (I + J)/2, no noise, one step with eta_l = 1/8",
+        conditions=conditions(net),
+        left=enumerated(net, lambda X, _: sum((X[:, 0] - sum(X[:, 0]) / 2) ** 2)),
+        right=next(iter(_fourth_line(net)))[1],
+    )
+    return bounds.also_by_search(found, Inequality(network, HOLDS, _fourth_line))
+
+
+@claim(
+    "afga.eq-44-repaired",
+    statement="The last line of eq. (44) holds all the same: E|Xperp_(t+1)|^2 <= rho^2 (1 + 1/zeta) E|Xperp_t|^2 + "
+    "rho^2 (1 + zeta) eta_l^2 E|grad F(X_t)|^2 + eta_l^2 rho^2 n sigma^2",
+    source=Source(AFGA, "ours, for eq. (44): its last line (L2953), without the fourth"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    assumptions=some(ASSUMPTIONS, "4.2", "D.2"),
+    repairs="afga.eq-44",
+)
+def eq_44_repaired() -> Finding:
+    """Given the set S, |D_S grad F| <= |grad F| and the noise of m clients is at most that of n; the same instances."""
+    return bounds.one_round(_last_line, "4.2", "D.2")
+
 
 ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
 

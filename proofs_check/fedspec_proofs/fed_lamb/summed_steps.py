@@ -1,7 +1,7 @@
 """The end of Theorem 1's proof: eqs. (20), (21) and the way from there to the theorem. Fed-LAMB, L651-688.
 
-The instance of the displays between: x^2/2 (a line beyond |x| = 1) from 3/4 with alpha = 1/2, which comes to 1/4 and
--1/4 in turn; Gamma f' is the sign of f' in one coordinate with beta1 = 0.
+The instance of most displays: x^2/2 (a line beyond |x| = 1) from 3/4 with alpha = 1/2, which comes to 1/4 and -1/4 in
+turn; Gamma f' is the sign of f' in one coordinate with beta1 = 0.
 """
 
 from __future__ import annotations
@@ -108,4 +108,25 @@ def eq_21() -> Finding:
         conditions=conditions(a),
         left=steps(a),
         right=fall(a) / a.h.eta_l + a.h.eta_l * rough(a) + a.R * a.h.eta_l * SIGMA,
+    )
+
+
+@claim(
+    "fed-lamb.l-673",
+    statement="1/n sum_i Gamma_i f_i' <= phi_M (1 - beta2) (1/n sum_i f_i')/sqrt(v), an inequality of vectors: read "
+    "by coordinate or by length",
+    source=at("L673"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=FOUR,
+)
+def l_673() -> Finding:
+    """And a lower bound of the left side would be needed, whose squares are to bound those of the right side."""
+    a = shuttle()
+    now = a.rounds[0]
+    return refutation(
+        instance=SHUTTLE.replace("R = 4", "round 1"),
+        conditions=conditions(a),
+        left=mean_gradients(a, 0)[0],
+        right=(1 - a.h.beta2) * a.problem.gradient(now.x)[0] / sqrt(now.v_hat[0]),
     )

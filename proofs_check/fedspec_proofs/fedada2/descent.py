@@ -16,8 +16,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
-from fedspec_proofs.fedada2.numerals import second_moment
-from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.rational import F, second_moment
 from fedspec_proofs.refutation import refutation
 
 

@@ -24,9 +24,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.conditions import bounded, smooth
 from fedspec_proofs.fedada2.inductive import Build, inductive
-from fedspec_proofs.fedada2.numerals import second_moment
 from fedspec_proofs.fedada2.problems import problem
-from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.fedada2.rational import F, second_moment
 from fedspec_proofs.fedada2.sm3_inductions import small_covers
 from fedspec_proofs.refutation import refutation
 
