@@ -109,15 +109,4 @@ def _slopes(draw: Draw, n: int) -> Statement:
 def slopes() -> Finding:
     """With any denominator from sqrt(eps) on the left sides are smaller."""
 
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        x, *here = (F(int(k), 4) for k in rng.integers(-8, 9, size=3))
-        mean, L = (here[0] + here[1]) / 2, F(int(rng.integers(0, 9)), 4)
-        gaps: dict[str, list[F]] = {"h": [v - x for v in here], "k": [mean - x] * 2, "l": [v - mean for v in here]}
-        drawn = {
-            f"{name}_{i}": L * gap * F(int(rng.integers(-4, 5)), 4)
-            for name, pair in gaps.items()
-            for i, gap in enumerate(pair)
-        }
-        return {"x": x, "X_0": here[0], "X_1": here[1], "L": L, **drawn}
-
-    return decide(lambda draw: _slopes(draw, 2), sample=sample)
+    return decide(lambda draw: _slopes(draw, 2))

@@ -11,8 +11,6 @@ from fractions import Fraction as F
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from fedspec.arith import put
 from fedspec.client.sgd import sgd
 from fedspec.mixing.gossip import gossip
@@ -97,11 +95,7 @@ def _sizes(draw: Draw) -> Statement:
 def sizes() -> Finding:
     """For all real m and n."""
 
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        n = int(rng.integers(2, 12))
-        return {"n": F(n), "m": F(int(rng.integers(1, n + 1)))}
-
-    return decide(_sizes, sample=sample)
+    return decide(_sizes)
 
 
 def _drawn(n: int, m: int) -> Body:

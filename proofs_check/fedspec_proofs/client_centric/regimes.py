@@ -96,7 +96,7 @@ def corrected_terms(r: Regime, s2: Any) -> dict[str, Any]:
     """Its terms."""
     (c_1, c_2), d, eta, eta_l, eps, G, C = start_factors(r), r.clients.d, r.eta, r.eta_l, r.eps, r.G, r.C
     Phi = 4 * c_2 / c_1 * d * G**2 * C + 8 * c_2 / c_1**2 * d * r.L * eta * eta_l * G**2 * C**2 / eps
-    excess = Fraction(r.n - r.m, r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
+    excess = Fraction(1) * (r.n - r.m) / (r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
     first = 4 * c_2 * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
     drift = 4 * c_2 / c_1 * (eta_l * r.L) ** 2 * (5 * r.phi(1) * r.sigma_l2 + 30 * r.phi(2) * r.sigma_g2)
     last = 8 * c_2 * eta_l / (c_1**2 * eps) * B(r)

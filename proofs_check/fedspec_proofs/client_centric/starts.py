@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -115,11 +114,6 @@ def _if(a: Any, b: Any) -> Any:
     return z3.Implies(a, b) if isinstance(a, z3.ExprRef) or isinstance(b, z3.ExprRef) else bool(not a or b)
 
 
-def _inside(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    (eps,), (share, p) = exact.rationals(rng, 1, low=1), exact.rationals(rng, 2, low=0, high=1, denominators=(1, 2, 3))
-    return {"eps": eps, "T D^2": eps**2 * share, "p": p * eps * 3 / 2}
-
-
 @claim(
     "client-centric.v-0-repaired",
     statement="With eta_l <= eps / (sqrt(T) G), eps <= sqrt(v_hat_t) + eps <= 2 eps for v_0 = 0, and 2 eps "
@@ -142,7 +136,7 @@ def between() -> Finding:
         D2 = max(c * c for c in changes)
         if not all(roots[0] ** 2 <= q**2 <= roots[0] ** 2 + t * D2 for t, q in enumerate(roots)):
             return Finding(Verdict.UNKNOWN, f"fractions disagree: {roots}")
-    found = decide(lambda draw: _between(draw, Fraction(29, 12)), sample=_inside)
+    found = decide(lambda draw: _between(draw, Fraction(29, 12)))
     if not all(answers):
         return Finding(Verdict.UNKNOWN, "\n".join(map(str, answers)))
     second = Second(Engine.EXACT, (found.second.instances if found.second else 0) + 40, "fractions; runs of 5 rounds")

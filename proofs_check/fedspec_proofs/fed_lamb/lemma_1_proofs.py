@@ -17,7 +17,6 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fed_lamb.rounds import F
 from fedspec_proofs.fed_lamb.shared import at, within
 
 STEP = {
@@ -34,11 +33,6 @@ def _step(draw: Draw) -> Statement:
     return Statement(dict(zip(STEP, holds, strict=True)), {"again": within(after - start, reach + alpha)})
 
 
-def _near(rng: np.random.Generator) -> dict[str, F]:
-    alpha, reach = F(int(rng.integers(0, 9)), 4), F(int(rng.integers(0, 9)))
-    return {"alpha": alpha, "reach": reach, "start": F(1), "x_0": 1 + reach * F(int(rng.integers(-8, 9)), 8)}
-
-
 @claim(
     "fed-lamb.lemma-1-induction",
     statement="|x_(r,i)^(l,t) - x_(r-1)^l| <= alpha phi_M t after any number t of local steps, any p and lam >= 0",
@@ -50,7 +44,7 @@ def _near(rng: np.random.Generator) -> dict[str, F]:
 )
 def induction() -> Finding:
     """One step of the rule from any model within alpha t; in words the triangle inequality for any layer."""
-    return decide(_step, sample=_near, timeout_ms=5000)
+    return decide(_step, timeout_ms=5000)
 
 
 REACH = {"reach": "no client is farther from the round's start than alpha phi_M T"}
@@ -78,15 +72,9 @@ def _apart(draw: Draw, form: str) -> Statement:
 )
 def three() -> Finding:
     """With fed-lamb.lemma-1-induction, for any number of local steps."""
-    average, variance = (
-        decide(partial(_apart, form=form), sample=_inside, timeout_ms=8000) for form in ("average", "variance")
-    )
+    average, variance = (decide(partial(_apart, form=form), timeout_ms=8000) for form in ("average", "variance"))
     worse = variance if average.verdict is Verdict.PROVED else average
     return replace(worse, evidence=f"{average.evidence}\n{variance.evidence}")
-
-
-def _inside(rng: np.random.Generator) -> dict[str, F]:
-    return {"reach": F(2), **{f"s_{i}": F(int(rng.integers(-8, 9)), 4) for i in range(3)}}
 
 
 def _alike(n: int, moved: int = 0) -> Body:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,15 +44,10 @@ def smoothness() -> Finding:
             {"s > 0": s > 0, "L >= s": s <= L}, {"|g(x) - g(y)| <= L |x - y|": change**2 <= (L * apart) ** 2}
         )
 
-    found = decide(body, sample=_scales)
+    found = decide(body)
     quartic = [(L, (L + 1) ** 3 > L * (L + 1)) for L in (F(1), F(10), F(1000))]
     words = f"x^4/4 fails between 0 and L + 1 for L = 1, 10, 1000: {all(fails for _, fails in quartic)}"
     return Finding(found.verdict, f"{found.evidence}\n{words}", found.dropped, found.second)
-
-
-def _scales(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    s = F(int(rng.integers(1, 9)), 4)
-    return {"s": s, "L": s + F(int(rng.integers(0, 3)))}
 
 
 @claim(
@@ -79,7 +73,7 @@ def boundedness() -> Finding:
             {"|g(x)| <= G": every(g <= G, -g <= G), "the quadratic's gradient at 2 G is beyond G": steep > G},
         )
 
-    return decide(body, sample=lambda rng: {**_scales(rng), "G": F(9)})
+    return decide(body)
 
 
 def _apart(d: int) -> Callable[[Draw], Statement]:
@@ -108,11 +102,6 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
     return body
 
 
-def _far(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    near = F(1, int(rng.integers(1, 5)))
-    return {"near": near, "z_0": near + F(int(rng.integers(0, 9)), 4), "G": F(8)}
-
-
 @claim(
     "fedada2.l78",
     statement="|grad F_i(x) - grad F_j(y)| <= Ltilde |x - y|, Ltilde = 2 sqrt(d) G/(eta_l eps_s), where |x - y| >= "
@@ -129,7 +118,7 @@ def _far(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 def apart() -> Finding:
     """In squares, for d = 1; the same for d = 2 beside it. It says 2 sqrt(d) G <= 2 sqrt(d) G |x - y|/(eta_l eps_s)."""
-    found, plane = decide(_apart(1), sample=_far), decide(_apart(2), sample=_far, ablate=False)
+    found, plane = decide(_apart(1)), decide(_apart(2), ablate=False)
     if plane.verdict is not Verdict.PROVED:
         return plane
     return Finding(found.verdict, f"d = 1: {found.evidence}\nd = 2: {plane.evidence}", found.dropped, found.second)

@@ -67,12 +67,7 @@ def _squares(rng: np.random.Generator) -> dict[str, Fraction]:
     return {**given, "eps_s": F(int(rng.integers(0, 3)), 4)}
 
 
-def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
-    n, u = F(int(rng.integers(1, 5))), F(int(rng.integers(-4, 5)), 2)
-    return {"n": n, "sum": n * u, "squares": n * u * u}
-
-
 def parts() -> list[Finding]:
     """The two kinds of steps and the inequality that adds them up, by z3."""
     steps = [decide(_step(update=update), sample=_squares, ablate=False) for update in (True, False)]
-    return [*steps, decide(_cauchy, sample=_sums, ablate=False)]
+    return [*steps, decide(_cauchy, ablate=False)]

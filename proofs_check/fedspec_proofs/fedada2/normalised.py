@@ -116,11 +116,6 @@ def _sum_of_squares(draw: Draw) -> Statement:
     return Statement(given, {"S_(T+1) <= 2 - 1/(T+1)": (S * (T + 1) ** 2 + 1) <= (2 * (T + 1) - 1) * (T + 1)})
 
 
-def _terms(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    T = int(rng.integers(1, 12))
-    return {"T": F(T), "S": sum((F(1, t * t) for t in range(1, T + 1)), start=F(0))}
-
-
 @claim(
     "fedada2.l458",
     statement="sum_(t <= T) 1/t^2 <= int_1^oo dx/x^2",
@@ -151,7 +146,7 @@ def integral() -> Finding:
 )
 def summed() -> Finding:
     """Induction over T. |x_T - x_0| <= K sum eta_t < 2 K, and (a + b)^2 <= 2 a^2 + 2 b^2, in words."""
-    return decide(_sum_of_squares, sample=_terms)
+    return decide(_sum_of_squares)
 
 
 def _recursion(draw: Draw) -> Statement:
@@ -162,12 +157,6 @@ def _recursion(draw: Draw) -> Statement:
         "so far": (t + t0 - 1) * now <= (t0 - 1) * first + t * b,
     }
     return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
-
-
-def _bounded(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    t, t0, first, b = (F(int(rng.integers(1, 9))) for _ in range(4))
-    now = ((t0 - 1) * first + t * b) / (t + t0 - 1)
-    return {"t": t, "t0": t0, "E0": first, "b": b, "E": now, "later": ((t + t0 - 1) * now + b) / (t + t0) - F(1, 9)}
 
 
 @claim(
@@ -184,7 +173,7 @@ def _bounded(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 def recursion() -> Finding:
     """Induction over t; the limit is b. What the recursion rests on (L401) is refuted."""
-    return decide(_recursion, sample=_bounded)
+    return decide(_recursion)
 
 
 def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
@@ -200,19 +189,6 @@ def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
         return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
 
     return body
-
-
-def limit_sample(start: Fraction) -> Callable[[np.random.Generator], Mapping[str, Fraction]]:
-    """Instances of :func:`limit`."""
-
-    def sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
-        return {
-            "x0": start * F(int(rng.integers(-4, 5)), 4),
-            "S": F(int(rng.integers(0, 9)), 4),
-            "kept": F(int(rng.integers(1, 9)), 8),
-        }
-
-    return sample
 
 
 START = {"|x_0| <= start": "the problem's first model, at most 3", "0 < 1 - ehat <= 1": "ehat of the schedule"}
@@ -233,7 +209,7 @@ def bounded_error() -> Finding:
     The second inequality is ``fedada2.proposition-9-square``, summed. The proposition says that a problem exists, so
     that its first model may be chosen; that the limit exists, and what it is for other x_0, is not shown here.
     """
-    found = decide(limit(F(12), F(3)), sample=limit_sample(F(3)))
+    found = decide(limit(F(12), F(3)))
     square = decide(SQUARE, sample=_sampled, ablate=False)
     if square.verdict is not Verdict.PROVED:
         return square
@@ -265,18 +241,13 @@ def region() -> Finding:
         given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every(at <= delta, -at <= delta)}
         return Statement(given, {"|x'| <= delta + eta": every(after <= delta + eta, -after <= delta + eta)})
 
-    found = decide(body, sample=_near, ablate=False)
+    found = decide(body, ablate=False)
     after = step(_one(2), _one(0), F(1, 10), F(1))
     dropped = {
         **{name: Dropped(False, "the rule refuses it") for name in STEPS},
         "|x| <= delta": Dropped(bool(after > 1), f"x = 2, delta = 1/2, eta = 1/10: x' = {after}"),
     }
     return Finding(found.verdict, found.evidence, dropped, found.second)
-
-
-def _near(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    delta = F(int(rng.integers(1, 9)), 4)
-    return {**_sampled(rng), "delta": delta, "x_0": delta * F(int(rng.integers(-4, 5)), 4)}
 
 
 @claim(

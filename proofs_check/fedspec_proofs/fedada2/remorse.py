@@ -70,15 +70,10 @@ def remorse() -> Finding:
         after = [step(x, sign * s, eta, eps) for sign in (1, -1)]
         return Statement(given, {"f(x_1) <= (|x| + eta)^2/2": every(*(a * a <= (size + eta) ** 2 for a in after))})
 
-    found = decide(body, sample=_sampled, ablate=False)
+    found = decide(body, ablate=False)
     words = "the rule refuses rates that are not positive"
     evidence = f"{found.evidence}\nFedAvg: {fedavg.evidence}"
     return Finding(found.verdict, evidence, {"eta, eps > 0": Dropped(False, words)}, found.second)
-
-
-def _sampled(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    x = F(int(rng.integers(-9, 10)), 2)
-    return {"x_0": x, "size": abs(x), "eta": F(int(rng.integers(1, 9)), 4), "eps": F(int(rng.integers(1, 9)), 4)}
 
 
 def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:

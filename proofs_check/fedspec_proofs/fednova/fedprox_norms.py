@@ -183,7 +183,7 @@ def ceilings() -> Finding:
         return {"alpha": alpha, "n": sum(a), "s": squares(a)}
 
     parts = {
-        "tau <= 4": decide(_few_steps, sample=lambda rng: {"alpha": rational(int(rng.integers(0, 17)), 16)}),
+        "tau <= 4": decide(_few_steps),
         "from tau to tau + 1": decide(_ceilings, sample=sample, ablate=False),
         "A, and what a step adds": identities({"tau <= 6": _in_norms}),
     }

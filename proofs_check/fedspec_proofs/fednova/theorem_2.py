@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import numpy as np
-
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.arith import numbers
 from fedspec.mixing.accumulation import a_norm
@@ -44,11 +40,7 @@ def _passes(draw: Draw) -> Statement:
 def true_objective() -> Finding:
     """Any number of coordinates: only |a|^2, a.b and |b|^2 enter, and |a - b|^2 >= 0."""
 
-    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
-        a, b = exact.rationals(rng, 2), exact.rationals(rng, 2)
-        return {"aa": a @ a, "ab": a @ b, "bb": b @ b, "chi2": rational(1), "beta2": rational(1), "kappa2": a @ a}
-
-    return all_proved({"in inner products": decide(_passes, sample=sample)}, ("Lemma 3",))
+    return all_proved({"in inner products": decide(_passes)}, ("Lemma 3",))
 
 
 DISSIMILAR = {"dissimilar": "beta^2 >= 1 and kappa^2 bound the dissimilarity for the weights w (Assumption 3)"}
@@ -64,14 +56,6 @@ def _averages(draw: Draw) -> Statement:
         {"rounds": every(*so_far), "share": every(s >= 0, s <= 1)},
         {"(112)": average <= factor * ((1 - s) * near + s * next_near) + floor, "(111)": least <= average},
     )
-
-
-def _rounds(rng: np.random.Generator) -> dict[str, Fraction]:
-    near, next_near, s = (rational(int(n), 8) for n in rng.integers(0, 9, size=3))
-    return {"near": near, "next_near": next_near, "s": s, "one": near, "more": next_near, "least": rational(0)} | {
-        "factor": 1 + rational(int(rng.integers(0, 9)), 4),
-        "floor": rational(int(rng.integers(0, 9)), 4),
-    }
 
 
 @claim(
@@ -91,7 +75,7 @@ def by_lemma_3() -> Finding:
     parts = {
         "Lemma 3": any_clients.body(),
         "(109)-(110)": true_objective.body(),
-        "averages": decide(_averages, sample=_rounds, ablate=False),
+        "averages": decide(_averages, ablate=False),
     }
     return all_proved(parts, DISSIMILAR)
 
