@@ -110,9 +110,7 @@ def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
-    _falls_with(
-        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, roots.footnote_3_repaired
-    )
+    _falls_with(monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, roots.footnote_3_repaired)
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
