@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy
 
 from fedspec.algorithms import fedavg
 from fedspec.algorithms.fedavg import FedAvg
@@ -27,6 +28,8 @@ from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.limit_numbers import iso
 from fedspec_proofs.fednova.limits import blank
 from fedspec_proofs.fednova.settings import Setting
+from fedspec_proofs.fednova.small_rate import ETA
+from fedspec_proofs.refutation import refutation
 
 
 def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
@@ -150,3 +153,46 @@ def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
     tau, e = draw("tau", m, positive=True), draw("e", m, 2)
     H = np.stack([eye(np.array([[tau[0]] * 2] * 2, dtype=object))] * m)
     yield from tau @ e / sum(tau) - QuadraticClients(H, e).minimiser(tau)
+
+
+@claim(
+    "fednova.lemma-1-fixed-rate",
+    statement="Lemma 1 read at one rate: for some eta > 0, however small, FedAvg's limit is sum tau_i e_i / sum tau_i",
+    source=Source(FEDNOVA, "ours, about Lemma 1 (L70), which its proof shows for the limit eta -> 0, eq. (30) (L385)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={
+        "objective": "F_i = |x - e_i|^2 / 2, p_i = 1/m, eq. (3)",
+        "exact": "the gradients are exact and every client takes part",
+        "rate": "eta is one small number and does not tend to zero",
+    },
+)
+def not_at_a_fixed_rate() -> Finding:
+    """Only the limit of the limits is that point (eq. (30), which holds); at no rate is it the limit itself.
+
+    The limit is (2 - eta) / (3 - eta) for e = (0, 1), tau = (1, 2), which differs from 2/3 by eta / (3 (3 - eta)). Ten
+    rates are run; the double limit is ``fednova.limit-small-rate``.
+    """
+    rates = [rational(1, 10**k) for k in range(10)]
+    settings = [iso(FedAvg(eta_l=eta), (1, 2)) for eta in rates]
+    limits = [s.limit()[0] for s in settings]
+    formula = all(2 - 3 * x == eta / (3 - eta) for x, eta in zip(limits, rates, strict=True))
+    return refutation(
+        instance="F_i = (x - e_i)^2 / 2, e = (0, 1), tau = (1, 2), eta = 1, 1/10, ..., 10^-9, everybody takes "
+        "part, gradients are exact; the distance at the last",
+        conditions={
+            "H = 1 and p = 1/2 for both, eq. (3)": all(
+                (s.problem.H == 1).all() and (s.shares() == rational(1, 2)).all() for s in settings
+            ),
+            "each limit is a fixed point of the round": all((s.round(s.limit()) == s.limit()).all() for s in settings),
+            "and attracts: |M| < 1": all(abs(s.linear_part(exact.vector(0))[0, 0]) < 1 for s in settings),
+            "2/3 less the limit is eta / (3 (3 - eta)) at every one": formula,
+            "and so at every rate: the limit is (2 - eta) / (3 - eta), eta a symbol": sympy.cancel(
+                iso(FedAvg(eta_l=ETA), (1, 2)).limit()[0] - (2 - ETA) / (3 - ETA)
+            )
+            == 0,
+        },
+        left=rational(2, 3) - limits[-1],
+        right=rational(0),
+        relation="=",
+    )
