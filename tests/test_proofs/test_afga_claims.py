@@ -25,13 +25,11 @@ from fedspec_proofs.afga import (
     lyapunov,
     orders,
     parts,
-    perpendicular,
     recursion,
     rounds,
     sampling,
     sequences,
     server,
-    spectral,
 )
 from fedspec_proofs.afga.constants import (
     between,
@@ -91,10 +89,9 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (orders.option_two, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
     (lyapunov.eq_13, lyapunov, "general_amsgrad", mutate(general_amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.lemma_f_2, rounds, "gossip", unmixed),
-    (perpendicular.eq_44_repaired, rounds, "gossip", half_mixed),
+    (consensus.eq_44_repaired, rounds, "gossip", half_mixed),
     (consensus.lemma_f_4, rounds, "gossip", unmixed),
     (consensus.lemma_f_3, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (sequences.eq_9, sequences, "models", lambda eta_l, x, oracles, sets, W: np.stack([x] * len(oracles))),
@@ -337,10 +334,6 @@ def test_wells_have_their_constants(f: Any) -> None:
     if isinstance(f, Bump):
         values = np.array([float(f.value(x)) for x in xs])
         assert np.gradient(values, xs)[1:-1] == pytest.approx(slopes[1:-1], abs=1e-4)
-
-
-def test_the_eigenvalue_refutation_sees_its_matrix() -> None:
-    assert sorted(map(str, spectral._eigenvalues(topology.ring(4, EXACT)))) == ["-1/3", "1", "1/3", "1/3"]
 
 
 def test_a_fourth_root_makes_a_third() -> None:

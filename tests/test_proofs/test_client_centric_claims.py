@@ -21,7 +21,6 @@ from fedspec_proofs.client_centric import (
     averaged,
     corollary,
     family,
-    footnote_3,
     lyapunov,
     momentum,
     momentum_sums,
@@ -34,11 +33,11 @@ from fedspec_proofs.client_centric import (
     theorem,
 )
 from fedspec_proofs.client_centric.by_hand import two_clients
-from fedspec_proofs.client_centric.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
-from fedspec_proofs.client_centric.regimes import as_printed, corrected, printed
+from fedspec_proofs.client_centric.regimes import as_printed, corrected_terms, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.piecewise import Piecewise
 
 Rule = Callable[..., Any]
@@ -111,16 +110,14 @@ def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None
         after = rule(state, delta, **hyper)
         return replace(after, v_hat=after.v)
 
-    _falls_with(
-        monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, footnote_3.footnote_3_repaired
-    )
+    _falls_with(monkeypatch, steps, "cc_ams", adam, telescoping.telescoping, roots.a_5_roots, roots.footnote_3_repaired)
 
 
 def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(state: Moments, delta: Vector, *, beta2: Scalar, **hyper: Any) -> Moments:
         return steps.cc_adagrad(state, delta, **hyper)
 
-    _falls_with(monkeypatch, steps, "cc_adam", never, footnote_3.footnote_3, telescoping.telescoping_adam)
+    _falls_with(monkeypatch, steps, "cc_adam", never, roots.footnote_3)
 
 
 @pytest.mark.slow
@@ -147,7 +144,7 @@ def test_the_theorem_s_two_sides_by_hand() -> None:
     assert left == (Fraction(50, 1000) / (1 + Fraction(1, 1000))) ** 2 / 2
     assert spread == 1
     assert printed(r) == 240 * r.eta_l**2
-    assert corrected(r, spread) > corrected(r, spread, sampling=0)
+    assert corrected_terms(r, spread)["drawing"] > 0
     assert measure(replace(r, m=2), exact=True)[0] == 0
 
 
@@ -209,11 +206,11 @@ def test_variances_and_the_gap_on_a_grid() -> None:
 
 
 def test_findings_put_together() -> None:
-    refuted, proved = footnote_3.footnote_3.body(), algorithms.objective.body()
+    refuted, proved = roots.footnote_3.body(), algorithms.objective.body()
     assert all_refuted(refuted, refuted).verdict is Verdict.REFUTED
     assert all_refuted(refuted, proved).verdict is Verdict.UNKNOWN
-    assert all_proved(proved, refuted).verdict is Verdict.REFUTED
-    both = all_proved(proved, proved)
+    assert all_proved({"one": proved, "other": refuted}).verdict is Verdict.REFUTED
+    both = all_proved({"one": proved, "again": proved})
     assert both.verdict is Verdict.PROVED and both.second is not None and proved.second is not None
     assert both.second.instances == 2 * proved.second.instances
     assert both.dropped.keys() == proved.dropped.keys()

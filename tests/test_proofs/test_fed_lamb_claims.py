@@ -11,25 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import fedlamb, local_ams
-from fedspec.client.lamb import layer_step, precondition
+from fedspec.algorithms import fedlamb
+from fedspec.client.lamb import layer_step
 from fedspec.errors import InexactError
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Claim, Engine, Verdict
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.exact import generator, vector
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.fed_lamb import (
-    assumptions_phi,
+    assumptions,
     bounds,
     climbs,
     key_inequality,
     lemma_1,
     lemma_2,
-    momentum_steps,
     repaired,
-    scale,
     telescoping,
     theorem_1,
     theorem_1_floors,
@@ -38,7 +37,6 @@ from fedspec_proofs.fed_lamb import (
 from fedspec_proofs.fed_lamb.audits import bump
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import begin, lamb, one_round, seen
-from fedspec_proofs.fed_lamb.shared import all_fall
 from fedspec_proofs.fed_lamb.walks import root_above, walk
 from fedspec_proofs.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
@@ -77,24 +75,20 @@ def thousandfold(function: Callable[..., Any]) -> Callable[..., Any]:
 
 LONG = mutate(layer_step, norm=unnormalised)
 MEAN = mutate(moment_maximum, maximum=latest)
-ROOTLESS = mutate(precondition, sqrt=lambda v: v)
 
 CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "steps as long as the ratio: Lemma 1'": (lemma_1.from_start, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 1' about the mean": (lemma_1.spread, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: the length of a step": (lemma_1.length, [(lemma_1, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 2'": (lemma_2.repaired, [(fedlamb, "layer_step", LONG)]),
-    "steps as long as the ratio: the sequence (11)": (momentum_steps.rounds, [(fedlamb, "layer_step", LONG)]),
     "steps as long as the ratio: Lemma 1 would hold there": (
         lemma_1.lemma_1,
         [(fedlamb, "layer_step", still)],
     ),
     "steps uphill: one round": (repaired.one_round_falls, [(fedlamb, "layer_step", uphill)]),
     "steps uphill: the key inequality": (key_inequality.key_line, [(key_inequality, "layer_step", uphill)]),
-    "v_hat without maximum: its floor": (assumptions_phi.ceiling, [(assumptions_phi, "moment_maximum", MEAN)]),
+    "v_hat without maximum: its floor": (assumptions.ceiling, [(assumptions, "moment_maximum", MEAN)]),
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
-    "no root in the denominator: the scale law": (scale.scale_law, [(scale, "precondition", ROOTLESS)]),
-    "no root in the denominator: rounds of it": (scale.rounds_law, [(local_ams, "precondition", ROOTLESS)]),
     "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
     "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),
     "1000 times the bound: (4) stands": (theorem_1.theorem_1, [(bounds, "theorem_1", thousandfold(bounds.theorem_1))]),
@@ -130,7 +124,6 @@ NAMED = [
     lemma_1.lemma_1,
     lemma_2.lemma_2,
     theorem_1.theorem_1,
-    theorem_1_floors.heterogeneity_floor,
     theorem_3_consensus.eq_25,
 ]
 
@@ -148,9 +141,9 @@ def test_refutations_name_every_assumption(claim: Claim) -> None:
 def test_one_reading_that_stands_is_enough() -> None:
     """Several readings fall only together."""
     fallen, standing = (refutation(instance="1 <= a", conditions={}, left=F(1), right=F(a)) for a in (0, 2))
-    assert all_fall(fallen, fallen).verdict is Verdict.REFUTED
-    assert all_fall(fallen, standing).verdict is Verdict.UNKNOWN
-    assert all(words in all_fall(fallen, standing).evidence for words in (fallen.evidence, standing.evidence))
+    assert all_refuted(fallen, fallen).verdict is Verdict.REFUTED
+    assert all_refuted(fallen, standing).verdict is Verdict.UNKNOWN
+    assert all(words in all_refuted(fallen, standing).evidence for words in (fallen.evidence, standing.evidence))
 
 
 def test_two_clients_alike_part_by_their_noise() -> None:

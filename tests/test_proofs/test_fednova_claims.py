@@ -96,12 +96,6 @@ def test_with_another_rule_a_claim_is_refuted(
         ),
         # The repair in place of line 13.
         ("fedspec.algorithms.fednova_alg2", "stored_direction", lambda d, c, **_: d - c, "fednova.algorithm-2"),
-        (
-            "fedspec.algorithms.fednova_alg2",
-            "stored_direction",
-            lambda d, c, **_: d - c,
-            "fednova.algorithm-2-consistent",
-        ),
         # Everybody's share, whoever is drawn.
         ("fedspec.algorithms.fednova_sampled", "sampled_weights", lambda p, **_: 2 * p, "fednova.algorithm-1"),
         # Averages weighted by tau_eff in place of the printed ones.

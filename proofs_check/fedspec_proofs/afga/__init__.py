@@ -4,22 +4,19 @@ Modules without claims: :mod:`.network`, :mod:`.networks`, :mod:`.constants` and
 constants are known exactly), :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the
 lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`,
 :mod:`.nonconvex` (clients that meet every assumption), :mod:`.learning_rates` (the printed conditions on them),
-:mod:`.server_inductions`, and :mod:`.formulas`.
+and :mod:`.server_inductions`.
 """
 
 MODULES = (
     "orders",
     "reduction",
-    "fixed_points",
     "assumptions",
-    "spectral",
     "convergence",
     "assembly",
     "assembly_steps",
     "dominant",
     "corollaries",
     "preliminaries",
-    "exchanges",
     "clusters",
     "sequences",
     "lyapunov",
@@ -29,15 +26,12 @@ MODULES = (
     "rates",
     "drift",
     "one_step",
-    "perpendicular",
     "consensus",
     "recursion",
     "powers",
     "spectrum",
     "distance",
-    "many_steps",
     "difference",
-    "change_steps",
     "parts",
     "sampling",
     "server",

@@ -17,7 +17,7 @@ from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, init
 from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
-from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.nonconvex import Well, oracles
 from fedspec_proofs.afga.rounds import models

@@ -52,17 +52,17 @@ def drift_as_printed(net: Network) -> Iterable[Sides]:
         yield drift(net, after), printed_growth(net.I) * drift(net, before) + rest
 
 
-def drift_of(net: Network, C_I: Any, factor: Any = 16, sampled: Any = 16) -> Iterable[Sides]:
+def drift_of(net: Network, C_I: Any) -> Iterable[Sides]:
     """Eq. (41), step by step, with some C_I."""
     states = path(net)
     e2 = net.eta_l**2
     rest = {
-        "gradients": factor * net.I * e2 * net.heterogeneous,
+        "gradients": 16 * net.I * e2 * net.heterogeneous,
         "noise": e2 * net.sigma2 / net.n,
-        "sampling": net.fac * sampled * net.I * e2 * net.sigma2_l,
+        "sampling": net.fac * 16 * net.I * e2 * net.sigma2_l,
     }
     for before, after in pairwise(states):
-        spread = factor * net.I * e2 * net.L**2 * consensus(net, before)
+        spread = 16 * net.I * e2 * net.L**2 * consensus(net, before)
         yield drift(net, after), {"drift": C_I * drift(net, before), "consensus error": spread, **rest}
 
 
@@ -72,7 +72,7 @@ def zetas(net: Network) -> list[Any]:
     return [case, F(4 * net.I - 1), F(1)]
 
 
-def consensus_of(net: Network, factor: Any = 4) -> Iterable[Sides]:
+def consensus_of(net: Network) -> Iterable[Sides]:
     """Eq. (42), step by step, at several zeta; the second line is averaged over the clusters."""
     states = path(net)
     e2, L2 = net.eta_l**2, net.L**2
@@ -81,8 +81,8 @@ def consensus_of(net: Network, factor: Any = 4) -> Iterable[Sides]:
         rho_L = net.rho_max**2 * (1 + zeta)
         own = sum(r**2 * (1 + zeta) * s for r, s in zip(net.rho, net.sigma2_k, strict=True)) / F(net.K)
         rest = {
-            "gradients": e2 * factor * rho_L * net.heterogeneous,
-            "dissimilarity": e2 * factor * own,
+            "gradients": e2 * 4 * rho_L * net.heterogeneous,
+            "dissimilarity": e2 * 4 * own,
             "noise": e2 * net.sigma2 * net.rho_max**2,
         }
         for before, after in pairwise(states):
@@ -91,16 +91,14 @@ def consensus_of(net: Network, factor: Any = 4) -> Iterable[Sides]:
                 consensus(net, after),
                 {
                     "consensus error, kept": keep * inner,
-                    "consensus error, by gradients": factor * L2 * e2 * rho_L * inner,
-                    "drift": e2 * rho_L * factor * L2 * away,
+                    "consensus error, by gradients": 4 * L2 * e2 * rho_L * inner,
+                    "drift": e2 * rho_L * 4 * L2 * away,
                     **rest,
                 },
             )
 
 
-def both_errors(
-    net: Network, constant: Any, later: int, of: Callable[[Network], list[tuple[Any, Any]]] = errors
-) -> Iterable[Sides]:
+def both_errors(net: Network, constant: Any, later: int) -> Iterable[Sides]:
     """Eq. (47) at t = 0, 1, ... with C_1 = constant and t + later in place of t + 1."""
     rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
     tail = 1 + H**2 / F(net.I) ** 2 * rho2
@@ -111,13 +109,11 @@ def both_errors(
         "noise of the mean": tail * net.sigma2 / net.n,
         "sampling": tail * net.fac * net.I * net.sigma2_l,
     }
-    for t, (inner, away) in enumerate(of(net)[: net.I + 1 - later]):
+    for t, (inner, away) in enumerate(errors(net)[: net.I + 1 - later]):
         yield inner + away, {name: (t + later) * constant * e2 * value for name, value in one.items()}
 
 
-def consensus_error(
-    net: Network, constant: Any, later: int, of: Callable[[Network], list[tuple[Any, Any]]] = errors
-) -> Iterable[Sides]:
+def consensus_error(net: Network, constant: Any, later: int) -> Iterable[Sides]:
     """Eq. (69), as :func:`both_errors`."""
     rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
     share = H**2 / F(net.I) ** 2
@@ -128,7 +124,7 @@ def consensus_error(
         "noise of the mean": share * net.sigma2 / net.n,
         "sampling": net.fac * share * net.I * net.sigma2_l,
     }
-    for t, (inner, _) in enumerate(of(net)[: net.I + 1 - later]):
+    for t, (inner, _) in enumerate(errors(net)[: net.I + 1 - later]):
         yield inner, {name: (t + later) * constant * e2 * rho2 * value for name, value in one.items()}
 
 
@@ -167,13 +163,13 @@ def change_as_derived(net: Network, constant: Any) -> Iterable[Sides]:
     yield change_squared(net, states[-1]), right
 
 
-def change_tight(net: Network, noise: Any = 2) -> Iterable[Sides]:
+def change_tight(net: Network) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
     states, e2, steps, p = path(net), net.eta_l**2, net.I, F(net.m, net.n)
     senders = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, states[-1])
     errors_before, at_models = (sum(f(net, s) for s in states[:-1]) for f in (consensus, slopes_at_models))
     right = {
-        "noise": noise * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
+        "noise": 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
         "dissimilarity": 4 * e2 * steps * net.fac * net.sigma2_l / net.N,
         "consensus errors": 4 * e2 * net.L**2 / F(net.N) * net.fac * errors_before,
         "slopes": 2 * e2 * p**2 * steps * at_models,
@@ -213,14 +209,3 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
                 words = f"by hand: {said(net)}: left side {sized(bad[0])}, right side {sized(bad[1])}"
                 dropped[name] = Dropped(True, words)
     return replace(found, dropped=dropped)
-
-
-def spoiled(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:
-    """The same search for a false variant, from the simplest networks on."""
-    inequality = Inequality(network, some(HOLDS, *names), sides)
-    small = smallest(inequality, 3 * TRIES)
-    if small is None:
-        return searched(inequality, TRIES, drop=0)
-    net, (left, right) = small
-    told = f"{said(net)}: left side {sized(left)}, right side {sized(right)}; every assumption is met"
-    return Finding(Verdict.REFUTED, told)

@@ -17,17 +17,17 @@ from fedspec.problems.quadratic import constant
 from fedspec.server.amsgrad import init
 from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
-from fedspec_proofs.afga.formulas import both, hyper
-from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.paths import ETA_L, Path, any_path, any_sets, passing, reach, run
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 F8 = "Lemma F.8 (L4762)"
@@ -152,16 +152,6 @@ def lemma_f_8_repaired() -> Finding:
     return searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120)
 
 
-@false(
-    "afga.false-f-8-dense",
-    of=lemma_f_8_repaired,
-    statement="The same with half of rho^s",
-)
-def half_of_rho() -> Finding:
-    """A client that sends what it computed needs all of it."""
-    return searched(Inequality(any_path, PATH_HOLDS, _within(lambda path: reach(path, F(1, 2)))), 300, drop=0)
-
-
 @claim(
     "afga.lemma-f-8-passing",
     statement="(1/m) 1_S' W^s 1_T <= p + (1 - p) rho^s for |S| = |T| = m, p = m/n: what S gets of T in s exchanges",
@@ -230,9 +220,9 @@ def lemma_f_8_room() -> Finding:
     def body(draw: Draw) -> Statement:
         rho, S, p, steps = draw("rho"), draw("S"), draw("p"), draw("I")
         assumed = {
-            "rho": both(rho >= 0, rho < 1, rho * (1 + p) <= p),
+            "rho": every(rho >= 0, rho < 1, rho * (1 + p) <= p),
             "sum": S * (1 - rho) <= rho,
-            "p": both(p > 0, p <= 1),
+            "p": every(p > 0, p <= 1),
         }
         return Statement(assumed, {"p I + (1 - p) S <= p (I + 1)": p * steps + (1 - p) * S <= p * (steps + 1)})
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
@@ -124,7 +124,7 @@ def eq_17_eps_repaired() -> Finding:
         given = {
             "v_hat >= 0": v >= 0,
             "v_hat <= B^2": v <= B**2,
-            "roots": both(s > 0, e > 0, C > 0, s**2 == v + eps, e**2 == eps, B**2 + eps == C**2),
+            "roots": every(s > 0, e > 0, C > 0, s**2 == v + eps, e**2 == eps, B**2 + eps == C**2),
         }
         return Statement(given, {"lower": x**2 * s <= x**2 * C, "upper": x**2 * e <= x**2 * s})
 

@@ -10,14 +10,14 @@ from fractions import Fraction as F
 import numpy as np
 
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.networks import ASSUMPTIONS, HOLDS, PRINTED, conditions, network, some
 from fedspec_proofs.afga.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 F1 = Source(AFGA, "Lemma F.1, eq. (38) (L2624)")
@@ -66,16 +66,6 @@ def lemma_f_1_repaired() -> Finding:
     return bounds.one_round(lambda net: bounds.drift_of(net, bounds.growth(net.I)), *ONE_STEP)
 
 
-@false(
-    "afga.false-f-1-no-sampling-term",
-    of=lemma_f_1_repaired,
-    statement="The same without the term for the sampling inside the clusters",
-)
-def without_sampling_term() -> Finding:
-    """Then opposite clients break it, as they break what is printed."""
-    return bounds.spoiled(lambda net: bounds.drift_of(net, bounds.growth(net.I), sampled=0), *ONE_STEP)
-
-
 @claim(
     "afga.eq-41",
     statement="Eq. (41) with the printed C_I = 1 + (3/2)/(4I - 1); how it follows, though not as printed, is claim "
@@ -122,7 +112,7 @@ def eq_41_step_repaired() -> Finding:
 
     def body(draw: Draw) -> Statement:
         steps, e = draw("I", positive=True), draw("e", positive=True)
-        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": both(e > 0, 8 * steps * e <= 1)}
+        given = {"I >= 1": steps >= 1, "0 < eta_l <= 1/(8IL)": every(e > 0, 8 * steps * e <= 1)}
         return Statement(given, {"16 I eta_l^2 L^2 <= 1/(4I)": 64 * steps**2 * e**2 <= 1})
 
     def sample(rng: np.random.Generator) -> dict[str, F]:
@@ -146,13 +136,3 @@ def eq_41_step_repaired() -> Finding:
 def lemma_f_2() -> Finding:
     """Three values of zeta at every local step; N <= 4, I <= 12, d = 1, affine gradients."""
     return bounds.one_round(bounds.consensus_of, *CONSENSUS)
-
-
-@false(
-    "afga.false-f-2-no-gradients",
-    of=lemma_f_2,
-    statement="Eq. (42) with a sixteenth of every term that comes from gradients",
-)
-def sixteenth() -> Finding:
-    """4 in place of 1/4."""
-    return bounds.spoiled(lambda net: bounds.consensus_of(net, F(1, 4)), *CONSENSUS)

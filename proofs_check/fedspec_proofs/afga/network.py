@@ -13,11 +13,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from fedspec.algorithms.cafga import Cafga
 from fedspec.arith import Mixing
 from fedspec_proofs.engines import exact
 
 EXACT = exact.vector(0)
 """What topologies are made in the arithmetic of."""
+
+
+def hyper(eta_l: Any, **more: Any) -> Cafga:
+    """Hyper-parameters of AFGA and CAFGA with this learning rate; the server has no decay and a stabiliser of 1."""
+    return Cafga(eta_l=eta_l, **{"eta": 1, "beta1": 0, "beta2": 0, "eps": 1, **more})
 
 
 @dataclass(frozen=True)

@@ -10,28 +10,22 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.readings import AmsOption
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
-from fedspec_proofs.afga.formulas import either
 from fedspec_proofs.afga.server_inductions import (
-    BETA1,
-    BETA2,
     DOMAIN,
     EPS,
-    ETA,
     WORDS,
     Step,
     Watched,
     broken_by,
     finding,
-    fresh,
     in_order,
     order,
     rootless,
     simulated,
     system,
 )
-from fedspec_proofs.claim import AFGA, Engine, Finding, Second, Source, Verdict, claim, false
-from fedspec_proofs.engines.reals import reals
-from fedspec_proofs.engines.smt import Formulas
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines.smt import Formulas, some
 
 WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
 
@@ -66,16 +60,6 @@ def amsgrad_order() -> Finding:
     return _ordered(amsgrad, below_P, {"eps >= 0": EPS >= 0})
 
 
-@false(
-    "afga.false-order-half",
-    of=amsgrad_order,
-    statement="The same with v_hat <= half of the largest Delta^2",
-)
-def half_the_ceiling() -> Finding:
-    """With beta2 = 0 v is Delta^2 itself."""
-    return _ordered(amsgrad, lambda v_hat, P, eps: 2 * v_hat <= P)
-
-
 def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
     """FedAMS, option 1."""
     return ams(state, delta, **numbers, option=AmsOption.ONE)
@@ -93,7 +77,7 @@ def fedams_order() -> Finding:
     """eps enters the maximum, so that it is both a floor and, while all Delta^2 are smaller, the ceiling."""
 
     def ceiling(v_hat: Any, P: Any, eps: Any) -> Any:
-        return either(v_hat <= P, v_hat <= eps)
+        return some(v_hat <= P, v_hat <= eps)
 
     def floor(before: Watched, after: Watched) -> Formulas:
         return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0], "eps": after.state.v_hat[0] >= EPS}
@@ -113,34 +97,3 @@ def fedams_order() -> Finding:
         "0 <= beta2 < 1": broken_by(step, holds, beta2=F(2)),
     }
     return finding(whole.prove(), simulated(step, holds), dropped)
-
-
-@claim(
-    "afga.fedams-option-two",
-    statement="FedAMS with option 2 is FedAMSGrad",
-    source=Source(AFGA, WANG),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-)
-def option_two() -> Finding:
-    """Both rules give the very same z3 terms, x included; and the same moments on fractions."""
-    state, delta = fresh(), reals("Delta", 1)
-    numbers = {"eta": ETA, "beta1": BETA1, "beta2": BETA2, "eps": EPS}
-    one, other = amsgrad(state, delta, **numbers), ams(state, delta, **numbers, option=AmsOption.TWO)
-    same = all(
-        left.term.eq(right.term)
-        for left, right in zip(
-            (*one.x, *one.m, *one.v, *one.v_hat), (*other.x, *other.m, *other.v, *other.v_hat), strict=True
-        )
-    )
-
-    def step(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
-        mine = rootless(amsgrad)(state, delta, **numbers)
-        theirs = rootless(ams)(state, delta, **numbers, option=AmsOption.TWO)
-        equal = all((getattr(mine, n) == getattr(theirs, n)).all() for n in ("x", "m", "v", "v_hat"))
-        return mine if equal else replace(mine, v=mine.v - 1)
-
-    count, where = simulated(step, lambda states, _, __: bool(states[-1].v[0] >= 0))
-    verdict = Verdict.PROVED if same and not where else Verdict.UNKNOWN
-    second = Second(Engine.EXACT, count, "rounds of both from the first state, on fractions")
-    return Finding(verdict, f"4 terms: x, m, v, v_hat {where}", {}, second)

@@ -14,9 +14,8 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import two_tilts
-from fedspec_proofs.afga.network import EXACT
+from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import conditions
 from fedspec_proofs.afga.nonconvex import Well
 from fedspec_proofs.afga.rounds import consensus, path, slopes_at_means
@@ -146,7 +145,7 @@ def middle_line() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def eq_86() -> Finding:
-    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost; what is left is still a bound (lemma-f-5-repaired).
+    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost.
 
     Here eq. (86) has C_1 only together with L^2, so that a smaller L does the same for any other C_1.
     """

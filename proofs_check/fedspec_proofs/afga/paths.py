@@ -16,7 +16,7 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
-from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import matrix
 from fedspec_proofs.afga.sequences import given
 from fedspec_proofs.afga.server_inductions import rootless
@@ -98,10 +98,10 @@ def run(path: Path) -> Iterator[tuple[Vector, AmsGrad]]:
         yield delta, state
 
 
-def reach(path: Path, full: Any = 1) -> Any:
+def reach(path: Path) -> Any:
     """B = eta_l G sum_(s=1)^I (p + (1 - p) rho^s)."""
     p = F(path.m, path.n)
-    return ETA_L * path.G * sum(p + full * (1 - p) * path.rho**s for s in range(1, len(path.computing[0]) + 1))
+    return ETA_L * path.G * sum(p + (1 - p) * path.rho**s for s in range(1, len(path.computing[0]) + 1))
 
 
 @dataclass(frozen=True)

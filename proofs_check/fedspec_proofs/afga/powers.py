@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import Real, real
-from fedspec_proofs.engines.smt import Induction, prove
+from fedspec_proofs.engines.smt import Induction, every, prove
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def eq_56() -> Finding:
         return {
             "s (lambda_2 - lambda_1) = P - Q": w.s * (high - low) == w.P - w.Q,
             "lambda_2 s <= j P": high * w.s <= w.j * w.P,
-            "Q <= P, 0 <= Q, 0 < P, s >= 0, j >= 1": both(w.Q <= w.P, w.Q >= 0, w.P > 0, w.s >= 0, w.j >= 1),
+            "Q <= P, 0 <= Q, 0 < P, s >= 0, j >= 1": every(w.Q <= w.P, w.Q >= 0, w.P > 0, w.s >= 0, w.j >= 1),
         }
 
     def shown(_: Powers, after: Powers) -> dict[str, Any]:

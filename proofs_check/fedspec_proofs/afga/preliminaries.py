@@ -17,7 +17,7 @@ from fedspec_proofs.afga.constants import doubly_stochastic, keeps, mixes, only_
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.sequences import doubly, row_stochastic
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -116,32 +116,6 @@ def eq_7_repaired() -> Finding:
     )
 
 
-@claim(
-    "afga.eq-7-vectors",
-    statement="(1, -1, 0, ..., 0), (1, 0, -1, ..., 0), ... are eigenvectors of W - J",
-    source=Source(AFGA, f"{APPENDIX}, after eq. (7) (L1050)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_7_vectors() -> Finding:
-    """The cyclic exchange of three turns (1, -1, 0) by a third. Left is the part of its image across the vector."""
-    W = blended_permutation(3, (1, 2, 0), F(1, 2))
-    x = exact.vector(1, -1, 0)
-    image = gossip(x[:, None], W)[:, 0]
-    across = image - (image @ x) / (x @ x) * x
-    return refutation(
-        instance="n = 3, W = (P + J)/2 with P the cyclic permutation, x = (1, -1, 0); |image - its projection on x|^2",
-        conditions={
-            "4.5: W is doubly stochastic": doubly_stochastic(W),
-            "null(I - W) = span(1)": only_consensus_is_fixed(W),
-            "Jx = 0": sum(x) == 0,
-        },
-        left=across @ across,
-        right=0,
-        relation="=",
-    )
-
-
 def _shrinks(n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doubly) -> Body:
     """|x|^2 - |(W - J) x|^2 less n xbar^2 + 1/2 sum (W'W)_jk (x_j - x_k)^2, (W - J) x = Wx - J Wx by the rule."""
 
@@ -173,16 +147,6 @@ def appendix_c() -> Finding:
         without={"columns of W sum to one": {"n = 2, rows only": _shrinks(2, 1, row_stochastic)}},
         instances=5,
     )
-
-
-@false(
-    "afga.false-c-double",
-    of=appendix_c,
-    statement="|x|^2 - |(W - J)x|^2 = n xbar^2 + sum_jk (W'W)_jk (x_j - x_k)^2",
-)
-def twice_the_pairs() -> Finding:
-    """Each pair counted twice."""
-    return identities({"n = 2": _shrinks(2, 2)})
 
 
 @claim(

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 
@@ -34,9 +34,9 @@ def eq_30() -> Finding:
     def body(draw: Draw) -> Statement:
         n, m, rho, H = (draw(name) for name in ("n", "m", "rho", "H"))
         given = {
-            "sizes": both(m >= 1, m <= n, n > 1),
-            "eq. (31)": both(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
-            "H": both(H >= 0, H * (1 - rho) <= 1),
+            "sizes": every(m >= 1, m <= n, n > 1),
+            "eq. (31)": every(rho >= 0, rho < 1, rho**2 * n**2 <= m**2 * (1 - rho)),
+            "H": every(H >= 0, H * (1 - rho) <= 1),
         }
         return Statement(given, {"eq. (30)": n**2 * (n - m) * H * rho**2 <= m**2 * (n - 1)})
 
@@ -75,8 +75,8 @@ def eq_31() -> Finding:
 def _rho_condition(draw: Draw, numerator: Any) -> Statement:
     n, m, rho = (draw(name) for name in ("n", "m", "rho"))
     given = {
-        "sizes": both(m >= 1, m <= n, n > 1),
-        "rho": both(rho >= 0, rho < 1, rho * (m + n) <= numerator * m),
+        "sizes": every(m >= 1, m <= n, n > 1),
+        "rho": every(rho >= 0, rho < 1, rho * (m + n) <= numerator * m),
     }
     shown = {
         "rho^2/(1 - rho) <= m^2/((m + n) n)": rho**2 * (m + n) * n <= m**2 * (1 - rho),

@@ -19,9 +19,8 @@ from fedspec.plan import Exchange, Message, Oracle
 from fedspec.readings import Weighting
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_proofs.afga.constants import between, dissimilar, doubly_stochastic
-from fedspec_proofs.afga.formulas import hyper
 from fedspec_proofs.afga.instances import two_tilts
-from fedspec_proofs.afga.network import EXACT, Network
+from fedspec_proofs.afga.network import EXACT, Network, hyper
 from fedspec_proofs.afga.networks import conditions
 from fedspec_proofs.afga.sequences import doubly
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
@@ -193,7 +192,7 @@ def at_k_1() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_3_1() -> Finding:
-    """About experiments. What can be run of it stands in afga.heterogeneity-without-gossip."""
+    """About experiments."""
     return Finding(
         Verdict.UNDECIDABLE,
         "a motivation without a quantified statement: neither 'impact' nor the runs compared are named; with the "

@@ -7,7 +7,6 @@ and covariance of all models through the affine maps that its local step is (:fu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -22,8 +21,7 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean, gossip
 from fedspec.plan import Exchange, Oracle
 from fedspec.population import gradients
-from fedspec_proofs.afga.formulas import hyper
-from fedspec_proofs.afga.network import Network
+from fedspec_proofs.afga.network import Network, hyper
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
 from fedspec_proofs.engines.moments import Moments, affine, second_moment, start
@@ -35,11 +33,6 @@ Bend = Callable[[Any], Any]
 def straight(x: Any) -> Any:
     """x itself: quadratic clients."""
     return x
-
-
-def bent(x: Any) -> Any:
-    """x/(1 + x^2): wells a_i log(1 + x^2)/2 + c_i x, as smooth as the quadratics and no more dissimilar."""
-    return x / (1 + x * x)
 
 
 def clients(net: Network, noise: Callable[[int, int], Any], bend: Bend = straight) -> list[Oracle]:
@@ -88,9 +81,9 @@ def outcomes(
             yield p * q, (X, delta, tuple(computing))
 
 
-def enumerated(net: Network, f: Callable[[Stack, Vector], Any], bend: Bend = straight) -> Any:
+def enumerated(net: Network, f: Callable[[Stack, Vector], Any]) -> Any:
     """The expectation of a function of the models after the round and of Delta, by taking every outcome."""
-    return mean(lambda outcome: f(outcome[0], outcome[1]), outcomes(net, bend))
+    return mean(lambda outcome: f(outcome[0], outcome[1]), outcomes(net))
 
 
 def mixed(maps: list[tuple[Fraction, Any]], now: Moments, variance: Any) -> Moments:
@@ -202,18 +195,3 @@ def mean_change_squared(net: Network, last: Moments) -> Any:
 def errors(net: Network) -> list[tuple[Any, Any]]:
     """Consensus error and drift after 0, 1, ..., I local steps."""
     return [(consensus(net, now), drift(net, now)) for now in path(net)]
-
-
-def errors_enumerated(net: Network, bend: Bend) -> list[tuple[Any, Any]]:
-    """The same for clients of any kind, by taking every outcome of shorter and shorter rounds."""
-    means, rest = _rows(net.K, net.n)
-
-    def both(X: Stack, _: Vector) -> Array:
-        inner, away = rest @ X[:, 0], means @ X[:, 0] - net.x
-        return exact.vector(inner @ inner / net.N, away @ away / net.N)
-
-    found = [(Fraction(0), Fraction(0))]
-    for t in range(1, net.I + 1):
-        consensus_t, drift_t = enumerated(replace(net, I=t), both, bend)
-        found.append((consensus_t, drift_t))
-    return found

@@ -15,7 +15,6 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import independent, mean, subsets
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.refutation import refutation
 
 SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
 L = "Lemma F.6, eq. (87) (L4539)"
@@ -147,23 +146,3 @@ def eq_39() -> Finding:
         return one
 
     return identities({f"n = {n}, m = {m}": body(n, m) for n, m in ((2, 1), (3, 1), (3, 2), (4, 2))}, instances=8)
-
-
-@claim(
-    "afga.lemma-f-6-words",
-    statement="Ours: eq. (87) for sets drawn with replacement; the proof says so in words, its chances are those "
-    "without",
-    source=Source(AFGA, "ours, about the words of Lemma F.6's proof (L4647)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def lemma_f_6_words() -> Finding:
-    """m(m-1)/(n(n-1)) is the chance of a pair without replacement."""
-    n, m, y = 2, 2, exact.vector(1, -1)
-    draws = list(product(range(n), repeat=m))
-    return refutation(
-        instance="K = 1, n = m = 2, y = (1, -1), two draws of any client",
-        conditions={"every draw as likely": len(draws) == n**m},
-        left=sum((y[i] + y[j]) ** 2 for i, j in draws) / F(len(draws)),
-        right=F(m * (m - 1), n * (n - 1)) * sum(y) ** 2 + F(m * (n - m), n * (n - 1)) * (y @ y),
-    )

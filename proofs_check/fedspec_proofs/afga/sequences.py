@@ -19,21 +19,19 @@ from fedspec.arith import Array, Mixing
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange, Oracle
 from fedspec.problems.quadratic import given as problem_given
-from fedspec_proofs.afga.constants import doubly_stochastic
-from fedspec_proofs.afga.formulas import hyper
+from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.rounds import models
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.refutation import refutation
 
 
-def doubly(draw: Draw, n: int, name: str = "p") -> Mixing:
+def doubly(draw: Draw, n: int) -> Mixing:
     """Any doubly stochastic n x n matrix: permutations with weights."""
     orders = list(permutations(range(n)))
-    share = draw(name, len(orders), positive=True)
+    share = draw("p", len(orders), positive=True)
     total = sum(share[1:], start=share[0])
     W = np.empty((n, n), dtype=object)
     for i, j in np.ndindex(n, n):
@@ -131,46 +129,3 @@ def eq_12() -> Finding:
     """K <= 3 clusters of n <= 4; the clusters' draws are independent, so that means add up. Every set is as likely."""
     found = identities({f"K = {K}, n = {n}, m = {m}": _drawn(K, n, m) for K, n, m in SIZES})
     return Finding(found.verdict, found.evidence, {"S_r independent": _dependent()}, found.second)
-
-
-@claim(
-    "afga.eq-15-delta",
-    statement="Delta_r = (m/n) Deltabar_r with the Deltabar_r of eq. (11), in expectation or on any draw",
-    source=Source(AFGA, "the sentence after eq. (15) (L1352)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_15_delta() -> Finding:
-    """Deltabar_r has the factor m/n already, as eq. (12) says.
-
-    The last term of the sentence, with the gradients of all clients, is what Delta_r is in mean: were that meant by
-    Deltabar_r, it would be right.
-    """
-    W, x, eta_l = blended_permutation(2, (0, 1), F(0)), exact.vector(0), F(1, 8)
-    oracles = given(np.array([[exact.vector(1), exact.vector(1)]]))
-    draws = [(s, i) for s in (0, 1) for i in (0, 1)]
-    changes = [afga.change(hyper(eta_l), x, oracles, Exchange((s,), ((i,),), W))[0] for s, i in draws]
-    after = [models(eta_l, x, oracles, ((i,),), W) for _, i in draws]
-    every = [mean_change(X, x, (0, 1))[0] for X in after]
-    return refutation(
-        instance="two equal clients f_i = x, m = 1, W = J, eta_l = 1/8, one step: Delta_r = Deltabar_r always; the "
-        "means over all draws",
-        conditions={
-            "every draw gives the same Delta_r": len(set(changes)) == 1,
-            "eq. (11): Deltabar_r is -eta_l/n times the gradient of who computed": set(every) == {-eta_l / 2},
-            "4.5: W = J is doubly stochastic": doubly_stochastic(W),
-        },
-        left=sum(changes) / 4,
-        right=F(1, 2) * sum(every) / 4,
-        relation="=",
-    )
-
-
-@false(
-    "afga.false-12-share",
-    of=eq_12,
-    statement="m/n times the mean of Delta_r is Deltabar_r",
-)
-def share_twice() -> Finding:
-    """As the sentence after eq. (15) has it."""
-    return identities({"K = 1, n = 3, m = 2": _drawn(1, 3, 2, F(2, 3))})

@@ -69,12 +69,6 @@ def lemma_f_7() -> Finding:
     return _momentum(1)
 
 
-@false("afga.false-f-7-half", of=lemma_f_7, statement="sum_r |m_r|^2 <= half of sum_r |Delta_r|^2")
-def half_of_the_sum() -> Finding:
-    """With beta1 = 0 they are equal."""
-    return _momentum(2)
-
-
 @dataclass(frozen=True)
 class Roots:
     """A server state with s = (v_hat + eps)^(-1/2), and both sums of Lemma F.9 so far."""

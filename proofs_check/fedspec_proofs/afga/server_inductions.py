@@ -15,12 +15,11 @@ import z3
 
 from fedspec.arith import Vector
 from fedspec.server.amsgrad import AmsGrad, init
-from fedspec_proofs.afga.formulas import both
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import real, reals
-from fedspec_proofs.engines.smt import Formulas, Induction, Proof
+from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.words import said
 
 ETA, BETA1, BETA2, EPS = (real(name) for name in ("eta", "beta1", "beta2", "eps"))
@@ -61,16 +60,16 @@ def order(ceiling: Callable[[Any, Any], Any]) -> Invariant:
     def invariant(w: Watched) -> Mapping[str, Any]:
         (m,), (v,), (v_hat,) = w.state.m, w.state.v, w.state.v_hat
         return {
-            "0 <= v <= v_hat": both(v >= 0, v <= v_hat),
+            "0 <= v <= v_hat": every(v >= 0, v <= v_hat),
             "v <= P": v <= w.P,
             "v_hat <= its ceiling": ceiling(v_hat, w.P),
-            "|m| <= A": both(m <= w.A, -m <= w.A),
+            "|m| <= A": every(m <= w.A, -m <= w.A),
         }
 
     return invariant
 
 
-def system(step: Step, invariant: Invariant, given: Formulas, eps: Any = EPS) -> Induction[Watched]:
+def system(step: Step, invariant: Invariant, given: Formulas) -> Induction[Watched]:
     """Rounds of a rule with any Delta; v_hat never falls."""
     delta = reals("Delta", 1)
     d, P, A, size = delta[0], real("P_new"), real("A_new"), real("size")
@@ -84,7 +83,7 @@ def system(step: Step, invariant: Invariant, given: Formulas, eps: Any = EPS) ->
         return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0]}
 
     def one(w: Watched) -> Watched:
-        return Watched(step(w.state, delta, eta=ETA, beta1=BETA1, beta2=BETA2, eps=eps), P, A)
+        return Watched(step(w.state, delta, eta=ETA, beta1=BETA1, beta2=BETA2, eps=EPS), P, A)
 
     start = init(reals("x", 1))
     return Induction(

@@ -14,11 +14,11 @@ from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.client_centric.regimes import H
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
 

@@ -6,78 +6,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import sympy
-
 from fedspec.arith import Vector
-from fedspec.problems.heavy_tailed import student_2
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.piecewise import Piecewise
 
 FAR = 1000
-
-
-def _quadratic(draw: Draw) -> Statement:
-    """One quadratic in the basis of its eigenvectors, at two points."""
-    a, c, L, x, y = draw("a"), draw("c"), draw("L"), draw("x", 2), draw("y", 2)
-    (gradient,) = _unchecked(np.array([[[a, a * 0], [a * 0, c]]], dtype=object))
-    apart, moved = gradient(0, x) - gradient(0, y), x - y
-    return Statement(
-        {"first": a * a <= L * L, "second": c * c <= L * L}, {"Lipschitz": apart @ apart <= L * L * (moved @ moved)}
-    )
-
-
-def _unchecked(H: Any) -> tuple[Any, ...]:
-    # The record compares H with its transpose, which z3 reals cannot answer.
-    problem = object.__new__(QuadraticClients)
-    object.__setattr__(problem, "H", H)
-    object.__setattr__(problem, "e", H[:, 0] * 0)
-    return problem.clients
-
-
-def _sample(rng: np.random.Generator) -> dict[str, Fraction]:
-    a, c = exact.rationals(rng, 2)
-    return {"a": a, "c": c, "L": max(abs(a), abs(c))}
-
-
-@claim(
-    "client-centric.assumption-1",
-    statement="A quadratic client is L-smooth as soon as no curvature is larger than L in absolute value",
-    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 1 (L203)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="d = 2",
-    assumptions={"first": "the first eigenvalue is at most L in absolute value", "second": "so is the second"},
-)
-def smooth() -> Finding:
-    """Two dimensions, in the basis of the eigenvectors (lengths do not depend on it), any two points; also concave."""
-    return decide(_quadratic, sample=_sample)
-
-
-@claim(
-    "client-centric.assumption-1-quartic",
-    statement="f(x) = x^4 meets assumption 1 for no L: between 0 and L + 1 its gradient changes by more than L (L + 1)",
-    source=Source(CLIENT_CENTRIC, "ours: Assumption 1 (L203) of another client"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"L": "L >= 0"},
-)
-def quartic() -> Finding:
-    """For every L."""
-
-    def body(draw: Draw) -> Statement:
-        L = draw("L")
-        return Statement({"L": L >= 0}, {"too steep": 4 * (L + 1) ** 3 > L * (L + 1)})
-
-    return decide(body)
 
 
 def _clients(choose: Choose) -> tuple[Clients, Vector, Vector]:
@@ -143,16 +82,6 @@ def known_constants() -> Finding:
     return replace(found, dropped={"cut off": _unbounded()})
 
 
-@false(
-    "client-centric.assumption-2-zero",
-    of=known_constants,
-    statement="The same with every squared constant set to zero",
-)
-def zero_constants() -> Finding:
-    """The constants are not free: some client moves."""
-    return searched(_constants(0), 300, drop=0)
-
-
 def _unbounded() -> Dropped:
     """The spec's quadratic client with H = 1, and another with H = 2, farther and farther out."""
     problem = QuadraticClients(H=exact.vector(1, 2).reshape(2, 1, 1), e=exact.vector(0, 0).reshape(2, 1))
@@ -166,80 +95,3 @@ def _unbounded() -> Dropped:
         far == [FAR, FAR**2, FAR**3] and apart == [FAR // 2, FAR**2 // 2],
         f"quadratics x^2/2 and x^2: |grad| = |x| and deviation |x|/2 at x = {FAR}, {FAR**2}",
     )
-
-
-@claim(
-    "client-centric.assumption-2-quadratic",
-    statement="A quadratic client of curvature h > 0 meets assumption 2 for no G",
-    source=Source(CLIENT_CENTRIC, "ours: Assumption 2 (L207) of the specification's quadratic clients"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"far": "h x >= G + 1, which some x meets for every h > 0"},
-)
-def quadratic_unbounded() -> Finding:
-    """One dimension: the gradient of h x^2 / 2 at such a point is longer than G."""
-
-    def body(draw: Draw) -> Statement:
-        h, x, G = draw("h"), draw("x"), draw("G")
-        (client,) = _unchecked(np.array([[[h]]], dtype=object))
-        return Statement({"far": h * x >= G + 1}, {"beyond G": client(0, np.array([x], dtype=object))[0] > G})
-
-    return decide(body)
-
-
-@claim(
-    "client-centric.assumption-3",
-    statement="The first client of the specification's heavy-tailed problem meets assumption 3 for no sigma_l: every "
-    "dyadic piece [2^-(k+1), 2^-k] of its quantile's domain adds at least 1/16 to the second moment",
-    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 3 (L209)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
-)
-def heavy_tailed() -> Finding:
-    """Student's t with two degrees of freedom has no variance.
-
-    The quantile xi(u) falls in absolute value towards u = 1/2, so on such a piece its square is at least the one at
-    2^-k; the squares are exact, of sympy's roots. Sixty pieces are computed; in general (in words) a piece adds
-    (1 - 2^(1-k))^2 / (4 (1 - 2^-k)), at least 1/12 for k >= 2. Which clients meet the assumption is another claim.
-    """
-    pieces = []
-    for k in range(2, 62):
-        u = sympy.Rational(1, 2**k)
-        square = sympy.nsimplify(student_2(np.array([u], dtype=object))[0] ** 2)
-        pieces.append(Fraction(int(square.p), int(square.q)) / 2 ** (k + 1))
-    least = min(pieces)
-    return Finding(
-        Verdict.CHECKED if least >= Fraction(1, 16) else Verdict.REFUTED,
-        f"60 pieces, the least {least}: their sum passes every bound",
-    )
-
-
-def _curvatures(draw: Draw, equal: bool) -> Statement:
-    h, k, c, D, x = draw("h"), draw("k"), draw("c", 2), draw("D"), draw("x")
-    H = np.array([[[h]], [[h if equal else k]]], dtype=object)
-    e = np.array([[H[0, 0, 0] * c[0]], [H[1, 0, 0] * c[1]]], dtype=object)
-    g = [(H[i] @ np.array([x], dtype=object) - e[i])[0] for i in range(2)]
-    apart = (g[0] - g[1]) / 2
-    return Statement({"D": h * (c[0] - c[1]) / 2 == D}, {"A4": apart * apart <= D * D})
-
-
-@claim(
-    "client-centric.assumption-4",
-    statement="Two quadratic clients of equal curvature h meet assumption 4 with sigma_g = h |c_1 - c_2| / 2",
-    source=Source(CLIENT_CENTRIC, "ours, an instance of Assumption 4 (L211)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="d = 1",
-    assumptions={"D": "sigma_g = h |c_1 - c_2| / 2", "equal": "the curvatures are equal"},
-)
-def heterogeneity() -> Finding:
-    """One dimension, every point; with unequal curvatures the deviation grows with |x|."""
-
-    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
-        h, a, b = exact.rationals(rng, 3)
-        return {"h": h, "c_0": a, "c_1": b, "D": h * (a - b) / 2}
-
-    found = decide(lambda draw: _curvatures(draw, True), sample=sample)
-    other = decide(lambda draw: _curvatures(draw, False), ablate=False)
-    lost = Dropped(other.verdict is Verdict.REFUTED, other.evidence.replace("\n", "; "))
-    return Finding(found.verdict, found.evidence, {**found.dropped, "equal": lost}, found.second)

@@ -24,12 +24,13 @@ from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, huber
-from fedspec_proofs.client_centric.starts import both_hold, growth, told
+from fedspec_proofs.client_centric.starts import growth, told
 from fedspec_proofs.client_centric.steps import rooted
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.smt import every
 
 
 def _same_step(draw: Draw, twice: bool) -> Any:
@@ -110,26 +111,19 @@ def _bounded(draw: Draw) -> Statement:
     inputs = {}
     for i in range(2):
         for k in range(2):
-            inputs[f"g_{i}{k}"] = both_hold(g[i, k] <= D, -g[i, k] <= D)
+            inputs[f"g_{i}{k}"] = every(g[i, k] <= D, -g[i, k] <= D)
     return Statement(
         {
-            "gradients": _all(list(inputs.values())),
-            "before": both_hold(d <= eta_l * D, -d <= eta_l * D),
+            "gradients": every(*inputs.values()),
+            "before": every(d <= eta_l * D, -d <= eta_l * D),
             "rate": eta_l >= 0,
-            "beta": both_hold(beta >= 0, beta < 1),
+            "beta": every(beta >= 0, beta < 1),
         },
         {
-            "Delta_t": both_hold(delta[0] <= eta_l * D, -delta[0] <= eta_l * D),
-            "d_t": both_hold(after <= eta_l * D, -after <= eta_l * D),
+            "Delta_t": every(delta[0] <= eta_l * D, -delta[0] <= eta_l * D),
+            "d_t": every(after <= eta_l * D, -after <= eta_l * D),
         },
     )
-
-
-def _all(formulas: list[Any]) -> Any:
-    out = formulas[0]
-    for one in formulas[1:]:
-        out = both_hold(out, one)
-    return out
 
 
 def _small(rng: np.random.Generator) -> dict[str, Fraction]:

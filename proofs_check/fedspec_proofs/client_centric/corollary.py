@@ -9,12 +9,12 @@ from math import isqrt
 from typing import Any
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.family import EPS, Schedule
 from fedspec_proofs.client_centric.rates import EXPONENTS, PLACE, corrected_rates, long, orders
 from fedspec_proofs.client_centric.runs import measure
 from fedspec_proofs.client_centric.theorem import ASSUMED_PRINTED
 from fedspec_proofs.engines.algebra import decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
 

@@ -12,7 +12,7 @@ from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.local_runs import ASSUMED, Local, local_run
 from fedspec_proofs.client_centric.problems import Clients
 from fedspec_proofs.client_centric.runs import mean_gradient
@@ -22,14 +22,14 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, searched
 
 
-def _a_8(factor: Any = 2) -> Inequality[Local]:
+def _a_8() -> Inequality[Local]:
     def sides(r: Local) -> Any:
         n = r.clients.n
         u = sum((mean_gradient(r.hyper, r.clients, i, r.points[i], r.steps[i]) for i in range(n)), start=r.x * 0) / n
         apart = r.clients.gradient(r.x) - u
         late = sum((r.x - p) @ (r.x - p) for p in r.points) / n
         drift = sum(r.drift(i, k) / r.steps[i] for i in range(n) for k in range(r.steps[i])) / n
-        yield apart @ apart, {"delays": factor * r.L**2 * late, "drift": factor * r.L**2 * drift}
+        yield apart @ apart, {"delays": 2 * r.L**2 * late, "drift": 2 * r.L**2 * drift}
 
     def quiet(choose: Choose) -> Local:
         r = local_run(choose, True, False)
@@ -50,12 +50,6 @@ def _a_8(factor: Any = 2) -> Inequality[Local]:
 def a_8() -> Finding:
     """Divided by eta eta_l / (2 eps); exact gradients, one dimension, up to three clients, any points and steps."""
     return searched(_a_8(), 700, drop=300)
-
-
-@false("client-centric.a-8-quarter", of=a_8, statement="A_8 with a quarter of the constant")
-def a_8_quarter() -> Finding:
-    """Two is lost in each of two places."""
-    return searched(_a_8(Fraction(1, 2)), 700, drop=0)
 
 
 def _versions(draw: Draw, s: int) -> list[Vector]:

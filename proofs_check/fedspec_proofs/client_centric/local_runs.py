@@ -53,11 +53,11 @@ class Local:
 
         return mean(apart, signs(k)) if self.clients.nu else apart(())
 
-    def bound(self, i: int, five: int = 5) -> Any:
+    def bound(self, i: int) -> Any:
         """The lemma's right side for client i."""
         K, g = self.steps[i], self.clients.gradient(self.points[i])
-        local = five * K * self.eta_l**2 * (self.sigma_l2 + 6 * K * self.sigma_g2)
-        return local + 6 * five * K**2 * self.eta_l**2 * (g @ g)
+        local = 5 * K * self.eta_l**2 * (self.sigma_l2 + 6 * K * self.sigma_g2)
+        return local + 30 * K**2 * self.eta_l**2 * (g @ g)
 
 
 def _slope(choose: Choose, side: int) -> Piecewise:

@@ -12,11 +12,11 @@ from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.participation import buffers, each, one
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.expectation import subsets
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, searched
@@ -152,45 +152,6 @@ def _combination(v: Vectors) -> Any:
     """(-1/(4n) + 1/(8n)) G_1 + (1/(8 n^2) - (m-1) / (16 m n (n-1))) G_2, as at L1044."""
     n, m = v.n, v.m
     return -Fraction(1, 8 * n) * v.G_1 + (Fraction(1, 8 * n**2) - Fraction(m - 1, 16 * m * n * (n - 1))) * v.G_2
-
-
-@claim(
-    "client-centric.bracket-given-g-2",
-    statement="If G_2 <= 2 (n - 1) G_1, the bracket is not positive",
-    source=Source(CLIENT_CENTRIC, 'L1057, its "thus"'),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def bracket_given() -> Finding:
-    """Even then: at G_2 = 2 (n - 1) G_1 it has the sign of 1 / m - 2 / n, positive for m < n / 2, as in m = 5, n
-    = 100.
-    """
-    v = Vectors(np.stack([exact.vector(x) for x in (2, 0, 0)]), 1)
-    one, many = 2 * (100 - 1), Fraction(1, 8 * 100**2) - Fraction(4, 16 * 5 * 100 * 99)
-    return refutation(
-        instance="n = 3, m = 1, v = (2, 0, 0)",
-        conditions={
-            "G_2 <= 2 (n - 1) G_1": 2 * (v.n - 1) * v.G_1 >= v.G_2,
-            "for n = 100, m = 5, G_1 = 1 and G_2 = 2 (n - 1) it is positive too": -Fraction(1, 800) + many * one > 0,
-        },
-        left=v.bracket,
-        right=Fraction(0),
-    )
-
-
-@claim(
-    "client-centric.bracket-full",
-    statement="With m = n the bracket is not positive: it is -(1/(8 n^2)) |sum v_i|^2",
-    source=Source(CLIENT_CENTRIC, "ours: L1041-1057 for m = n"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4, d = 2",
-    assumptions={"m = n": "every round hears every client"},
-)
-def bracket_full() -> Finding:
-    """The step that Theorem 4.1 needs, where it is right."""
-    whole = {label: body for n in (2, 3, 4) for label, body in one("bracket, m = n", n, n).items()}
-    return identities(whole, without={"m = n": one("bracket, m = n")}, instances=5)
 
 
 @claim(

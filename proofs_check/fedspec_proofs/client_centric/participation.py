@@ -60,8 +60,8 @@ def each(form: str) -> Any:
     }
 
 
-def one(form: str, n: int = 3, m: int = 2) -> Any:
-    return {f"n = {n}, m = {m}": lambda draw: _centred(draw, n, m, form)}
+def one(form: str) -> Any:
+    return {"n = 3, m = 2": lambda draw: _centred(draw, 3, 2, form)}
 
 
 @claim(

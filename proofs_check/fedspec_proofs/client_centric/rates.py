@@ -7,7 +7,7 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.regimes import corrected, printed, start_factors
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -16,29 +16,23 @@ from fedspec_proofs.engines.identities import identities
 PLACE = "Corollary 4.1.1 (L250-262, L1103-1131)"
 
 
+def _run(draw: Draw, power: int, **more: Any) -> Any:
+    """A run at eta = r^power, r = sqrt(m K), and eta_l = 1 / s = 1 / sqrt(T), with one K; its constants are any."""
+    s, r, K, F, d = (draw(name, positive=True) for name in ("s", "r", "K", "F", "d"))
+    any_ = {name: draw(name, positive=True) for name in ("eps", "L", "G", "C", "tau", "sigma_l2", "sigma_g2")}
+    clients = SimpleNamespace(d=d, gap=lambda x0: F)
+    rates = {"eta": r**power, "eta_l": 1 / s, "T": s**2, "m": r**2 / K, "x0": None, "phi": lambda p: K**p}
+    return SimpleNamespace(s=s, r=r, K=K, F=F, d=d, clients=clients, **any_, **rates, **more)
+
+
+def _named(run: Any) -> Any:
+    return (getattr(run, n) for n in ("s", "r", "K", "F", "d", "eps", "L", "G", "C", "tau", "sigma_l2", "sigma_g2"))
+
+
 def _rates(draw: Draw, power: int) -> Any:
-    """Theorem 4.1's right side at eta = r = sqrt(m K), eta_l = 1 / s = 1 / sqrt(T), less its terms by their orders."""
-    s, r, K = (draw(name, positive=True) for name in ("s", "r", "K"))
-    eps, L, G, C, F, d, tau, l2, g2 = (
-        draw(name, positive=True) for name in ("eps", "L", "G", "C", "F", "d", "tau", "sigma_l2", "sigma_g2")
-    )
-    m = r**2 / K
-    run: Any = SimpleNamespace(
-        eta=r**power,
-        eta_l=1 / s,
-        eps=eps,
-        L=L,
-        G=G,
-        C=C,
-        T=s**2,
-        m=m,
-        tau=tau,
-        sigma_l2=l2,
-        sigma_g2=g2,
-        x0=None,
-        phi=lambda p: K**p,
-        clients=SimpleNamespace(d=d, gap=lambda x0: F),
-    )
+    """Theorem 4.1's right side at these rates, less its terms by their orders."""
+    run = _run(draw, power)
+    s, r, K, F, d, eps, L, G, C, tau, l2, g2 = _named(run)
     rate = (8 * eps * F + (4 * L * C**2 + 6 * L) * l2 / eps) / (r * s)
     slower = (240 * L**2 * K**2 * g2 + 40 * L**2 * K * l2 + 2 * L**2 * tau**2 * l2 / eps**2 + 4 * d * G**2 * C) / s**2
     small = 2 * G * l2 / (eps * r**2 * s) + 4 * d * L * G**2 * C**2 * r / (eps * s**3)
@@ -116,48 +110,18 @@ def exponents() -> Finding:
     return decide(lambda draw: _dominated(draw, 5), sample=long)
 
 
-@false(
-    "client-centric.corollary-4-1-1-fourth-power",
-    of=exponents,
-    statement="The same for T >= m K^4",
-)
-def fourth_power() -> Finding:
-    """One power of K less."""
-    return decide(lambda draw: _dominated(draw, 4), ablate=False)
-
-
 def corrected_rates(draw: Draw, power: int, start: int) -> Any:
     """The corrected theorem's right side at these rates, less its terms by their orders."""
-    s, r, K, n, s2 = (draw(name, positive=True) for name in ("s", "r", "K", "n", "s2"))
-    eps, L, G, C, F, d, tau, l2, g2 = (
-        draw(name, positive=True) for name in ("eps", "L", "G", "C", "F", "d", "tau", "sigma_l2", "sigma_g2")
-    )
-    m = r**2 / K
-    run: Any = SimpleNamespace(
-        eta=r**power,
-        eta_l=1 / s,
-        eps=eps,
-        L=L,
-        G=G,
-        C=C,
-        T=s**2,
-        m=m,
-        n=n + 1,
-        tau=tau,
-        sigma_l2=l2,
-        sigma_g2=g2,
-        v0=start,
-        x0=None,
-        phi=lambda p: K**p,
-        clients=SimpleNamespace(d=d, gap=lambda x0: F),
-    )
+    n, s2 = draw("n", positive=True), draw("s2", positive=True)
+    run = _run(draw, power, n=n + 1, v0=start)
+    s, r, K, F, d, eps, L, G, C, tau, l2, g2 = _named(run)
     c_1, c_2 = start_factors(run)
     first = 4 * c_2 * eps * F / (r * s)
     falls = 4 * c_2 / c_1 * d * G**2 * C * (1 + 2 * L * C * r / (c_1 * eps * s)) / s**2
     drift = 4 * c_2 / c_1 * L**2 * (5 * K * l2 + 30 * K**2 * g2) / s**2
     # eta_l B, of orders r / s, 1 / s and r^2 tau^2 / s^2, times sigma_l^2 / (m K) and what drawing clients costs.
     B_l = L * (C**2 + 3) / 2 * r / s + G / s + (r * L * tau / s) ** 2 / (c_1 * eps)
-    noise = 8 * c_2 / (c_1**2 * eps) * B_l * (l2 / r**2 + (n + 1 - m) / n * s2 * K / r**2)
+    noise = 8 * c_2 / (c_1**2 * eps) * B_l * (l2 / r**2 + (n + 1 - run.m) / n * s2 * K / r**2)
     return [corrected(run, s2) - first - falls - drift - noise]
 
 

@@ -50,22 +50,22 @@ def H(r: Regime) -> Fraction:
     return H_1 * r.eta_l**2 + H_2 * r.eta_l
 
 
-def printed(r: Regime, gap: int = 8, drift: int = 240) -> Fraction:
+def printed(r: Regime) -> Fraction:
     """The right side of Theorem 4.1."""
-    return sum(printed_terms(r, gap, drift).values(), start=Fraction(0))
+    return sum(printed_terms(r).values(), start=Fraction(0))
 
 
-def printed_terms(r: Regime, gap: int = 8, drift: int = 240) -> dict[str, Fraction]:
+def printed_terms(r: Regime) -> dict[str, Fraction]:
     """Its terms; the phi, which are random where K_(t,i) differ, in expectation."""
     d, eta, eta_l, eps, L, G, C = r.clients.d, r.eta, r.eta_l, r.eps, r.L, r.G, r.C
     Phi = 4 * d * G**2 * C + L * eta * eta_l * G**2 * C**2 * 4 * d / eps
-    Phi_g = drift * eta_l**2 * L**2 * r.phi(2)
+    Phi_g = 240 * eta_l**2 * L**2 * r.phi(2)
     Phi_l = (
         40 * eta_l**2 * L**2 * r.phi(1)
         + (4 * eta * eta_l * L * C**2 + 6 * L * eta * eta_l + 2 * eta_l * G) / (r.m * eps) * r.phi(-1)
         + 2 * eta**2 * eta_l**2 * L**2 * r.tau**2 / (eps**2 * r.m) * r.phi(-1)
     )
-    first = gap * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
+    first = 8 * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
     return {"f": first, "Phi": Phi / r.T, "Phi_g": Phi_g * r.sigma_g2, "Phi_l": Phi_l * r.sigma_l2}
 
 
@@ -87,16 +87,16 @@ def B(r: Regime) -> Fraction:
     return r.eta * r.L * (r.C**2 + 3) / 2 + r.G + (r.eta * r.L * r.tau) ** 2 * r.eta_l / (c_1 * r.eps)
 
 
-def corrected(r: Regime, s2: Any, *, sampling: int = 1) -> Any:
+def corrected(r: Regime, s2: Any) -> Any:
     """The right side of the corrected theorem; s2 bounds the spread of the clients' mean gradients in any round."""
-    return sum(corrected_terms(r, s2, sampling=sampling).values())
+    return sum(corrected_terms(r, s2).values())
 
 
-def corrected_terms(r: Regime, s2: Any, *, sampling: int = 1) -> dict[str, Any]:
+def corrected_terms(r: Regime, s2: Any) -> dict[str, Any]:
     """Its terms."""
     (c_1, c_2), d, eta, eta_l, eps, G, C = start_factors(r), r.clients.d, r.eta, r.eta_l, r.eps, r.G, r.C
     Phi = 4 * c_2 / c_1 * d * G**2 * C + 8 * c_2 / c_1**2 * d * r.L * eta * eta_l * G**2 * C**2 / eps
-    excess = Fraction(sampling) * (r.n - r.m) / (r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
+    excess = Fraction(1) * (r.n - r.m) / (r.m * (r.n - 1)) if r.n != 1 else Fraction(0)
     first = 4 * c_2 * eps / (eta * eta_l * r.T) * r.clients.gap(r.x0)
     drift = 4 * c_2 / c_1 * (eta_l * r.L) ** 2 * (5 * r.phi(1) * r.sigma_l2 + 30 * r.phi(2) * r.sigma_g2)
     last = 8 * c_2 * eta_l / (c_1**2 * eps) * B(r)
@@ -113,7 +113,7 @@ def _slope(choose: Choose, side: int) -> Piecewise:
     return dip(choose.of(1, 2))
 
 
-def regime(choose: Choose, *, rounds: int = 3) -> Regime:
+def regime(choose: Choose) -> Regime:
     """Two or three clients, mostly on both sides of zero, a few rounds, any constants, true or too small."""
     n, d = choose.of(2, 2, 3), choose.of(1, 1, 1, 2)
     m = choose.whole(1, n)
@@ -121,7 +121,7 @@ def regime(choose: Choose, *, rounds: int = 3) -> Regime:
     slopes = tuple(tuple(_slope(choose, (1, -1, 0)[i] if j == 0 else 1) for j in range(d)) for i in range(n))
     clients = Clients(slopes, nu)
     # With noise there are many outcomes: fewer rounds and steps keep them few.
-    T = 2 if nu else choose.whole(2, rounds)
+    T = 2 if nu else choose.whole(2, 3)
     most = 1 if nu and n > 2 else 2 if nu else 4
     tau = choose.of(0, 1, 2)
     steps = tuple(tuple(choose.whole(1, most) for _ in range(n)) for _ in range(T))
@@ -153,11 +153,11 @@ def regime(choose: Choose, *, rounds: int = 3) -> Regime:
     )
 
 
-def as_printed(also: Conditions | None = None, *, gap: int = 8, drift: int = 240) -> Inequality[Regime]:
+def as_printed(also: Conditions | None = None) -> Inequality[Regime]:
     """Theorem 4.1 over the runs above."""
 
     def sides(r: Regime) -> Iterable[Sides]:
-        yield r.measured[0], _floats(printed_terms(r, gap, drift))
+        yield r.measured[0], _floats(printed_terms(r))
 
     return Inequality(regime, {**PRINTED, **(also or {})}, sides)
 
@@ -166,10 +166,10 @@ def _floats(terms: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(term) for name, term in terms.items()}
 
 
-def as_corrected(sampling: int = 1) -> Inequality[Regime]:
+def as_corrected() -> Inequality[Regime]:
     """The corrected theorem over the same runs."""
 
     def sides(r: Regime) -> Iterable[Sides]:
-        yield r.measured[0], _floats(corrected_terms(r, r.measured[1], sampling=sampling))
+        yield r.measured[0], _floats(corrected_terms(r, r.measured[1]))
 
     return Inequality(regime, CORRECTED, sides)

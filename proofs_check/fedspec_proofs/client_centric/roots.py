@@ -1,19 +1,19 @@
-"""A_5: how much the preconditioner falls in a round, and what CC-FedAdam does to that."""
+"""A_5: how much the preconditioner falls in a round, and footnote 3: what of it the other servers keep."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_proved
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.refutation import refutation
 
 
 def root_step(draw: Draw, server: str) -> tuple[Any, Any, Any, Any, Any]:
@@ -93,10 +93,11 @@ ROOTS = {
 )
 def a_5_roots() -> Finding:
     """Each coordinate by itself, through the servers' rules, any gamma in [0, 1); L641 leaves sqrt(v_t) + eps out."""
-    return all_proved(
-        decide(lambda draw: _scalar(draw, "adagrad"), sample=_triples),
-        decide(lambda draw: _scalar(draw, "ams"), sample=maxima, instances=40),
-    )
+    parts = {
+        "CC-FedAdagrad": decide(lambda draw: _scalar(draw, "adagrad"), sample=_triples),
+        "CC-FedAMS": decide(lambda draw: _scalar(draw, "ams"), sample=maxima, instances=40),
+    }
+    return all_proved(parts)
 
 
 OWN = {"v <= v_hat": "v_t <= v_hat_t", "gamma >= 0": "0 <= gamma", "gamma < 1": "gamma < 1"}
@@ -175,13 +176,13 @@ def bounded_fall(server: str) -> Finding:
     and denominators are bounded from that; then they are multiplied.
     """
     sample = maxima if server == "ams" else _triples
-    whole = all_proved(
-        decide(lambda draw: _grown(draw, server), sample=sample, instances=40),
-        decide(_factors, sample=_part_2, instances=40),
-        decide(_product),
-    )
+    parts = {
+        "root": decide(lambda draw: _grown(draw, server), sample=sample, instances=40),
+        "factors": decide(_factors, sample=_part_2, instances=40),
+        "product": decide(_product),
+    }
     # What one part shows is no assumption of the whole.
-    return replace(whole, dropped={name: one for name, one in whole.dropped.items() if name in {**PARTS, **OWN}})
+    return all_proved(parts, {**PARTS, **OWN})
 
 
 @claim(
@@ -198,3 +199,47 @@ def a_5() -> Finding:
     The conversion of L656 has no G; L765 and L976, which use the bound, do.
     """
     return bounded_fall("adagrad")
+
+
+@claim(
+    "client-centric.footnote-3",
+    statement="The bound of A_5 in the proof holds for CC-FedAdam as well: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
+    source=Source(CLIENT_CENTRIC, "ours, about footnote 3 (L264), which says that similar results are easily had"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def footnote_3() -> Finding:
+    """CC-FedAdam's v may fall, a_(t+1) - a_t is then positive, and A_5 is of the first order in Delta_t.
+
+    A bound of another form may exist: what is refuted is this step, which uses that v_hat does not fall (L659).
+    """
+    eps, G, gamma, t = Fraction(1), Fraction(1), Fraction(1, 4), Fraction(1, 100)
+    # v = 16 becomes 4 + 3 Delta^2 / 4, a square for this Delta.
+    delta = exact.vector(4 * t / (Fraction(3, 4) - t**2))
+    p, q = exact.vector(4), 2 + t * delta
+    after = increments("adam", p, p, delta, gamma=gamma)
+    a, a_next = 1 / (p + eps), 1 / (q + eps)
+    return refutation(
+        instance=f"d = 1, eps = G = eta = eta_l = 1, gamma = 1/4, v_t = 16, Delta_t = {delta[0]}, grad f(x_t) = 1",
+        conditions={
+            "v_t >= eps^2": all(one >= eps for one in p),
+            "|Delta_t| <= eta_l G": all(abs(one) <= G for one in delta),
+            "the root is that of CC-FedAdam's rule": bool(all(after == q**2)),
+        },
+        left=(a_next - a) @ delta,
+        right=G / (4 * eps**2) * (delta @ delta),
+    )
+
+
+@claim(
+    "client-centric.footnote-3-repaired",
+    statement="The bound of A_5 carries over to CC-FedAMS: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
+    source=Source(CLIENT_CENTRIC, "ours: footnote 3 (L264), for CC-FedAMS only"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={**PARTS, **OWN},
+    repairs="client-centric.footnote-3",
+)
+def footnote_3_repaired() -> Finding:
+    """As for CC-FedAdagrad: all that A_5 needs of the root is that it grows, by at most |Delta_t|."""
+    return bounded_fall("ams")

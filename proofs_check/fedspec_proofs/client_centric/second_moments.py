@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.client_centric.combine import all_refuted, with_instances
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import mean_gradient
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.engines.expectation import independent, mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.piecewise import Piecewise
@@ -164,43 +164,3 @@ def apart_repaired() -> Finding:
     return with_instances(
         _split(Fraction(2), Fraction(2)), 600, {"local variance": ("f = 0, noise 1, sigma_l^2 = 1/4", loud)}, drop=60
     )
-
-
-@claim(
-    "client-centric.delta-square-additive",
-    statement="If the noise does not depend on the point and eta_l <= 1 / (8 K L), 8/7 in front of the noise is enough",
-    source=Source(CLIENT_CENTRIC, "ours: E |Delta_t|^2 (L888-912), for additive noise"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"smooth": "assumption 1", "local variance": "assumption 3", "rate": "eta_l <= 1 / (8 K L)"},
-)
-def additive() -> Finding:
-    """Replacing the noise of one step by zero moves later points by at most eta_l (1 + eta_l L)^K times it.
-
-    So the cross terms add up to at most K eta_l L (1 + 1/(8K))^K sigma_l^2 / K <= (e^(1/8) / 8) sigma_l^2 / K in
-    every client, less than 1/7. Searched over the same buffers.
-    """
-    known = {
-        "smooth": ("the hill, with L = 1/40 and eta_l = 1", _steeper()),
-        "rate": ("the hill, with eta_l = 1", Buffer(HILL.clients, HILL.x, (2,), Fraction(1), Fraction(1), Fraction(1))),
-        "local variance": (
-            "the hill, sigma_l^2 = 1/4",
-            Buffer(HILL.clients, HILL.x, (2,), Fraction(1, 16), Fraction(1), Fraction(1, 4)),
-        ),
-    }
-    sharp = replace(_split(Fraction(8, 7)), spoiled={"8/7, with 1": _split(Fraction(1)).sides})
-    return with_instances(sharp, 600, known, drop=60)
-
-
-def _steeper() -> Buffer:
-    return Buffer(HILL.clients, HILL.x, (2,), Fraction(1), Fraction(1, 40), Fraction(1))
-
-
-@false(
-    "client-centric.delta-square-noiseless",
-    of=apart_repaired,
-    statement="E |Delta_t|^2 is at most twice the second term alone",
-)
-def noiseless() -> Finding:
-    """The local variance left out."""
-    return searched(_split(Fraction(0), Fraction(2)), 200, drop=0)

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.combine import all_refuted
 from fedspec_proofs.client_centric.momentum import weights
 from fedspec_proofs.client_centric.momentum_sums import Path, any_path
 from fedspec_proofs.client_centric.steps import rooted
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.by_hand import (
     broken_by_hand,
     broken_corrections,
@@ -17,11 +17,10 @@ from fedspec_proofs.client_centric.by_hand import (
     unlike,
     uphill,
 )
-from fedspec_proofs.client_centric.combine import all_refuted, hunted, only, with_instances
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, as_printed, corrected, printed
 from fedspec_proofs.client_centric.runs import Regime, measure
-from fedspec_proofs.engines.search import searched
+from fedspec_proofs.engines.combine import all_refuted, hunted, with_instances
 from fedspec_proofs.refutation import refutation
 
 PLACE = "Theorem 4.1 (L223-246)"
@@ -169,26 +168,3 @@ def theorem_repaired() -> Finding:
         return replace(found, verdict=Verdict.UNKNOWN)
     words = f"the corollary's two clients, K = 4, T = 4^7, exact moments: {float(ratio):.4g}"
     return replace(found, evidence=f"{found.evidence}\n{words}")
-
-
-@false(
-    "client-centric.theorem-4-1-one-eps",
-    of=theorem_full,
-    statement="Theorem 4.1 for m = n with eps in place of 8 eps before f(z_0) - f*",
-)
-def one_eps() -> Finding:
-    """Sixty rounds of gradient descent on one quadratic."""
-    return searched(only(as_printed(gap=1), descending()), 4, drop=0, least=1)
-
-
-@false(
-    "client-centric.theorem-4-1-sampling-dropped",
-    of=theorem_repaired,
-    statement="The corrected theorem without the variance of drawing m of n clients",
-)
-def sampling_dropped() -> Finding:
-    """The instance that breaks the printed theorem."""
-    r = two_clients(0, Fraction(1, 1000))
-    left, spread = measure(r, exact=True)
-    met = {ALL_ASSUMED[name]: holds(r) for name, holds in CORRECTED.items()}
-    return refutation(instance="as above", conditions=met, left=left, right=corrected(r, spread, sampling=0))

@@ -66,9 +66,14 @@ class Proof:
         return "\n".join(lines)
 
 
-def every(formulas: Any) -> Any:
-    """The conjunction of any number of formulas; true when there is none."""
-    return z3.And(*formulas)
+def every(*formulas: Any) -> Any:
+    """All of them, as one formula, or as one truth value where none has variables."""
+    return z3.And(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else all(formulas)
+
+
+def some(*formulas: Any) -> Any:
+    """One of them at least, as :func:`every`."""
+    return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
 
 
 def number(value: Any) -> Fraction | None:
@@ -111,7 +116,7 @@ def prove(
         return answer(Outcome.VACUOUS)
     if possible != z3.sat:
         return answer(Outcome.UNKNOWN, reason=f"assumptions: {solver.reason_unknown()}")
-    solver.add(z3.Not(_alone(every(claim.values()), context)))
+    solver.add(z3.Not(_alone(every(*claim.values()), context)))
     result = solver.check()
     if result == z3.unsat:
         return answer(Outcome.PROVED)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from fedspec.arith import Array, Vector
+from fedspec.arith import Array
 
 POINTS = 3
 
@@ -44,19 +44,6 @@ def symbols(name: str, *shape: int, **assumptions: bool) -> Array:
     out = np.empty(shape, dtype=object)
     for place in np.ndindex(*shape):
         out[place] = sympy.Symbol("_".join((name, *map(str, place))), **assumptions)
-    return out
-
-
-def symbol(name: str, **assumptions: bool) -> Any:
-    """One symbol."""
-    return sympy.Symbol(name, **assumptions)
-
-
-def vector(*values: Any) -> Vector:
-    """The given expressions as an object array."""
-    out = np.empty(len(values), dtype=object)
-    for j, value in enumerate(values):
-        out[j] = sympy.sympify(value)
     return out
 
 

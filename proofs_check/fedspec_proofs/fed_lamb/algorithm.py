@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedspec.client.lamb import Moments, precondition
 from fedspec.mixing.periodic import model_mean
-from fedspec.readings import Averaged, LocalCorrection
+from fedspec.readings import Averaged
 from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round, run
-from fedspec_proofs.fed_lamb.shared import H2, at, constant, every, within
+from fedspec_proofs.fed_lamb.shared import at, constant
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -38,56 +38,6 @@ def rest() -> Finding:
         right=x[0],
         relation="=",
     )
-
-
-@claim(
-    "fed-lamb.algorithm-1-in-place",
-    statement="With the corrections of lines 8 and 9 taken as the assignments that they are printed as (m and v are "
-    "themselves divided and carried on), |m_(r,i)| is at most the largest gradient seen, as an average would be",
-    source=at("ours, about Alg. 1, lines 8-9 (L140-141)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions={"H2": H2},
-)
-def in_place() -> Finding:
-    """At t = 1 the old m is multiplied by beta1 / (1 - beta1) = 9."""
-    h = lamb(beta1=F(9, 10), bias_correction=LocalCorrection.IN_PLACE)
-    states = run(h, begin(h, vector(5), 1), [constant(1)], 2)
-    return refutation(
-        instance="one coordinate, one client, gradient 1, T = 1, beta1 = 9/10, two rounds",
-        conditions={"H2 with M = 1": abs(constant(1)(0, vector(5))[0]) <= 1},
-        left=abs(states[-1].m_i[0][0]),
-        right=F(1),
-    )
-
-
-AVERAGE = {
-    "0 <= beta1 < 1": "m is a weighted mean",
-    "|m| <= M": "as it is at the start, where m = 0",
-    "|g| <= M": "H2, of one coordinate",
-}
-
-
-def _average(draw: Draw, most: int = 1) -> Statement:
-    beta1, M, m, g = draw("beta1"), draw("M"), draw("m", 1), draw("g", 1)
-    kw = {"beta1": beta1, "beta2": beta1, "eps": 0, "bias_correction": LocalCorrection.NONE}
-    own, _ = precondition(Moments(m, m * m, 0), g, vector(1), **kw)
-    holds = (every(beta1 >= 0, beta1 < 1), within(m[0], M), within(g[0], M))
-    return Statement(dict(zip(AVERAGE, holds, strict=True)), {"|m| <= M again": within(most * own.m_i[0], M)})
-
-
-@claim(
-    "fed-lamb.algorithm-1-in-place-repaired",
-    statement="Without a correction in place, |m_(r,i)| <= M coordinate by coordinate at every step of every round",
-    source=at("Alg. 1, lines 8-9 (L140-141)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions=AVERAGE,
-    repairs="fed-lamb.algorithm-1-in-place",
-)
-def averaged_moment() -> Finding:
-    """One step from any m with |m| <= M; m = 0 at the start has it, so all later ones have, carried or reset."""
-    return decide(_average)
 
 
 @claim(

@@ -14,12 +14,9 @@ import numpy as np
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.arith import Vector
-from fedspec.readings import ClientMemory, LocalCorrection, Phi
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, Seen, begin, lamb, noiseless, run, seen, shifted
-from fedspec_proofs.fed_lamb.walks import bent, root_above
 from fedspec_proofs.piecewise import Piecewise
 
 
@@ -66,10 +63,10 @@ class Audit:
         return total
 
 
-def bump(alpha: F, beta1: F = HALF) -> Audit:
+def bump(alpha: F) -> Audit:
     """The instance of this module, over two rounds."""
     f = Piecewise((1 - 2 * alpha, 1 - alpha, F(1)), (F(1), F(1, 5), F(1)))
-    return Audit(lamb(eta_l=alpha, beta1=beta1), Problem(((f,),), (1,)), vector(1), 2)
+    return Audit(lamb(eta_l=alpha, beta1=HALF), Problem(((f,),), (1,)), vector(1), 2)
 
 
 def conditions(a: Audit) -> dict[str, bool]:
@@ -81,24 +78,6 @@ def conditions(a: Audit) -> dict[str, bool]:
 
 
 INSTANCE = "f' = 1, 1/5, 1 at x = 1, 9/10, 8/10, one client, alpha = 1/10, beta1 = 1/2, v0 = 1; second of two rounds"
-
-
-def audit(choose: Choose) -> Audit:
-    """Two rounds of up to three clients on bent lines; v_hat stays v0, so that all is exact."""
-    n, layers = choose.whole(1, 3), choose.whole(1, 2)
-    problem = Problem(tuple(tuple(bent(choose) for _ in range(layers)) for _ in range(n)), (1,) * layers)
-    h = lamb(
-        eta_l=choose.of(F(1), F(1, 2), F(1, 8)),
-        beta1=choose.of(F(1, 2), F(0), F(9, 10)),
-        v0=root_above(problem.largest_squared) ** 2,
-        phi=Phi.CLIP,
-        phi_m=F(1, 4),
-        phi_M=F(3, 2),
-        lam=choose.of(F(0), F(0), F(1)),
-        memory=choose.of(ClientMemory.CARRIED, ClientMemory.CARRIED, ClientMemory.RESET),
-        bias_correction=choose.of(LocalCorrection.NONE, LocalCorrection.NONE, LocalCorrection.MOMENTS),
-    )
-    return Audit(h, problem, choose.vector(layers, -2, 2, 4), 2)
 
 
 def mean_gradients(a: Audit, r: int) -> Vector:

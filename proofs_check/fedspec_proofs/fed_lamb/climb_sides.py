@@ -42,7 +42,7 @@ def converted(c: Climb) -> Iterator[Sides]:
     yield c.mean(lambda run: c.squares(run, 0.0)), _times(c.root * c.steepest, c.per_layer)
 
 
-def descended(c: Climb, factor: float = 2.0) -> Iterator[Sides]:
+def descended(c: Climb) -> Iterator[Sides]:
     """One round of one outcome: how far f falls, with the errors of the gradients that were taken."""
     k = c.constants
     for run in c.runs:
@@ -53,4 +53,4 @@ def descended(c: Climb, factor: float = 2.0) -> Iterator[Sides]:
             errors = sum(norm(g[w] - one[w]) for row in taken for one in row for w in at) / len(taken)
             bend = k.alpha**2 * k.T**2 * k.phi_M**2 / 2 * k.L_bar
             change = c.problem.value(after.x) - c.problem.value(before.x)
-            yield float(change + progress), {"errors": float(factor * k.alpha * k.phi_M * errors), "rate": float(bend)}
+            yield float(change + progress), {"errors": float(2 * k.alpha * k.phi_M * errors), "rate": float(bend)}

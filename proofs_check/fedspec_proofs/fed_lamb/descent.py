@@ -6,20 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fedspec.arith import Vector
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared
-from fedspec_proofs.fed_lamb.shared import H1, at, every
+from fedspec_proofs.fed_lamb.shared import H1, at
 from fedspec_proofs.fed_lamb.walks import bent
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -43,11 +42,11 @@ def _pair(choose: Choose) -> Pair:
     return Pair(problem, x, y, tuple(slack * L for L in problem.smoothness))
 
 
-def _descent(p: Pair, half: F = HALF) -> Iterator[Sides]:
+def _descent(p: Pair) -> Iterator[Sides]:
     """f(y) - f(x) - <f'(x), y - x> against the layers' squares."""
     step = p.y - p.x
     left = p.problem.value(p.y) - p.problem.value(p.x) - p.problem.gradient(p.x) @ step
-    yield left, half * sum(L * squared(step[where]) for L, where in zip(p.claimed, p.problem.layers, strict=True))
+    yield left, HALF * sum(L * squared(step[where]) for L, where in zip(p.claimed, p.problem.layers, strict=True))
 
 
 def _claimed(p: Pair) -> bool:
@@ -66,11 +65,6 @@ def _claimed(p: Pair) -> bool:
 def descent() -> Finding:
     """At any two points, so at the auxiliary sequence too."""
     return searched(Inequality(_pair, {"H1": _claimed}, _descent), 1000, drop=200)
-
-
-@false("fed-lamb.false-eq-7", of=descent, statement="The same with L_l/4")
-def _false_descent() -> Finding:
-    return searched(Inequality(_pair, {"H1": _claimed}, lambda p: _descent(p, F(1, 4))), 400, drop=0)
 
 
 def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
@@ -110,30 +104,6 @@ def blocks() -> Finding:
     )
 
 
-@claim(
-    "fed-lamb.eq-7-own-blocks",
-    statement="(7) with Lay L_l in place of L_l follows from H1 for one layer moving at a time, in that layer's own "
-    "gradient",
-    source=at("ours, about eq. (7) (L563) and H1 (L180)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions={"H1": H1},
-)
-def own_blocks() -> Finding:
-    """-x1 x2: the gradient of each layer does not depend on that layer at all, so that L_l = 0."""
-    H = [[0, -1], [-1, 0]]
-    after, linear, step = _step_of(H, vector("-1/2", "1/2"))
-    return refutation(
-        instance="-x1 x2, two layers of one coordinate, one round with alpha = 1 from (-1/2, 1/2); L_l = 0",
-        conditions={
-            "H1: the diagonal of the Hessian is (0, 0)": H[0][0] == H[1][1] == 0,
-            "each layer moves by 1": list(abs(step)) == [1, 1],
-        },
-        left=after,
-        right=linear + 2 * 0 * squared(step) / 2,
-    )
-
-
 COLUMNS = {
     "H1": "the columns of the Hessian are no longer than L_1 and L_2",
     "L >= 0": "the constants are lengths",
@@ -159,12 +129,7 @@ def _quadratic(draw: Draw, factor: int = 2) -> Statement:
 )
 def blocks_repaired() -> Finding:
     """In words for any number of layers: |d_k H_kl d_l| <= sqrt(L_k L_l) |d_k| |d_l|, and 2ab <= a^2 + b^2."""
-    return decide(_quadratic, sample=_hessian)
-
-
-def _hessian(rng: np.random.Generator) -> dict[str, F]:
-    a, b, c = (F(int(rng.integers(-8, 9)), 4) for _ in range(3))
-    return {"H_0": a, "H_1": b, "H_2": c, "L_0": abs(a) + abs(b), "L_1": abs(b) + abs(c)}
+    return decide(_quadratic)
 
 
 @claim(

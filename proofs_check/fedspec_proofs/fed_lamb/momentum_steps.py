@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from fedspec.client.lamb import Moments, precondition
-from fedspec.readings import ClientMemory, LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec.readings import LocalCorrection
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, equal, searched
-from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, audit, bump, conditions
+from fedspec_proofs.fed_lamb.audits import INSTANCE, bump, conditions
 from fedspec_proofs.fed_lamb.rounds import F, shifted
 from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.refutation import refutation
@@ -55,34 +54,13 @@ def eq_11() -> Finding:
     )
 
 
-@claim(
-    "fed-lamb.eq-10-11",
-    statement="(10) and (11) have the same right side",
-    source=at("eqs. (10)-(11) (L577-579)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=FOUR,
-)
-def eq_10_11() -> Finding:
-    """They differ by alpha Gamma_(r-1) m_(r-1), the factor beta1 that (10) lacks."""
-    a = bump(F(1, 10))
-    unit = [now.p / abs(now.p) for now in a.rounds]
-    return refutation(
-        instance=INSTANCE,
-        conditions=conditions(a),
-        left=a.h.eta_l / (1 - a.h.beta1) * (unit[1] - unit[0]).sum(),
-        right=a.h.eta_l * (a.memory(1) + a.fresh(1))[0],
-        relation="=",
-    )
-
-
 STEP = {
     "no correction": "m_r = beta1 m_(r-1) + (1 - beta1) g_r goes into the ratio as it is",
     "lam = 0": "the local step is -alpha Gamma m",
 }
 
 
-def _true_step(*, corrected: bool = False, lam: int = 0, sign: int = -1) -> Body:
+def _true_step(*, corrected: bool = False, lam: int = 0) -> Body:
     """Two clients, one coordinate; Gamma is a variable, alpha changes from round to round."""
 
     def body(draw: Draw) -> Iterable[Any]:
@@ -98,7 +76,7 @@ def _true_step(*, corrected: bool = False, lam: int = 0, sign: int = -1) -> Body
         _, after, end = shifted([x, middle, last], beta1)
         memory = sum((alpha[1] * Gamma[1, i] - alpha[0] * Gamma[0, i]) * old[i] for i in range(2)) / 2
         fresh = alpha[1] * sum(Gamma[1, i] * g[i] for i in range(2)) / 2
-        return [end[0] - after[0] - sign * (beta1 / (1 - beta1) * memory + fresh)]
+        return [end[0] - after[0] + beta1 / (1 - beta1) * memory + fresh]
 
     return body
 
@@ -115,46 +93,9 @@ def _true_step(*, corrected: bool = False, lam: int = 0, sign: int = -1) -> Body
     repairs="fed-lamb.eq-11",
 )
 def true_step() -> Finding:
-    """m by the specification's rule; fed-lamb.eq-11-rounds has the steps by whole rounds too."""
+    """m by the specification's rule."""
     without = {"no correction": {"n = 2": _true_step(corrected=True)}, "lam = 0": {"n = 2": _true_step(lam=1)}}
     return identities({"n = 2": _true_step()}, without=without)
-
-
-@false("fed-lamb.false-eq-11", of=true_step, statement="The same with plus signs, as (11) prints them")
-def _false_sign() -> Finding:
-    return identities({"n = 2": _true_step(sign=1)})
-
-
-def _equality(a: Audit) -> Iterator[Sides]:
-    for r in range(a.R):
-        for left, right in zip(a.moved(r), -a.h.eta_l * (a.memory(r) + a.fresh(r)), strict=True):
-            yield from equal(left, right)
-
-
-ROUNDS = {
-    "no correction": "no bias correction",
-    "lam = 0": "no weight decay",
-    "carried": "clients go on from their m of the round before",
-}
-
-
-@claim(
-    "fed-lamb.eq-11-rounds",
-    statement="The corrected (11) holds in rounds of Fed-LAMB with T = 1, constant alpha, full participation, phi "
-    "clipped",
-    source=at("ours, about eq. (11) (L579)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions=ROUNDS,
-)
-def rounds() -> Finding:
-    """Layers of one coordinate, v_hat = v0 throughout, so that all is exact; equality in every instance."""
-    met = {
-        "no correction": lambda a: a.h.bias_correction is LocalCorrection.NONE,
-        "lam = 0": lambda a: a.h.lam == 0,
-        "carried": lambda a: a.h.memory is ClientMemory.CARRIED,
-    }
-    return searched(Inequality(audit, met, _equality), 300, drop=60)
 
 
 @claim(

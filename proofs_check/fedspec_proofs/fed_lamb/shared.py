@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import z3
-
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FED_LAMB, Finding, Source, Verdict
+from fedspec_proofs.claim import FED_LAMB, Source
 from fedspec_proofs.engines.exact import vector
+from fedspec_proofs.engines.smt import every
 
 H1 = "every layer of the objective is smooth with constant L_l"
 H2 = "stochastic gradients are unbiased and no longer than M"
@@ -25,22 +24,6 @@ FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
 def at(place: str) -> Source:
     """A place in the paper."""
     return Source(FED_LAMB, place)
-
-
-def every(*formulas: Any) -> Any:
-    """All of them: a formula if one of them is, else a truth value."""
-    return z3.And(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else all(formulas)
-
-
-def some(*formulas: Any) -> Any:
-    """One of them at least."""
-    return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
-
-
-def all_fall(*findings: Finding) -> Finding:
-    """Refuted if each of several instances refutes: other readings of one statement."""
-    fell = all(f.verdict is Verdict.REFUTED for f in findings)
-    return Finding(Verdict.REFUTED if fell else Verdict.UNKNOWN, "\n".join(f.evidence for f in findings))
 
 
 def within(x: Any, M: Any) -> Any:

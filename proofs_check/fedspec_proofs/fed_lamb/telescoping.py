@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
-
 import numpy as np
 
-from fedspec.client.lamb import Moments, precondition
 from fedspec.mixing.periodic import moment_maximum
-from fedspec.readings import LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.audits import INSTANCE, bump, conditions
-from fedspec_proofs.fed_lamb.rounds import ONE, F, as_in_proofs, begin, lamb, run, squared
-from fedspec_proofs.fed_lamb.shared import FOUR, at, constant, every
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, run, squared
+from fedspec_proofs.fed_lamb.shared import FOUR, at, constant
 from fedspec_proofs.refutation import refutation
 
 
@@ -74,7 +67,7 @@ SUMMED = {
 }
 
 
-def _telescoped(draw: Draw, factor: F = ONE) -> Statement:
+def _telescoped(draw: Draw) -> Statement:
     """One round of the server, one coordinate, two clients; S is the sum of |1/sqrt(v_(r-1)) - 1/sqrt(v_r)| so far."""
     w_0, w, new, S, Q, v = draw("w_0"), draw("w"), draw("new"), draw("S"), draw("Q"), draw("v", 2)
     after = moment_maximum(vector(0) + w * w, np.stack([v[:1], v[1:]]), clients=2)[0]
@@ -86,9 +79,9 @@ def _telescoped(draw: Draw, factor: F = ONE) -> Statement:
     shown = {
         "no term is negative": step >= 0,
         "S again": S + step == 1 / w_0 - 1 / new,
-        "S <= 1/w_0": S + step <= factor / w_0,
+        "S <= 1/w_0": S + step <= 1 / w_0,
         "Q <= S/w_0 again": Q + step * step <= (S + step) / w_0,
-        "Q <= 1/w_0^2": Q + step * step <= factor / (w_0 * w_0),
+        "Q <= 1/w_0^2": Q + step * step <= 1 / (w_0 * w_0),
     }
     return Statement(dict(zip(SUMMED, holds, strict=True)), shown)
 
@@ -115,49 +108,6 @@ def telescoping() -> Finding:
     return decide(_telescoped, sample=_rising)
 
 
-@false("fed-lamb.false-telescoping", of=telescoping, statement="The same with half of the right sides")
-def _false_telescoping() -> Finding:
-    return decide(lambda draw: _telescoped(draw, F(1, 2)), ablate=False)
-
-
-@dataclass(frozen=True)
-class Server:
-    """Second moments that a server receives, round by round, and where v_hat starts."""
-
-    root: F
-    sent: tuple[F, ...]
-    maximum: bool
-
-
-def _server(choose: Choose) -> Server:
-    sent = tuple(choose.of(F(1), F(1, 2), F(2), F(3), F(100)) for _ in range(choose.whole(1, 6)))
-    return Server(choose.of(F(1), F(1, 2), F(1, 10)), sent, choose.of(True, False))
-
-
-def _sums(s: Server) -> Iterator[Sides]:
-    """Roots of what is sent are given, so that 1/sqrt(v_hat) is rational."""
-    roots = [s.root]
-    for root in s.sent:
-        v_hat = moment_maximum(vector(roots[-1] ** 2), np.stack([vector(root**2)] * 2), clients=2)[0]
-        roots.append(max(roots[-1], root) if v_hat == max(roots[-1], root) ** 2 and s.maximum else root)
-    terms = [abs(1 / a - 1 / b) for a, b in pairwise(roots)]
-    yield sum(terms), 1 / s.root
-    yield sum(t**2 for t in terms), 1 / s.root**2
-
-
-@claim(
-    "fed-lamb.eq-18-sums",
-    statement="The two sums, over up to six rounds of a server",
-    source=at("ours, about eq. (18) (L637)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"maximum": "v_hat is the running maximum, not the mean of what is sent"},
-)
-def sums() -> Finding:
-    """By the history of a run in place of the induction."""
-    return searched(Inequality(_server, {"maximum": lambda s: s.maximum}, _sums), 800, drop=200)
-
-
 @claim(
     "fed-lamb.eq-19",
     statement="Going on from (17) and (18): sum_r ||vartheta_(r+1) - vartheta_r||^2 <= beta1^2/(1 - beta1)^2 (Lay (1 "
@@ -180,24 +130,3 @@ def eq_19() -> Finding:
         left=sum(squared(a.moved(r)) for r in range(2)),
         right=k**2 * (1 - a.h.beta2) / a.h.v0 + a.h.eta_l**2 * (sum(squared(a.fresh(r)) for r in range(2)) + noise),
     )
-
-
-def _decay(draw: Draw) -> Statement:
-    """v after a zero gradient, by the client's rule."""
-    v, beta2 = draw("v", 1), draw("beta2")
-    kw = {"beta1": 0, "beta2": beta2, "eps": 0, "bias_correction": LocalCorrection.NONE}
-    own, _ = precondition(Moments(v, v, 0), v * 0, vector(1), **kw)
-    return Statement({"v > 0": v[0] > 0, "beta2 < 1": beta2 < 1}, {"falls": own.v_i[0] < v[0]})
-
-
-@claim(
-    "fed-lamb.l-641-every",
-    statement="A client's v falls at every step with a zero gradient, whatever beta2 < 1 and v > 0 are",
-    source=at("ours, about L639-641"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={"v > 0": "v is positive, as v0 makes it", "beta2 < 1": "as the box has it"},
-)
-def decay() -> Finding:
-    """So (18) cannot be read with the clients' own v."""
-    return decide(_decay)

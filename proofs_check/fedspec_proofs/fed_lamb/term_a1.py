@@ -1,24 +1,67 @@
-"""The term A_1: signs that agree and signs that do not. Fed-LAMB, L604-608."""
+"""The term A_1: the ratio in it, signs that agree and signs that do not. Fed-LAMB, L598-612."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import z3
-
-from fedspec.arith import sqrt
-from fedspec.client.lamb import layer_step
+from fedspec.arith import norm, sqrt, where_less
 from fedspec.plan import Oracle
-from fedspec.readings import Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
-from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, noisy, seen
-from fedspec_proofs.fed_lamb.shared import FOUR, at, constant, every, some, within
+from fedspec_proofs.fed_lamb.rounds import ONE, F, begin, lamb, noisy, seen
+from fedspec_proofs.fed_lamb.shared import FOUR, H2, at, constant
 from fedspec_proofs.refutation import refutation
+
+
+@claim(
+    "fed-lamb.l-598",
+    statement="||p_(r,i)^l|| <= sqrt(p_l / (1 - beta2)), with v_hat_r of Alg. 1 in p, which is older than the gradient",
+    source=at("Term A_1 (L598)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions={"H2": H2},
+)
+def ratio_bound() -> Finding:
+    """v_hat lags a round and is a maximum of means: in round 1 it is v0, however large the gradient is."""
+    h = lamb(v0=F(1, 10**6))
+    p = seen(h, begin(h, vector(5), 1), [constant(1)]).p[0]
+    return refutation(
+        instance="one coordinate, one client, gradient 1, beta1 = 0, beta2 = 99/100, v0 = 10^-6, round 1",
+        conditions={"H2 with M = 1": abs(constant(1)(0, vector(5))[0]) <= 1},
+        left=norm(p),
+        right=sqrt(1 / (1 - h.beta2)),
+    )
+
+
+WEIGHTS = {"w >= c": "no weight is below c", "c >= 0": "c is not negative"}
+
+
+def _weighted(draw: Draw) -> Statement:
+    w, x, c = draw("w"), draw("x"), draw("c")
+    holds = (w >= c, c >= 0)
+    return Statement(dict(zip(WEIGHTS, holds, strict=True)), {"L600": -w * x <= -c * x - _negative(w * x, x)})
+
+
+def _negative(value: Any, x: Any) -> Any:
+    """The value where x < 0, else 0."""
+    return where_less(x, 0, value, value * 0)
+
+
+@claim(
+    "fed-lamb.l-600",
+    statement="-sum w x <= -c sum x - sum w x [x < 0] where w >= c >= 0, term by term",
+    source=at("Term A_1 (L600)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=WEIGHTS,
+)
+def weighted() -> Finding:
+    """Both sides are sums over the same terms. That c = sqrt((1 - beta2)/(M^2 p_l)) is such a bound rests on L598."""
+    return decide(_weighted)
 
 
 def coin(h: F, size: F) -> Any:
@@ -61,73 +104,32 @@ def expectation() -> Finding:
     )
 
 
-SIGNED = {"H2": "|g| <= M", "c M <= 1": "c = sqrt((1 - beta2)/(M^2 p_l)) is at most 1/M", "c >= 0": "c is not negative"}
-
-
-def _signed(draw: Draw, share: int = 1) -> Statement:
-    """-h g/|g| <= -c h g + |h| where the signs of h and g differ; g/|g| is minus the rule's own step from 0."""
-    g, h, c, M = draw("g", 1), draw("h"), draw("c"), draw("M")
-    unit = -layer_step(g * 0, g, eta_l=1, phi=Phi.CONSTANT)[0]
-    size = draw("size")
-    differ = some(every(h > 0, g[0] < 0), every(h < 0, g[0] > 0))
-    bound = -c * h * g[0]
-    holds = (within(g[0], M), c * M <= 1, c >= 0)
-    absolute = every(size >= 0, some(size == h, size == -h))
-    given = {**dict(zip(SIGNED, holds, strict=True))}
-    shown = some(_no(absolute), every(some(differ, -h * unit <= bound), -h * unit <= bound + share * size))
-    return Statement(given, {"L604 with plus": shown})
-
-
-def _no(formula: Any) -> Any:
-    return z3.Not(formula) if isinstance(formula, z3.ExprRef) else not formula
-
-
-def _bounded(rng: np.random.Generator) -> dict[str, F]:
-    M, h = F(int(rng.integers(1, 9))), F(int(rng.integers(-8, 9)), 4)
-    return {
-        "M": M,
-        "c": F(int(rng.integers(0, 9)), 8) / M,
-        "g_0": F(int(rng.integers(-8, 9)), 8) * M,
-        "h": h,
-        "size": abs(h),
-    }
-
-
 @claim(
-    "fed-lamb.l-604-repaired",
-    statement="With plus in place of the last minus, L604 holds outcome by outcome",
-    source=at("Term A_1 (L604)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="layers of one coordinate, beta1 = 0, clients whose f_i' is f' at the auxiliary point",
-    assumptions=SIGNED,
-    repairs="fed-lamb.l-604",
+    "fed-lamb.eq-16",
+    statement="E A_1 <= -alpha phi_m sqrt(Lay (1 - beta2)/(M^2 p)) ||sum_i f_i'||^2 - alpha phi_M sum "
+    "sigma_i^(l,j)/sqrt(n), as printed (the minus is that of L604), and also with plus before the last sum, as L659 "
+    "has it",
+    source=at("eq. (16) (L612)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    assumptions=FOUR,
 )
-def signed() -> Finding:
-    """In one coordinate sqrt(v_hat) cancels in Gamma, so that c needs no L598; size is |h|."""
-    return decide(_signed, sample=_bounded)
-
-
-@false("fed-lamb.false-l-604", of=signed, statement="The same with minus, as L604 prints it")
-def _false_signed() -> Finding:
-    return decide(lambda draw: _signed(draw, -1), ablate=False)
-
-
-def _unit(draw: Draw) -> Statement:
-    """A coordinate of p/||p|| by the rule's own step from 0."""
-    p, h = draw("p", 2), draw("h")
-    unit = layer_step(p * 0, p, eta_l=1, phi=Phi.CONSTANT)[0]
-    return Statement({}, {"L608": h * unit * h * unit <= h * h})
-
-
-@claim(
-    "fed-lamb.l-608",
-    statement="|f'^j p^j/||p^l||| <= |f'^j|, so that E[... [signs differ]] <= |f'^j| P(signs differ)",
-    source=at("Term A_1 (L608)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="layers of two coordinates",
-)
-def unit() -> Finding:
-    """Squared. Where p is 0 the rule does not move, and it holds as well; nothing is assumed."""
-    return decide(_unit, sample=lambda rng: {"p_0": F(3 * int(rng.integers(1, 5))), "p_1": F(0)}, timeout_ms=5000)
+def eq_16() -> Finding:
+    """The instance of L604, from which it has the sign; and clients alike, whose sum L614 takes in place of a mean."""
+    gradient, M, sigma = F(1), F(3), F(9, 4)
+    printed = refutation(
+        instance="f' = 1, gradient 3 or -1 with equal chances, n = p = Lay = 1, beta1 = 0, beta2 = 99/100, phi = 1; "
+        "over alpha",
+        conditions=noisy(lamb(), drawn(coin(F(1), F(2))), gradient, M, sigma**2),
+        left=mean(lambda o: inner(o, gradient), coin(F(1), F(2))),
+        right=-sqrt((1 - F(99, 100)) / M**2) * gradient**2 - sigma,
+    )
+    n, small, sure = 16, F(1, 1000), ((ONE, ONE),)
+    plus = refutation(
+        instance="with plus: f' = 1, n = 16 clients alike with exact gradients, p = Lay = M = 1, sigma = 1/1000, "
+        "beta1 = 0, beta2 = 99/100, phi = 1; over alpha",
+        conditions=noisy(lamb(), sure, gradient, ONE, small**2),
+        left=inner(constant(gradient), gradient),
+        right=-sqrt(1 - F(99, 100)) * (n * gradient) ** 2 + n * small / sqrt(F(n)),
+    )
+    return all_refuted(printed, plus)

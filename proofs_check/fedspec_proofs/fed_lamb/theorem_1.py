@@ -15,11 +15,12 @@ from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.readings import LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, run
-from fedspec_proofs.fed_lamb.shared import FOUR, all_fall, at
+from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -64,11 +65,11 @@ class Hill:
         }
 
 
-def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, alpha: F = HUNDREDTH, sigma: F | None = None) -> Hill:
-    """R rounds with rates that fall from alpha to 9/10 of it."""
+def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None) -> Hill:
+    """R rounds with rates that fall from 1/100 to 9/10 of it."""
     problem = Problem(((huber(c),),) * n, (1,))
-    rate: Callable[[int], F] = lambda r: alpha * (1 - F(r - 1, 10 * R))  # noqa: E731
-    h = lamb(eta_l=alpha, beta1=beta1, v0=c**2)
+    rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
+    h = lamb(eta_l=HUNDREDTH, beta1=beta1, v0=c**2)
     states = run(h, begin(h, vector([F(1)]), n), problem.clients, R, rate=rate)[:-1]
     k = Constants(
         gap=c / 2,
@@ -109,7 +110,7 @@ def _refuted(h: Hill, bound: Callable[[Constants], Any]) -> Finding:
 )
 def theorem_1() -> Finding:
     """c = 1/10, one client; by the scale law the left side does not depend on c."""
-    return all_fall(_refuted(hill(F(1, 10)), bounds.theorem_1), _as_in_the_box())
+    return all_refuted(_refuted(hill(F(1, 10)), bounds.theorem_1), _as_in_the_box())
 
 
 def _as_in_the_box() -> Finding:
@@ -117,7 +118,7 @@ def _as_in_the_box() -> Finding:
     c, alpha, R = F(1, 1000), F(1, 100), 2
     problem = Problem(((huber(c),),), (1,))
     h = lamb(eta_l=alpha, v0=c**2, bias_correction=LocalCorrection.IN_PLACE)
-    rate: Callable[[int], F] = lambda r: alpha * (1 - F(r - 1, 10 * R))  # noqa: E731
+    rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
     states = run(h, begin(h, vector([F(1)]), 1), problem.clients, R, rate=rate)[:-1]
     k = Constants(
         gap=c / 2,
@@ -149,33 +150,6 @@ def _as_in_the_box() -> Finding:
 
 
 @claim(
-    "fed-lamb.theorem-1-clients",
-    statement="The same, where nothing is small (M = L = v0 = 1) and 100 clients are alike: the first term of (4) "
-    "falls as 1/sqrt(n), and clients alike walk as one",
-    source=at("Theorem 1, eq. (4) (L250-254)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=THEOREM,
-)
-def theorem_1_clients() -> Finding:
-    """v0 = M = L = 1: nothing is scaled here."""
-    return _refuted(hill(F(1), n=100, R=25), bounds.theorem_1)
-
-
-@claim(
-    "fed-lamb.theorem-1-momentum",
-    statement="The same with beta1 = 9/10, on x^2/20 from v0 = 1/100",
-    source=at("Theorem 1, eq. (4) (L250-254)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=THEOREM,
-)
-def theorem_1_momentum() -> Finding:
-    """In one coordinate the direction of the momentum is that of the gradient until x passes 0."""
-    return _refuted(hill(F(1, 10), beta1=F(9, 10)), bounds.theorem_1)
-
-
-@claim(
     "fed-lamb.theorem-1-appendix",
     statement="The same left side is at most the right side of L559, which has three terms more",
     source=at("Theorem 1 in App. A.2 (L557-559)"),
@@ -186,46 +160,3 @@ def theorem_1_momentum() -> Finding:
 def theorem_1_appendix() -> Finding:
     """beta1 = 9/10: even the term that no rate makes smaller is too small, since it falls with c as well."""
     return _refuted(hill(F(1, 10), beta1=F(9, 10)), bounds.theorem_1_appendix)
-
-
-@claim(
-    "fed-lamb.theorem-1-versions",
-    statement="The main text and the appendix state the same Theorem 1: the right sides of (4) and of L559 are equal",
-    source=at("ours, about Theorem 1 (L252) and (L559)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=THEOREM,
-)
-def versions() -> Finding:
-    """They are where beta1 = 0 and sigma = 0."""
-    h = hill(F(1), beta1=F(1, 2), R=4)
-    return refutation(
-        instance=_instance(h),
-        conditions=h.conditions,
-        left=bounds.theorem_1(h.k),
-        right=bounds.theorem_1_appendix(h.k),
-        relation="=",
-    )
-
-
-@claim(
-    "fed-lamb.theorem-1-vanishes",
-    statement="The right side of L559 tends to 0 as R grows and alpha falls: with R = 10^12, alpha = 10^-6 it is below "
-    "1/1000",
-    source=at("ours, about L559"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def floor() -> Finding:
-    """L_bar beta1^2 Lay (1 - beta2) M^2 phi_M^2 n / (2 (1 - beta1)^2 v0) has neither."""
-    h = hill(F(1), beta1=F(9, 10), R=2)
-    small, k = F(1, 10**6), h.k
-    k = Constants(
-        gap=k.gap, M=k.M, beta1=k.beta1, beta2=k.beta2, L_bar=k.L_bar, R=1 / small**2, alpha=small, least_alpha=small
-    )
-    return refutation(
-        instance="x^2/2 from 1, M = L = v0 = 1, beta1 = 9/10, beta2 = 99/100, sigma = 0, R = 10^12, alpha = 10^-6",
-        conditions={"H1": h.problem.lipschitz == (k.L_bar,), "H2": h.problem.largest_squared <= k.M**2},
-        left=bounds.theorem_1_appendix(k),
-        right=F(1, 1000),
-    )

@@ -6,15 +6,14 @@ median of what they see, not its mean, so that neither can vanish with R.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
-from fedspec_proofs.fed_lamb.problems import Problem, vector
-from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, noiseless, one_round, run
+from fedspec_proofs.fed_lamb.problems import vector
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.shared import at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM
 from fedspec_proofs.piecewise import huber
@@ -101,48 +100,5 @@ def noise_floor() -> Finding:
             "T, lam: one local step, lam = 0": k.T == 1 and lamb().lam == 0,
         },
         left=left,
-        right=bounds.theorem_1(k),
-    )
-
-
-@claim(
-    "fed-lamb.theorem-1-heterogeneity",
-    statement="(4) holds of clients that differ, H2 read of each client's own f_i (by the letter it makes them "
-    "alike); no assumption bounds how far: four quadratics, from the minimum of f",
-    source=at("ours, a reading of H2 in Theorem 1, eq. (4) (L252), and L292"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=THEOREM,
-)
-def heterogeneity_floor() -> Finding:
-    """Steps of one length go to the median of the clients' minima, 0, where f' = -1: away from the minimum 1."""
-    row = [(huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)]
-    problem, R, alpha = Problem(tuple(row), (1,)), 100, F(1, 4)
-    start, M = vector([F(1)]), F(4)
-    h = lamb(eta_l=alpha, v0=M**2)
-    rate: Callable[[int], F] = lambda r: alpha * (1 - F(r - 1, 10 * R))  # noqa: E731
-    states = run(h, begin(h, start, 4), problem.clients, R, rate=rate)[:-1]
-    k = Constants(
-        gap=problem.value(start) - problem.least,
-        M=M,
-        sigma=F(1),
-        n=4,
-        R=F(R),
-        alpha=rate(1),
-        least_alpha=rate(R),
-        beta2=h.beta2,
-        L_bar=sum(problem.smoothness),
-        v0=h.v0,
-    )
-    return refutation(
-        instance="(x - b)^2/2 with b = 0, 0, 0, 4 (lines beyond distance 4), from x = 1, R = 100, rates 1/4 to "
-        "901/4000, v0 = 16, no noise",
-        conditions={
-            **noiseless(h, problem, M, k.sigma),
-            "x = 1 is the minimum of f": problem.gradient(start)[0] == k.gap == 0,
-            "rate: it falls": k.least_alpha < k.alpha,
-            "T, lam: one local step, lam = 0": k.T == 1 and h.lam == 0,
-        },
-        left=sum(problem.gradient(s.x)[0] ** 2 / s.v_hat[0] for s in states) / R,
         right=bounds.theorem_1(k),
     )

@@ -9,15 +9,12 @@ import numpy as np
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fed_lamb.audits import Audit
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H4, at, constant
-from fedspec_proofs.fed_lamb.summed_steps import Claimed, claimed
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
@@ -44,30 +41,6 @@ def l_748() -> Finding:
         left=2 * sum((there - now) ** 2 / sqrt(a.states[0].v_hat)),
         right=2 * a.h.eta_l**2 * 4 / sqrt(a.h.v0) * ratio**2,
     )
-
-
-def _shifted(c: Claimed, power: int = 2) -> Iterator[Sides]:
-    """alpha, phi_M = 3/2 and the claimed Lam of an exact audit; v_hat = v0."""
-    a = c.audit
-    Lam, ratio = c.slack * max(a.problem.lipschitz), a.h.beta1 / (1 - a.h.beta1)
-    for state, theta in zip(a.states, a.shifted, strict=True):
-        rows = [oracle(0, theta) - oracle(0, state.x) for oracle in a.problem.clients]
-        left = 2 * sum(sum(row**2 / sqrt(a.states[0].v_hat)) for row in rows) / len(rows)
-        yield left, 2 * Lam**power / sqrt(a.h.v0) * ratio**2 * (a.h.eta_l * a.h.phi_M) ** 2 * len(a.x)
-
-
-@claim(
-    "fed-lamb.l-748-repaired",
-    statement="The same with Lam^2 alpha^2 phi_M^2 Lay in place of alpha^2 L_l p phi_M^2",
-    source=at("L748-751"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"H1": "no client's gradient changes faster than Lam"},
-    repairs="fed-lamb.l-748",
-)
-def shifted_gradients() -> Finding:
-    """||vartheta - x|| is beta1/(1 - beta1) times a step, and a step has alpha phi_M in every layer at most."""
-    return searched(Inequality(claimed, {"H1": lambda c: c.slack == 1}, _shifted), 800, drop=100)
 
 
 @claim(
@@ -140,32 +113,3 @@ def consensus() -> Finding:
         "normalised": lambda w: w.normalised,
     }
     return checked(Inequality(lambda c: pulled(c, 2), met, _within), 800, WITHOUT)
-
-
-INTEGERS = {"floor": "floor is the last multiple of T that is not above t", "t": "t - floor is at most T - 1"}
-
-
-def _indices(draw: Draw, most: int = 1) -> Statement:
-    t, floor, T = draw("t"), draw("floor"), draw("T")
-    return Statement(
-        {"floor": floor <= t, "t": t - floor <= T - 1},
-        {"length": (t - 1) - (floor + 1) + 1 <= T - most, "not below -1": (t - 1) - (floor + 1) + 1 >= -1},
-    )
-
-
-@claim(
-    "fed-lamb.l-768",
-    statement="(t - 1) - (floor + 1) + 1 <= T - 1, the number of local steps since the last mean",
-    source=at("L768"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions=INTEGERS,
-)
-def indices() -> Finding:
-    """T - 2 at most in fact; -1 at a mean itself."""
-    return decide(_indices, sample=_within_round)
-
-
-def _within_round(rng: np.random.Generator) -> dict[str, F]:
-    T, q = int(rng.integers(1, 9)), int(rng.integers(0, 9))
-    return {"T": F(T), "floor": F(q * T), "t": F(q * T + int(rng.integers(T)))}

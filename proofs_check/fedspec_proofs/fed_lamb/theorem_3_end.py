@@ -1,6 +1,12 @@
-"""The end of Theorem 3's proof, on the instance of the displays before. Fed-LAMB, L784-812."""
+"""Theorem 3's proof from the normalised gradients on. Fed-LAMB, L770-812.
+
+The instance of most displays: f' = 0, gradient 3/100 or -3/100 with equal chances, one client, one coordinate, v0 = 1.
+Then g_bar = sqrt(v_hat) sign(g) is 1 or -1, and M = 3/100, sigma = 4/100 leave only M and sigma on the right sides.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from fedspec.arith import sqrt
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
@@ -8,48 +14,52 @@ from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
-from fedspec_proofs.fed_lamb.lemma_2 import FORKED, at_locals, forked
 from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, noiseless, seen, squared
-from fedspec_proofs.fed_lamb.shared import FOUR, at
-from fedspec_proofs.fed_lamb.theorem_3_normalised import COIN, FLAT, K, apart, bar, met
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, noiseless, seen, squared
+from fedspec_proofs.fed_lamb.shared import FOUR, at, constant
 from fedspec_proofs.fed_lamb.theorem_3_split import square
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
+M, SIGMA, BETA2 = F(3, 100), F(4, 100), F(99, 100)
+COIN = ((F(1, 2), M), (F(1, 2), -M))
+FLAT = (
+    "f' = 0, gradient 3/100 or -3/100 with equal chances, n = p = Lay = T = 1, beta1 = 0, beta2 = 99/100, v0 = 1, "
+    "sigma = 4/100"
+)
+K = Constants(M=M, sigma=SIGMA, beta2=BETA2)
+
+
+def bar(g: Any) -> Any:
+    """g_bar of a client of one coordinate with gradient g."""
+    h = lamb()
+    return seen(h, begin(h, vector(0), 1), [constant(g)]).g_bar[0][0]
+
+
+def met() -> dict[str, bool]:
+    """H1 to H4 of the coin."""
+    return {
+        "H1: f' = 0 at 0 and at 9": all(sum(q * constant(g)(0, vector(x))[0] for q, g in COIN) == 0 for x in (0, 9)),
+        "H2: unbiased": mean(lambda g: g, COIN) == 0,
+        "H2: M = 3/100": all(abs(g) <= M for _, g in COIN),
+        "H3: the variance is below sigma^2": mean(lambda g: g**2, COIN) < SIGMA**2,
+        "H4: phi = 1": K.phi_m == K.phi_M == 1,
+        **as_in_proofs(lamb()),
+    }
+
 
 @claim(
-    "fed-lamb.l-784",
-    statement="Going on from L772: (2/n) sum_i E||(f'(x_t) - g_bar_(t,i))/v_hat^(1/4)||^2 <= 4 (M^2/sqrt(v0) + "
-    "phi_M^2 sqrt(M^2 + p sigma^2) + phi_M Lay sigma^2/sqrt(n)), where T = 1",
-    source=at("L784"),
+    "fed-lamb.l-772",
+    statement="E||g_bar_i/v_hat^(1/4)||^2 <= phi_M^2 sqrt(M^2 + p sigma^2)",
+    source=at("L772, second line"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
 )
-def l_784() -> Finding:
-    """T = 1, where the first term, which has alpha^2 twice, vanishes."""
-    return refutation(instance=FLAT, conditions=met(), left=2 * apart(), right=4 * bounds.bracket(K, F(1)))
-
-
-@claim(
-    "fed-lamb.l-788",
-    statement="Going on from L772: -alpha E<f'(vartheta_t), g_bar/sqrt(v_hat)> <= -(alpha/2) E||f'/v_hat^(1/4)||^2 - "
-    "(alpha/2) E||g_bar/v_hat^(1/4)||^2 + 4 (the bracket of (22)), without alpha before the bracket, where beta1 = "
-    "0; at alpha = 1, where it makes no difference",
-    source=at("(23) with L784 (L788)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=FOUR,
-)
-def l_788() -> Finding:
-    """alpha = 1."""
-    length = mean(lambda g: bar(g) ** 2, COIN)
+def l_772() -> Finding:
+    """In one coordinate it is phi^2 sqrt(v_hat), which is sqrt(v0) in round 1."""
     return refutation(
-        instance=f"{FLAT}, alpha = 1",
-        conditions=met(),
-        left=-mean(lambda g: 0 * bar(g), COIN),
-        right=-F(1, 2) * 0 - F(1, 2) * length + 4 * bounds.bracket(K, F(1)),
+        instance=FLAT, conditions=met(), left=mean(lambda g: bar(g) ** 2, COIN), right=sqrt(M**2 + SIGMA**2)
     )
 
 
@@ -71,49 +81,6 @@ def l_792() -> Finding:
         left=squared(rows.sum(axis=0)) / 4,
         right=sum(squared(row) for row in rows) / 4,
         relation="=",
-    )
-
-
-@claim(
-    "fed-lamb.l-792-bound",
-    statement="Going on from L598: E||g_bar/v_hat^(1/4)||^2 >= phi_m^2 (1 - beta2) E||mean of f_i'/v_hat^(1/4)||^2",
-    source=at("L792, third line"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=FOUR,
-)
-def l_792_bound() -> Finding:
-    """It rests on L598, and misses 1/p_l: the left side is sqrt(v_hat) in one coordinate."""
-    a = square(F(1), v0=F(1, 10**4))
-    now = a.rounds[0]
-    g = a.problem.gradient(now.x)
-    return refutation(
-        instance="x^2/2 from 1, one client, T = 1, beta1 = 0, beta2 = 99/100, v0 = 10^-4",
-        conditions=noiseless(a.h, a.problem, F(2)),
-        left=sum(now.g_bar[0] ** 2 / sqrt(now.v_hat)),
-        right=(1 - a.h.beta2) * sum(g**2 / sqrt(now.v_hat)),
-        relation=">=",
-    )
-
-
-@claim(
-    "fed-lamb.l-800",
-    statement="Going on from (25): ||mean of f_i'(x_(t,i))/v_hat^(1/4)||^2 >= ||f'(x_t)/v_hat^(1/4)||^2/2 - (alpha^2 "
-    "L_l/sqrt(v0)) M^2 (T - 1)^2 phi_M^2 (1 - beta2) p",
-    source=at("L796-800"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=FOUR,
-)
-def l_800() -> Finding:
-    """The instance of Lemma 2 with T = 2, after one local step."""
-    a = forked()
-    return refutation(
-        instance=f"{FORKED}; T = 2, after the first local step, x_t the mean of the local models",
-        conditions=a.conditions,
-        left=squared(at_locals(a.problem, a.models)),
-        right=squared(a.problem.gradient(a.mean)) / 2 - (2 - 1) ** 2 * bounds.lemma_2(a.constants),
-        relation=">=",
     )
 
 

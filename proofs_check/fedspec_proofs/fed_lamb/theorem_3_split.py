@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from fedspec.arith import sqrt
@@ -11,38 +11,17 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, equal, searched
-from fedspec_proofs.fed_lamb.audits import Audit, audit
+from fedspec_proofs.fed_lamb.audits import Audit
 from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import HALF, ONE, TWO, F, lamb, noiseless, squared
+from fedspec_proofs.fed_lamb.rounds import HALF, TWO, F, lamb, noiseless, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 
-def _same_term(a: Audit) -> Iterator[Sides]:
-    for r, now in enumerate(a.rounds):
-        bar = now.g_bar.sum(axis=0) / len(now.g_bar)
-        for left, right in zip(a.fresh(r), bar / sqrt(now.v_hat), strict=True):
-            yield from equal(left, right)
-
-
-@claim(
-    "fed-lamb.l-736",
-    statement="A_1 = -alpha <f'(vartheta_t), g_bar_t/sqrt(v_hat_t)> with g_bar the mean of phi g^l/||p^l|| is the A_1 "
-    "of (15)",
-    source=at("(15) rewritten (L733-736)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-)
-def same_term() -> Finding:
-    """mean(Gamma g) = g_bar/sqrt(v_hat) in rounds of up to three clients: v_hat is shared."""
-    return searched(Inequality(audit, {}, _same_term), 200, drop=0)
-
-
-def square(c: F = TWO, v0: F = ONE) -> Audit:
+def square(c: F = TWO) -> Audit:
     """c x^2/2 from 1, one client, one round."""
-    return Audit(lamb(v0=v0), Problem(((huber(c, reach=F(2)),),), (1,)), vector(1), 1)
+    return Audit(lamb(), Problem(((huber(c, reach=F(2)),),), (1,)), vector(1), 1)
 
 
 def _inner(constant: Any, relation: str) -> Finding:

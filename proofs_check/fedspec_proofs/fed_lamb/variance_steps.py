@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
@@ -37,24 +36,6 @@ def l_621() -> Finding:
         left=squared(a.moved(1)),
         right=a.h.eta_l**2 * (2 * squared(a.memory(1)) + squared(a.fresh(1))),
     )
-
-
-def _halves(draw: Draw) -> Statement:
-    a, b = draw("a", 1), draw("b", 1)
-    return Statement({}, {"2, 2": squared(a + b) <= 2 * squared(a) + 2 * squared(b)})
-
-
-@claim(
-    "fed-lamb.l-621-repaired",
-    statement="||a + b||^2 <= 2 ||a||^2 + 2 ||b||^2, coordinate by coordinate",
-    source=at("Term A_r^2 (L621)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    repairs="fed-lamb.l-621",
-)
-def halves() -> Finding:
-    """For all a and b; coordinates add up."""
-    return decide(_halves)
 
 
 COIN = ((F(3, 4), F(1)), (F(1, 4), F(-3)))

@@ -140,13 +140,13 @@ class Walk:
         return bool(self.problem.largest_squared <= self.largest**2)
 
 
-def bent(choose: Choose, steepest: int = 2) -> Piecewise:
+def bent(choose: Choose) -> Piecewise:
     """A bent line with two or three corners."""
     corners = choose.whole(2, 3)
     first = choose.rational(-3, 1, 2)
     widths = [choose.of(F(1), F(1, 2), F(2), F(1, 4)) for _ in range(corners - 1)]
     at = [first + sum(widths[:k], F(0)) for k in range(corners)]
-    return Piecewise(tuple(at), tuple(choose.rational(-steepest, steepest, 4) for _ in at))
+    return Piecewise(tuple(at), tuple(choose.rational(-2, 2, 4) for _ in at))
 
 
 def inexact(problem: Problem) -> Problem:

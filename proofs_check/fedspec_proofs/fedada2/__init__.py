@@ -13,7 +13,6 @@ MODULES = (
     "remorse",
     "bounded_steps",
     "sm3",
-    "sm3_refutations",
     "pseudogradients",
     "server_steps",
     "accumulators",

@@ -7,14 +7,13 @@ from typing import Any
 
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.inductive import Build, inductive
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.sm3_inductions import small_covers
-from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Lemma 17 (L796)")
 ASSUMED = {"|g(j)| <= G": "Assumption 2 for every draw"}
@@ -38,9 +37,11 @@ def _delayed(cover: Cover, *, factor: int, clock: str) -> Build:
             top = factor * state["n"] * G * G
             return {
                 f"0 <= mu(b) <= {'d ' if factor > 1 else ''}n G^2": every(
-                    [m >= 0 for m in state["mu"]] + [m <= top for m in state["mu"]]
+                    *([m >= 0 for m in state["mu"]] + [m <= top for m in state["mu"]])
                 ),
-                "n >= 0": every((state["n"] >= 0,)),
+                "n >= 0": every(
+                    state["n"] >= 0,
+                ),
             }
 
         def bound(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -48,12 +49,12 @@ def _delayed(cover: Cover, *, factor: int, clock: str) -> Build:
             early = factor * (before["n"] + 1) * G * G
             return {
                 "0 <= v_k(j) <= the bound at the update": every(
-                    [v >= 0 for v in after["at"]] + [v <= early for v in after["at"]]
+                    *([v >= 0 for v in after["at"]] + [v <= early for v in after["at"]])
                 ),
-                "and at the step after it": every([v >= 0 for v in after["nu"]] + [v <= late for v in after["nu"]]),
+                "and at the step after it": every(*[v >= 0 for v in after["nu"]], *[v <= late for v in after["nu"]]),
             }
 
-        inputs = {"|g(j)| <= G": every([v * v <= G * G for v in (*g, *h)])}
+        inputs = {"|g(j)| <= G": every(*[v * v <= G * G for v in (*g, *h)])}
         initial = {"mu": begin(draw("x", cover.d), cover).mu, "nu": g * 0, "at": g * 0, "n": G * 0}
         arbitrary = {"mu": draw("mu", len(cover.sets)), "nu": g * 0, "at": g * 0, "n": draw("n")}
         return Induction(initial, arbitrary, step, inputs, invariant, bound)
@@ -100,16 +101,3 @@ def lemma() -> Finding:
 def sharper() -> Finding:
     """As Lemma 17, with a clock that counts updates. Equality: every coordinate G at every step."""
     return _bounded(1, "updates")
-
-
-@false("fedada2.lemma-17-half", of=lemma, statement="v_k(j) <= k G^2 / 2 after k steps with z = 1")
-def half() -> Finding:
-    """One coordinate, one step."""
-    one = Cover(((0,),), 1)
-    state = sm3_ii_delayed(begin(exact.vector(0), one), exact.vector(1), one, eta_l=F(1), eps=F(1))
-    return refutation(
-        instance="d = 1, k = 1, g = G = 1",
-        conditions={"|g| <= G": F(1) <= 1, "v_0 = 0": not begin(exact.vector(0), one).mu.any()},
-        left=state.nu[0],
-        right=F(1, 2),
-    )

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec.readings import Strategy
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
@@ -22,9 +21,8 @@ from fedspec_proofs.fedada2.derivation import Bounds, derived
 from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
-from fedspec_proofs.fedada2.strategies import Local, Local2, bounds, local, steps
+from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
-from fedspec_proofs.refutation import refutation
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
 LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
@@ -57,25 +55,25 @@ def _one_more_gradient(draw: Draw) -> Statement:
     """|sum_(l <= n) a_l g_l| <= n A G, from n to n + 1."""
     total, n, a, A, g, G = (draw(name) for name in ("sum", "n", "a", "A", "g", "G"))
     given = {
-        "so far": every((n >= 0, total <= n * A * G, -total <= n * A * G)),
-        "weights": every((a >= 0, a <= A)),
-        "|g| <= G": every((g <= G, -g <= G)),
+        "so far": every(n >= 0, total <= n * A * G, -total <= n * A * G),
+        "weights": every(a >= 0, a <= A),
+        "|g| <= G": every(g <= G, -g <= G),
     }
     after = total + a * g
-    return Statement(given, {"(n + 1) A G": every((after <= (n + 1) * A * G, -after <= (n + 1) * A * G))})
+    return Statement(given, {"(n + 1) A G": every(after <= (n + 1) * A * G, -after <= (n + 1) * A * G)})
 
 
 def _one_more_step(draw: Draw) -> Statement:
     """|sum_(q <= p) s_q/theta_q| <= p (p + 1) A G/(2 m), from p to p + 1, where |s_q| <= q A G."""
     total, p, s, theta, m, AG = (draw(name) for name in ("sum", "p", "s", "theta", "m", "A G"))
     given = {
-        "so far": every((p >= 0, 2 * m * total <= p * (p + 1) * AG, -2 * m * total <= p * (p + 1) * AG)),
-        "the step": every((s <= (p + 1) * AG, -s <= (p + 1) * AG)),
-        "theta >= m > 0": every((theta >= m, m > 0)),
+        "so far": every(p >= 0, 2 * m * total <= p * (p + 1) * AG, -2 * m * total <= p * (p + 1) * AG),
+        "the step": every(s <= (p + 1) * AG, -s <= (p + 1) * AG),
+        "theta >= m > 0": every(theta >= m, m > 0),
     }
     after = 2 * m * (total + s / theta)
     top = (p + 1) * (p + 2) * AG
-    return Statement(given, {"(p + 1) (p + 2) A G/(2 m)": every((after <= top, -after <= top))})
+    return Statement(given, {"(p + 1) (p + 2) A G/(2 m)": every(after <= top, -after <= top)})
 
 
 def _same_sign(rng: np.random.Generator) -> dict[str, Fraction]:
@@ -91,12 +89,6 @@ def _changes(factor: float) -> Inequality[Local2]:
         yield s.w * abs(total), factor * s.eta_l * s.w * K * (K + 1) * A * s.G / (2 * m)
 
     return Inequality(local, {"bounded": lambda s: bool(max(abs(s.g)) <= s.G)}, sides)
-
-
-@false("fedada2.lemma-26-half", of=lemma_26, statement="Lemma 26 with half of its right side")
-def lemma_26_half() -> Finding:
-    """At K = 1 it is attained by SGD."""
-    return searched(_changes(0.5), 300)
 
 
 def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any) -> Constants:
@@ -156,21 +148,6 @@ def blended_constants(case: Case, s: Setting) -> Constants:
 
 
 @claim(
-    "fedada2.theorem-25-searched",
-    statement="The printed bound of Theorem 25, ours read under the relaxed rule, the same strategy for all "
-    "clients; looked "
-    "for by the search that its repair withstands",
-    source=Source(FEDADA2, "ours, about Theorem 25 (L1189)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.REFUTED,
-    assumptions=WORDS,
-)
-def theorem_25_searched() -> Finding:
-    """SGD, AdaGrad or Adam for all, any weight."""
-    return searched(inequality(drawn(_strategies), blended_constants, printed=True), 400)
-
-
-@claim(
     "fedada2.theorem-25-repaired",
     statement="Theorem 25 under the relaxed rule, the same strategy for all clients, with L^2 and D in place of L and "
     "Ltilde |Phi1|^2",
@@ -210,28 +187,3 @@ def of_theorem_25(s: Setting) -> Bounds:
     A, low, high = 2.0, 0.5, 0.7
     k = constants(s, a=0.5, A=A, m=s.eps, M=s.eps + s.G, low=low, high=high)
     return k, s.K * (s.K + 1) / 2, high * A / s.eps
-
-
-@claim(
-    "fedada2.l1268",
-    statement="gamma_r <= gamma2 = eta_l Xi+ K (K + 1) max a_l/(2 min M_l), an end that is not used further on",
-    source=Source(FEDADA2, "proof of Theorem 25 (L1268); alpha2 (L1281) has the same slip"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def upper_end() -> Finding:
-    """The largest weight is A and the smallest denominator m; neither end is used further on."""
-    g, G, eps = F(1, 8), F(1), F(1, 4)
-    h = Local(eta_l=F(1), eps=eps)
-    (moved,) = steps(Strategy.ADAGRAD, h, (g,))
-    return refutation(
-        instance="one AdaGrad client, K = 1, eps = 1/4, g = 1/8, w = 1, Xi+ = 9/8, eta_l = 1: gamma_r is the step "
-        "over g",
-        conditions={
-            "|g| <= G = 1": g <= G,
-            "m = eps <= theta <= M = G + eps": eps <= g + eps <= G + eps,
-            "w < Xi+": F(1) < F(9, 8),
-        },
-        left=-moved[0] / g,
-        right=F(9, 8) / (G + eps),
-    )

@@ -39,7 +39,15 @@ def lipschitz(gradient: Callable[[Any], Any], L: Any) -> bool:
     """|gradient(x) - gradient(y)| <= L |x - y| for all x and y on the line, by z3."""
     x, y = reals("x", 1), reals("y", 1)
     (change,), (apart,) = gradient(x) - gradient(y), x - y
-    return bool(prove({"Lipschitz": every((change**2 <= (L * apart) ** 2,))}))
+    return bool(
+        prove(
+            {
+                "Lipschitz": every(
+                    change**2 <= (L * apart) ** 2,
+                )
+            }
+        )
+    )
 
 
 def smooth(f: Huber, L: Any) -> bool:
@@ -50,7 +58,7 @@ def smooth(f: Huber, L: Any) -> bool:
 def bounded(f: Huber, G: Any) -> bool:
     """Assumption 2 on the line: |grad F_i(x)| <= G for all x and i, by z3."""
     x = reals("x", 1)
-    return bool(prove({f"client {i}": every((g[0] <= G, -g[0] <= G)) for i, g in _all(f, x)}))
+    return bool(prove({f"client {i}": every(g[0] <= G, -g[0] <= G) for i, g in _all(f, x)}))
 
 
 def _all(f: Huber, x: Any) -> list[tuple[int, Any]]:

@@ -14,18 +14,16 @@ from typing import Any
 
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.enclosure import log
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
-from fedspec_proofs.fedada2.bounds import ABOVE, psis, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.problems import everybody, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper, setting
+from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper
 from fedspec_proofs.refutation import refutation
 
 COROLLARY_23 = Source(FEDADA2, "Corollary 23 (L1075), Corollary 7 (L162)")
@@ -55,7 +53,16 @@ def _still_for_all_rates(h: fedada2.FedAda2) -> bool:
     any_rate = replace(h, eta_l=eta_l)
     state = fedada2.init(any_rate, x, Setup((1,) * 3, {"w": (1,)}))
     sent = fedada2.step(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
-    return bool(prove({"Delta = 0": every((sent[0] == 0,))}, {"eta_l > 0": eta_l > 0}))
+    return bool(
+        prove(
+            {
+                "Delta = 0": every(
+                    sent[0] == 0,
+                )
+            },
+            {"eta_l > 0": eta_l > 0},
+        )
+    )
 
 
 def _never(rate: str) -> Finding:
@@ -122,7 +129,7 @@ def range_a() -> Finding:
 
     def body(draw: Draw) -> Statement:
         p1, p2 = draw("p1"), draw("p2")
-        given = {"-1 < p1 + p2 < 0": every((p1 + p2 > -1, p1 + p2 < 0)), "p2 <= -1/2": p2 <= F(-1, 2)}
+        given = {"-1 < p1 + p2 < 0": every(p1 + p2 > -1, p1 + p2 < 0), "p2 <= -1/2": p2 <= F(-1, 2)}
         return Statement(given, _negative(bounded_case(p1, p2)))
 
     return decide(body, logic="QF_LRA")
@@ -157,12 +164,6 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
 def range_b() -> Finding:
     """12/25 is exactly where Psi2/Psi6 stops falling."""
     return decide(_range_b(F(12, 25)), logic="QF_LRA", sample=_in_b)
-
-
-@false("fedada2.corollary-23-wider", of=range_b, statement="Range (B) with eta < O(T^(13/25))")
-def wider() -> Finding:
-    """Beyond 12/25."""
-    return decide(_range_b(F(13, 25)), logic="QF_LRA")
 
 
 def _growing(strict: bool) -> Callable[[Draw], Statement]:
@@ -220,66 +221,3 @@ def strict_end() -> Finding:
 
 def _below(rng: Any) -> dict[str, Fraction]:
     return {"p2": F(int(rng.integers(-49, -25)), 100), "p1": F(int(rng.integers(-49, 0)), 100)}
-
-
-def _quotients(order: Callable[[fedada2.FedAda2, int], Any], rate: Callable[[int], Any]) -> list[Any]:
-    """Psi4 of Theorem 20 over a claimed order at T = 10^8 and 10^16, eta = T^(1/4), roots from above to 50 digits."""
-    out = []
-    for root in (10**2, 10**4):
-        T = root**4
-        h = fedada2.FedAda2(**{**vars(hyper(T, F(1, 4))), "eta": F(root), "eta_l": rate(root)})
-        s = setting(BALANCED, h, exact.vector(0), T)
-        out.append(psis(s, theorem_20(s, ABOVE), ABOVE)[3] / order(h, T))
-    return out
-
-
-ORDERS = Source(FEDADA2, "ours, about the labels of Theorem 6 (L146) against Theorem 20 (L842) and Cor. 23 (L1088)")
-
-
-@claim(
-    "fedada2.theorem-6-orders",
-    statement="The order that Theorem 6 gives its psi4, eta eta_l log(1 + T eta_l^2), is that of Theorem 20's "
-    "Psi4 (psi4 "
-    "and psi5 are exchanged there; their sum, and with it Theorem 6, is not touched)",
-    source=ORDERS,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def exchanged_orders() -> Finding:
-    """At eta = T^(1/4) and eta_l = T^(-1/2) Psi4 is of the order eta^3 eta_l^3 T = T^(1/4); the printed one falls."""
-    early, late = _quotients(lambda h, T: h.eta * h.eta_l * log(1 + T * h.eta_l**2)[1], lambda root: F(1, root**2))
-    return refutation(
-        instance="the three clients of Theorem 20, eta = T^(1/4), eta_l = T^(-1/2), at T = 10^8 and 10^16: what Psi4 "
-        "over the printed order grows by (roots to 50 digits)",
-        conditions={"the rates lie in range (A)": -1 < F(1, 4) - F(1, 2) < 0},
-        left=late / early,
-        right=F(2),
-    )
-
-
-@claim(
-    "fedada2.theorem-6-orders-repaired",
-    statement="Theorem 20's Psi4 is of the order eta^3 eta_l^3 T where eta_l <= O(1), as Corollary 23 has it "
-    "(at two T on "
-    "one line of rates)",
-    source=ORDERS,
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
-    assumptions={"eta_l <= O(1)": "where it grows Phi2 is eta and the order eta^3 eta_l T"},
-    repairs="fedada2.theorem-6-orders",
-)
-def orders() -> Finding:
-    """The quotient is the same at T = 10^8 and 10^16."""
-
-    def order(h: fedada2.FedAda2, T: int) -> Any:
-        return h.eta**3 * h.eta_l**3 * T
-
-    early, late = _quotients(order, lambda root: F(1, root**2))
-    first, last = _quotients(order, F)
-    same = abs(late / early - 1) < F(1, 10**30)
-    words = f"eta_l = T^(1/4): the quotient changes by a factor of {float(last / first):.3g}"
-    return Finding(
-        Verdict.CHECKED if same else Verdict.REFUTED,
-        f"quotient {float(early):.6f} at both, roots to 50 digits",
-        {"eta_l <= O(1)": Dropped(bool(last < first / 2), words)},
-    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -85,18 +85,20 @@ def _step(d: int, *, update: bool) -> Callable[[Draw], Statement]:
             after = agdu(Agdu(x=x, v=v, t=0 if update else 1), g, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
         most, times = (eta, 1) if update else (eta * G, r0 + eps)
         given = {
-            "rates": every((eta > 0, eps > 0, eps_s >= 0, r0 >= 0)),
-            "roots": every(known),
-            "v >= v_0": every(a >= r0 * r0 for a in v),
-            **({} if update else {"|g| <= G": every([q <= G for q in (*g, *-g)])}),
+            "rates": every(eta > 0, eps > 0, eps_s >= 0, r0 >= 0),
+            "roots": every(*known),
+            "v >= v_0": every(*(a >= r0 * r0 for a in v)),
+            **({} if update else {"|g| <= G": every(*[q <= G for q in (*g, *-g)])}),
         }
         bound = "eta_l" if update else "eta_l G/(sqrt(v_0) + eps)"
         return Statement(
             given,
             {
-                f"|x' - x| <= {bound} a coordinate": every(q * times <= most for q in (*(after.x - x), *(x - after.x))),
+                f"|x' - x| <= {bound} a coordinate": every(
+                    *(q * times <= most for q in (*(after.x - x), *(x - after.x)))
+                ),
                 "v grows by g^2 or not at all": every(
-                    a == b + (q**2 if update else 0) for a, b, q in zip(after.v, v, g, strict=True)
+                    *(a == b + (q**2 if update else 0) for a, b, q in zip(after.v, v, g, strict=True))
                 ),
             },
         )
@@ -139,16 +141,16 @@ def unbounded_steps() -> Finding:
     return confirmed(_proved(update=True), looked, TRIES)
 
 
-def _lemma_30(c: Local, *, later: int, first: float = 1.0) -> float:
-    """The bound with ``later`` steps in its second term, and its first term times ``first``."""
+def _lemma_30(c: Local, *, later: int) -> float:
+    """The bound with ``later`` steps in its second term."""
     second = later * float(c.G) / (sqrt(c.v0) + float(c.eps))
-    return float(c.eta_l) * abs(float(c.scale)) * (first * ((c.K - 1) // c.z + 1) + second)
+    return float(c.eta_l) * abs(float(c.scale)) * ((c.K - 1) // c.z + 1 + second)
 
 
-def _changes(sharp: bool, first: float = 1.0, second: bool = True) -> Inequality[Local]:
+def _changes(sharp: bool) -> Inequality[Local]:
     def sides(c: Local) -> Iterable[Sides]:
-        later = (c.K - c.n if sharp else c.K) if second else 0
-        return ((float(change), _lemma_30(c, later=later, first=first)) for change in agdu_change(c))
+        later = c.K - c.n if sharp else c.K
+        return ((float(change), _lemma_30(c, later=later)) for change in agdu_change(c))
 
     return Inequality(drawn(longest=8), MET, sides)
 
@@ -190,12 +192,6 @@ def sharper() -> Finding:
     Of K steps ceil(K/z) = floor((K - 1)/z) + 1 are updates, and lengths add up.
     """
     return _summed(sharp=True)
-
-
-@false("fedada2.lemma-30-first-term", of=sharper, statement="Lemma 30 without its second term")
-def first_term() -> Finding:
-    """Steps between updates are long where the gradient at the update was small."""
-    return searched(_changes(sharp=True, second=False), 400)
 
 
 def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool) -> Constants:

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import pairwise
-from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms import fedadaadam
-from fedspec.arith import maximum, minimum
-from fedspec.client import adam as plain
 from fedspec.client.admu import admu, begin
-from fedspec.readings import BiasCorrection
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.blended import constants
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import LOCAL, PRINTED, lipschitz, ramp
-from fedspec_proofs.fedada2.local_runs import BOUNDED, MET, WORDS, Local, admu_change, drawn, one
-from fedspec_proofs.fedada2.problems import slope
+from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, admu_change, drawn
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
@@ -45,14 +37,6 @@ def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any]
         g.append(used[0])
         xs.append(state.x[0])
     return xs, g
-
-
-def lemma_28(c: Local, zero: bool = False) -> float:
-    """Phi_1 of Lemma 28, with Phi_0 or with Phi_0 = 0."""
-    b1, b2, G = float(c.beta1), float(c.beta2), float(c.G)
-    root = sqrt(sum(b1 ** (2 * c.n - 2 * r) / b2 ** (c.n - r) for r in range(1, c.n + 1)))
-    phi0 = 0.0 if zero else c.K * G * float(c.eta_l) * (1 - b1**c.K) / float(c.eps)
-    return abs(float(c.scale)) * (float(c.eta_l) * c.K * root + phi0)
 
 
 @claim(
@@ -91,97 +75,11 @@ def lemma() -> Finding:
     )
 
 
-@claim(
-    "fedada2.lemma-28-undelayed",
-    statement="For z = 1 the bound of Lemma 28 holds with Phi_0 = 0, for Algorithm 8",
-    source=Source(FEDADA2, "after Lemma 28 (L1484)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=LOCAL,
-)
-def lemma_undelayed() -> Finding:
-    """With beta1 = 0 the bound is eta_l K, whatever beta2. Gradients that grow make longer steps.
-
-    Of 53/563 and then 1 with beta2 = 3/4 the corrected second moment has the root 427/563. The proof drops a factor
-    (1 - beta1)/sqrt(1 - beta2) of its own, uncorrected moments (L1480).
-    """
-    beta1, beta2, eps, eta_l, G, first = F(0), F(3, 4), F(1, 10**4), F(1), F(1), F(53, 563)
-    eps_s = F(1, 2)
-
-    def gradient(x: Any) -> Any:
-        return maximum(minimum(slope(first - x), slope(x + 5)), slope(x - 5))
-
-    xs, g = _run(gradient, 2, z=1, eta_l=eta_l, beta1=beta1, beta2=beta2, eps=eps, eps_s=eps_s)
-    return refutation(
-        instance="d = 1, K = 2, z = 1, beta1 = 0, beta2 = 3/4, eps = 10^-4, eps_s = 1/2, eta_l = Xi = 1, from x "
-        "= 0 with a "
-        f"full-batch gradient that is max(-1, min(1, 53/563 - x)) for |x| <= 2: {g[0]}, then {g[1]}",
-        conditions={
-            "Assumption 1: F is 1-smooth (z3)": lipschitz(gradient, F(1)),
-            "Assumption 2: |F'| <= G = 1 at both models": max(map(abs, g)) <= G,
-            "F has a minimiser: F' is -1 far to the left and 1 far to the right": (
-                gradient(exact.vector(-9))[0] == -1 and gradient(exact.vector(9))[0] == 1
-            ),
-            "no step falls into the dead zone": min(abs(b - a) for a, b in pairwise(xs)) >= eta_l * eps_s,
-        },
-        left=abs(xs[-1]),
-        right=eta_l * 2,
-    )
-
-
-def _uncorrected(c: Local) -> float:
-    """|Delta_i| with the moments as the proof has them: Adam without correction, undelayed."""
-    state = plain.begin(np.zeros(c.g.shape[1]))
-    rates_: dict[str, Any] = {
-        "eta_l": float(c.eta_l),
-        "beta1": float(c.beta1),
-        "beta2": float(c.beta2),
-        "eps": float(c.eps),
-    }
-    for row in c.g.astype(float):
-        state = plain.general_adam(state, row, bias_correction=BiasCorrection.NONE, **rates_)
-    return float(abs(float(c.scale) * state.x).max())
-
-
 def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     def sides(c: Local) -> Iterable[Sides]:
         return ((float(change), bound(c)) for change in admu_change(c))
 
     return Inequality(drawn(longest=6, v0=False), MET, sides)
-
-
-@claim(
-    "fedada2.lemma-28-uncorrected",
-    statement="Without correction of the bias and without delay the bound of Lemma 28 holds, through Phi_0 alone",
-    source=Source(FEDADA2, "ours, about Lemma 28 (L1448)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions=WORDS,
-)
-def uncorrected() -> Finding:
-    """Every step is at most G (1 - beta1^p)/eps."""
-
-    def sides(c: Local) -> Iterable[Sides]:
-        yield _uncorrected(c), lemma_28(Local(**{**vars(c), "z": 1}))
-
-    found = searched(Inequality(drawn(longest=6, v0=False), MET, sides), 400, drop=0)
-    beyond = one((4,), G=F(2), beta2=F(999, 1000), eta_l=F(1), eps=F(1))
-    left, right = _uncorrected(beyond), lemma_28(beyond)
-    words = f"K = 1, g = 4, G = 2, beta1 = 0, beta2 = 999/1000, eta_l = eps = 1: {left:.4g} > {right:.4g}"
-    return replace(found, dropped={BOUNDED: Dropped(left > right, words)})
-
-
-@claim(
-    "fedada2.lemma-28-searched",
-    statement="Lemma 28 as printed; looked for by the search that its repair withstands",
-    source=LEMMA,
-    engine=Engine.SEARCH,
-    verdict=Verdict.REFUTED,
-    assumptions=WORDS,
-)
-def searched_lemma() -> Finding:
-    """Gradients in any order, delays up to 8."""
-    return searched(_changes(lemma_28), 500)
 
 
 @claim(

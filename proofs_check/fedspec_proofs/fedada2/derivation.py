@@ -34,8 +34,8 @@ def _smooth(draw: Draw) -> Statement:
     """The last term of the descent inequality, with Lemma 16's |s| <= eta Phi1/tau for the server's step s."""
     s, eta, phi, tau, L = (draw(name) for name in ("s", "eta", "Phi1", "tau", "L"))
     given = {
-        "tau > 0, L >= 0": every((tau > 0, L >= 0)),
-        "Lemma 16": every((s * tau <= eta * phi, -s * tau <= eta * phi)),
+        "tau > 0, L >= 0": every(tau > 0, L >= 0),
+        "Lemma 16": every(s * tau <= eta * phi, -s * tau <= eta * phi),
     }
     return Statement(given, {"L s^2/2 <= eta^2 L Phi1^2/tau^2": L * s**2 * tau**2 <= 2 * eta**2 * L * phi**2})
 
@@ -44,16 +44,16 @@ def _first(draw: Draw) -> Statement:
     """T_(1,r): g Delta_r times a difference of denominators, which L882 bounds by k = Delta_t^2/(tau v_t)."""
     g, G, delta, phi, difference, k = (draw(name) for name in ("g", "G", "Delta_r", "Phi1", "difference", "k"))
     given = {
-        "Assumption 2": every((g <= G, -g <= G)),
-        "Lemma 15": every((delta <= phi, -delta <= phi)),
-        "L882": every((difference <= k, -difference <= k)),
+        "Assumption 2": every(g <= G, -g <= G),
+        "Lemma 15": every(delta <= phi, -delta <= phi),
+        "L882": every(difference <= k, -difference <= k),
     }
     pairs = {"g Delta_r": g * delta, "-g Delta_r": -g * delta}
     return Statement(
         given,
         {
             **{f"{words} <= G Phi1": product <= G * phi for words, product in pairs.items()},
-            "and then times the difference": every((G * phi >= 0, k >= 0)),
+            "and then times the difference": every(G * phi >= 0, k >= 0),
         },
     )
 
@@ -62,7 +62,7 @@ def _times(draw: Draw) -> Statement:
     """u d <= U k from |u| <= U and |d| <= k."""
     u, U, d, k = (draw(name) for name in ("u", "U", "d", "k"))
     return Statement(
-        {"|u| <= U": every((u <= U, -u <= U)), "|d| <= k": every((d <= k, -d <= k))}, {"u d <= U k": u * d <= U * k}
+        {"|u| <= U": every(u <= U, -u <= U), "|d| <= k": every(d <= k, -d <= k)}, {"u d <= U k": u * d <= U * k}
     )
 
 
@@ -71,10 +71,10 @@ def _apart(draw: Draw) -> Statement:
     A, B, L, gap, move, D = (draw(name) for name in ("A", "B", "L", "t - r", "Phi2", "D"))
     far, one, other, w = (draw(name) for name in ("far", "B_1", "B_2", "w"))
     given = {
-        "Assumption 1": every((L * gap * move >= A, L * gap * move >= -A)),
+        "Assumption 1": every(L * gap * move >= A, L * gap * move >= -A),
         "D": B * B <= D,
-        "Lemma 16": every((L >= 0, gap >= 0, move >= 0, far <= gap * move)),
-        "D of two clients": every((one * one <= D, other * other <= D, w >= 0, w <= 1)),
+        "Lemma 16": every(L >= 0, gap >= 0, move >= 0, far <= gap * move),
+        "D of two clients": every(one * one <= D, other * other <= D, w >= 0, w <= 1),
     }
     return Statement(
         given,
@@ -93,9 +93,9 @@ def _young(draw: Draw) -> Statement:
     )
     given = {
         "h": h * h <= 2 * ED,
-        "w": every((w >= 0, w <= W)),
-        "q tau": every((share >= 0, share <= 1)),
-        "X, Z": every((Z >= X, Z >= 0)),
+        "w": every(w >= 0, w <= W),
+        "q tau": every(share >= 0, share <= 1),
+        "X, Z": every(Z >= X, Z >= 0),
     }
     return Statement(
         given,
@@ -116,8 +116,8 @@ def _gathered(draw: Draw) -> Statement:
     given = {
         "so far": total <= -square * weights + n * rest,
         "one more": term <= -square * w + rest,
-        "alpha": every((rate > 0, 2 * rate * alpha == gamma)),
-        "alpha >= alpha1": every((alpha >= low, low > 0, Y >= 0)),
+        "alpha": every(rate > 0, 2 * rate * alpha == gamma),
+        "alpha >= alpha1": every(alpha >= low, low > 0, Y >= 0),
     }
     return Statement(
         given,
@@ -132,7 +132,7 @@ def _gathered(draw: Draw) -> Statement:
 def _ends(draw: Draw) -> Statement:
     """The lower end of w, and of q with v_(t-1) <= vt_0 + T Phi1^2: both fall as their roots rise."""
     a, top, add = draw("root"), draw("largest root"), draw("stabiliser")
-    given = {"roots": every((a >= 0, top >= 0, a * a <= top * top)), "stabiliser > 0": add > 0}
+    given = {"roots": every(a >= 0, top >= 0, a * a <= top * top), "stabiliser > 0": add > 0}
     return Statement(given, {"1/(root + stabiliser) >= its lower end": 1 / (a + add) >= 1 / (top + add)})
 
 

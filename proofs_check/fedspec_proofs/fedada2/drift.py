@@ -130,21 +130,6 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
 
 
 @claim(
-    "fedada2.l922-searched",
-    statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L (t - r)^2 |Phi2|^2 + 2 Ltilde |Phi1|^2; "
-    "looked for by "
-    "the search that its repair withstands",
-    source=STEP,
-    engine=Engine.SEARCH,
-    verdict=Verdict.REFUTED,
-    assumptions=WORDS,
-)
-def drift_searched() -> Finding:
-    """Up to three rounds of one to three Huber clients."""
-    return searched(_drift(as_printed=True), 300)
-
-
-@claim(
     "fedada2.l922-repaired",
     statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L^2 (t - r)^2 |Phi2|^2 + 2 D (d = 1, up to "
     "three rounds)",
@@ -258,21 +243,6 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
         return out
 
     return Inequality(drawn(algorithm_2), {**MET} if as_printed else {**MET, **DRIFT}, sides)
-
-
-@claim(
-    "fedada2.eq-11-searched",
-    statement="Eq. (11): f(x_t) - f(x_(t-1)) is at most its four sums, the last of which is negative; looked "
-    "for by the "
-    "search that its repair withstands",
-    source=EQ_11,
-    engine=Engine.SEARCH,
-    verdict=Verdict.REFUTED,
-    assumptions=WORDS,
-)
-def descent_searched() -> Finding:
-    """Up to three rounds of one to three Huber clients."""
-    return searched(_descent(as_printed=True), 400)
 
 
 @claim(

@@ -148,30 +148,9 @@ def admu_change(c: Local) -> Vector:
     return abs(float(c.scale) * state.x)
 
 
-def lemma_15(c: Local, *, printed: bool, root: float = 1.0) -> dict[str, float]:
-    """Phi_1^K (L741): with the eta_l inside the bracket, or without it as in the proof (L766).
-
-    ``root`` multiplies the first term, for false variants.
-    """
+def lemma_15(c: Local) -> dict[str, float]:
+    """Phi_1^K (L741) without the eta_l inside the bracket, as in the proof (L766)."""
     G, eps, rate = float(c.G), float(c.eps), float(c.eta_l)
     rest = (c.K - c.n) * G / (sqrt(c.v0) + eps)
-    first = rate * root * sqrt(c.n * log(1 + c.n * G**2 / eps**2))
-    return {"at updates": first, "between updates": rate * (rate if printed else 1) * rest}
-
-
-def one(g: Any, **changes: Any) -> Local:
-    """An instance with d = 1 made by hand, from its gradients."""
-    rows = np.array([[F(v)] for v in g], dtype=object)
-    given = {
-        "G": F(1),
-        "z": 1,
-        "eta_l": F(1, 100),
-        "eps": F(1, 10),
-        "v0": F(0),
-        "beta1": F(0),
-        "beta2": F(0),
-        "scale": F(1),
-        "cover": COVERS[1][0],
-        "idle": Idle.CARRIED,
-    }
-    return Local(rows, **{**given, **changes})
+    first = rate * sqrt(c.n * log(1 + c.n * G**2 / eps**2))
+    return {"at updates": first, "between updates": rate * rest}

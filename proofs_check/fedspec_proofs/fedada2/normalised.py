@@ -40,8 +40,21 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
         x, xi, other = draw("x", 1), draw("xi", 1), draw("other", 1)
         eta, eps = positive(draw, "eta"), positive(draw, "eps")
         up, down = step(x, xi, eta, eps), step(x, other, eta, eps)
-        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "symmetric": every((other[0] == -xi[0],))}
-        return Statement(given, {words: every(((up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),))})
+        given = {
+            "eps > 0": eps > 0,
+            "eta > 0": eta > 0,
+            "symmetric": every(
+                other[0] == -xi[0],
+            ),
+        }
+        return Statement(
+            given,
+            {
+                words: every(
+                    (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),
+                )
+            },
+        )
 
     return body
 
@@ -96,22 +109,11 @@ def second_moment() -> Finding:
     return _by_hand(found) if found.verdict is Verdict.PROVED else found
 
 
-@false("fedada2.proposition-9-square-half", of=second_moment, statement="It raises E x^2 by at most eta^2/2")
-def second_moment_half() -> Finding:
-    """At x = 0 with large noise the rise is almost eta^2."""
-    return decide(_pair(lambda eta, eps, x: eta * eta / 2, "half"), ablate=False)
-
-
 def _sum_of_squares(draw: Draw) -> Statement:
     """S_(T+1) = S_T + 1/(T+1)^2 <= 2 - 1/(T+1) from S_T <= 2 - 1/T."""
     S, T = draw("S"), draw("T")
     given = {"T >= 1": T >= 1, "S_T <= 2 - 1/T": S * T <= 2 * T - 1}
     return Statement(given, {"S_(T+1) <= 2 - 1/(T+1)": (S * (T + 1) ** 2 + 1) <= (2 * (T + 1) - 1) * (T + 1)})
-
-
-def _terms(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    T = int(rng.integers(1, 12))
-    return {"T": F(T), "S": sum((F(1, t * t) for t in range(1, T + 1)), start=F(0))}
 
 
 @claim(
@@ -144,7 +146,7 @@ def integral() -> Finding:
 )
 def summed() -> Finding:
     """Induction over T. |x_T - x_0| <= K sum eta_t < 2 K, and (a + b)^2 <= 2 a^2 + 2 b^2, in words."""
-    return decide(_sum_of_squares, sample=_terms)
+    return decide(_sum_of_squares)
 
 
 def _recursion(draw: Draw) -> Statement:
@@ -155,12 +157,6 @@ def _recursion(draw: Draw) -> Statement:
         "so far": (t + t0 - 1) * now <= (t0 - 1) * first + t * b,
     }
     return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
-
-
-def _bounded(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    t, t0, first, b = (F(int(rng.integers(1, 9))) for _ in range(4))
-    now = ((t0 - 1) * first + t * b) / (t + t0 - 1)
-    return {"t": t, "t0": t0, "E0": first, "b": b, "E": now, "later": ((t + t0 - 1) * now + b) / (t + t0) - F(1, 9)}
 
 
 @claim(
@@ -177,7 +173,7 @@ def _bounded(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 def recursion() -> Finding:
     """Induction over t; the limit is b. What the recursion rests on (L401) is refuted."""
-    return decide(_recursion, sample=_bounded)
+    return decide(_recursion)
 
 
 def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
@@ -186,26 +182,13 @@ def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
     def body(draw: Draw) -> Statement:
         x0, s, kept = draw("x0"), draw("S"), draw("kept")
         given = {
-            "|x_0| <= start": every((x0 <= start, -x0 <= start)),
-            "0 < 1 - ehat <= 1": every((kept > 0, kept <= 1)),
-            "S <= 2": every((s >= 0, s <= 2)),
+            "|x_0| <= start": every(x0 <= start, -x0 <= start),
+            "0 < 1 - ehat <= 1": every(kept > 0, kept <= 1),
+            "S <= 2": every(s >= 0, s <= 2),
         }
         return Statement(given, {"x_0^2 + S/(1 - ehat)^2 <= top/(1 - ehat)^2": x0 * x0 * kept * kept + s <= top})
 
     return body
-
-
-def limit_sample(start: Fraction) -> Callable[[np.random.Generator], Mapping[str, Fraction]]:
-    """Instances of :func:`limit`."""
-
-    def sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
-        return {
-            "x0": start * F(int(rng.integers(-4, 5)), 4),
-            "S": F(int(rng.integers(0, 9)), 4),
-            "kept": F(int(rng.integers(1, 9)), 8),
-        }
-
-    return sample
 
 
 START = {"|x_0| <= start": "the problem's first model, at most 3", "0 < 1 - ehat <= 1": "ehat of the schedule"}
@@ -226,7 +209,7 @@ def bounded_error() -> Finding:
     The second inequality is ``fedada2.proposition-9-square``, summed. The proposition says that a problem exists, so
     that its first model may be chosen; that the limit exists, and what it is for other x_0, is not shown here.
     """
-    found = decide(limit(F(12), F(3)), sample=limit_sample(F(3)))
+    found = decide(limit(F(12), F(3)))
     square = decide(SQUARE, sample=_sampled, ablate=False)
     if square.verdict is not Verdict.PROVED:
         return square
@@ -255,21 +238,16 @@ def region() -> Finding:
         x, xi, delta = draw("x", 1), draw("xi", 1), draw("delta")
         eta, eps = positive(draw, "eta"), positive(draw, "eps")
         after, (at,) = step(x, xi, eta, eps), x
-        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every((at <= delta, -at <= delta))}
-        return Statement(given, {"|x'| <= delta + eta": every((after <= delta + eta, -after <= delta + eta))})
+        given = {"eps > 0": eps > 0, "eta > 0": eta > 0, "|x| <= delta": every(at <= delta, -at <= delta)}
+        return Statement(given, {"|x'| <= delta + eta": every(after <= delta + eta, -after <= delta + eta)})
 
-    found = decide(body, sample=_near, ablate=False)
+    found = decide(body, ablate=False)
     after = step(_one(2), _one(0), F(1, 10), F(1))
     dropped = {
         **{name: Dropped(False, "the rule refuses it") for name in STEPS},
         "|x| <= delta": Dropped(bool(after > 1), f"x = 2, delta = 1/2, eta = 1/10: x' = {after}"),
     }
     return Finding(found.verdict, found.evidence, dropped, found.second)
-
-
-def _near(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    delta = F(int(rng.integers(1, 9)), 4)
-    return {**_sampled(rng), "delta": delta, "x_0": delta * F(int(rng.integers(-4, 5)), 4)}
 
 
 @claim(

@@ -1,9 +1,33 @@
-"""Fractions that type checkers take for any number, as the specification's rules do (:data:`fedspec.arith.Scalar`)."""
+"""Fractions for the rules, and second moments whose root, which the step takes, need not be rational.
+
+On fractions a server's rule is run on numerals of z3, whose roots stay unevaluated, and the moment is read back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from fedspec.arith import Vector
+from fedspec.server.adagrad import Adaptive
+from fedspec_proofs.engines.reals import constants
+from fedspec_proofs.engines.smt import number
+
 F: Any = Fraction
 """A fraction of a whole number, of two of them, or of a word such as ``"1/3"``."""
+
+
+def second_moment(rule: Callable[..., Adaptive], v: Vector, delta: Vector, **rates: Any) -> Vector:
+    """v after one step of the rule from v with the mean change delta; no momentum, and a rate of 1."""
+    fractions = all(isinstance(q, Fraction) for q in (*v, *delta))
+    before, change = (constants(v), constants(delta)) if fractions else (v, delta)
+    one = Fraction(1)
+    state = Adaptive(x=change * 0, m=change * 0, v=before, t=0)
+    after = rule(state, change, eta=one, beta1=one * 0, tau=one, **rates).v
+    if not fractions:
+        return after
+    out = delta * 0
+    for j, value in enumerate(after):
+        out[j] = number(value)
+    return out

@@ -64,21 +64,16 @@ def remorse() -> Finding:
         if isinstance(eta, F) and not (eta > 0 and eps > 0):
             raise ValueError("no instance")
         given = {
-            "eta, eps > 0": every((eta > 0, eps > 0)),
-            "|x|": every((size >= x[0], size >= -x[0])),
+            "eta, eps > 0": every(eta > 0, eps > 0),
+            "|x|": every(size >= x[0], size >= -x[0]),
         }
         after = [step(x, sign * s, eta, eps) for sign in (1, -1)]
-        return Statement(given, {"f(x_1) <= (|x| + eta)^2/2": every(a * a <= (size + eta) ** 2 for a in after)})
+        return Statement(given, {"f(x_1) <= (|x| + eta)^2/2": every(*(a * a <= (size + eta) ** 2 for a in after))})
 
-    found = decide(body, sample=_sampled, ablate=False)
+    found = decide(body, ablate=False)
     words = "the rule refuses rates that are not positive"
     evidence = f"{found.evidence}\nFedAvg: {fedavg.evidence}"
     return Finding(found.verdict, evidence, {"eta, eps > 0": Dropped(False, words)}, found.second)
-
-
-def _sampled(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    x = F(int(rng.integers(-9, 10)), 2)
-    return {"x_0": x, "size": abs(x), "eta": F(int(rng.integers(1, 9)), 4), "eps": F(int(rng.integers(1, 9)), 4)}
 
 
 def energy(H: Array, x: Vector, eta_l: Any, noise: Vector, N: int) -> Any:
@@ -209,9 +204,9 @@ def minorant_repaired() -> Finding:
         pieces = a * maximum(y - R, zero) + b * minimum(y + R, zero)
         excess = maximum(y - R, zero) - minimum(y + R, zero)
         given = {
-            "a > 0 > b": every((a > 0, b < 0, R > 0, M[0] >= 0, M[1] >= 0)),
-            "q_j >= -M_j": every(v >= -m for v, m in zip(q, M, strict=True)),
-            "beyond R": every(gap >= 0 for gap in where_less(zero, excess, q - pieces - M[0] - M[1], zero)),
+            "a > 0 > b": every(a > 0, b < 0, R > 0, M[0] >= 0, M[1] >= 0),
+            "q_j >= -M_j": every(*(v >= -m for v, m in zip(q, M, strict=True))),
+            "beyond R": every(*(gap >= 0 for gap in where_less(zero, excess, q - pieces - M[0] - M[1], zero))),
             "outside": excess[0] + excess[1] > 0,
         }
         return Statement(given, {"q_1 + q_2 >= f~_1 + f~_2": q[0] + q[1] >= pieces[0] + pieces[1]})

@@ -8,14 +8,13 @@ from typing import Any
 
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.inductive import Build, inductive, patient
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 SOURCE = Source(FEDADA2, "Lemma 16 (L778)")
 LOGIC = "QF_NRA"
@@ -50,14 +49,20 @@ def _share() -> Build:
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             (m,), (v,), (first,), c = state["m"], state["v"], state["v0"], state["c"]
             return {
-                "c_t >= 0": every((c >= 0,)),
-                "v_t >= v_0": every((v >= first,)),
-                "m_t^2 <= c_t (v_t - v_0)": every((m * m <= c * (v - first),)),
+                "c_t >= 0": every(
+                    c >= 0,
+                ),
+                "v_t >= v_0": every(
+                    v >= first,
+                ),
+                "m_t^2 <= c_t (v_t - v_0)": every(
+                    m * m <= c * (v - first),
+                ),
             }
 
         initial = {"m": delta * 0, "v": v0, "v0": v0, "c": b * 0}
         arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "c": draw("c")}
-        inputs = {"0 <= b < 1": every((b >= 0, b < 1))}
+        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
         return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: {})
 
     return build
@@ -74,14 +79,22 @@ def _closed() -> Build:
 
         def invariant(state: dict[str, Any]) -> dict[str, Any]:
             return {
-                "(1 + b) c_t = (1 - b) (1 - q)": every(((1 + b) * state["c"] == (1 - b) * (1 - state["q"]),)),
-                "c_t >= 0": every((state["c"] >= 0,)),
+                "(1 + b) c_t = (1 - b) (1 - q)": every(
+                    (1 + b) * state["c"] == (1 - b) * (1 - state["q"]),
+                ),
+                "c_t >= 0": every(
+                    state["c"] >= 0,
+                ),
             }
 
         def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {"c_t <= (1 - b) (1 - q)": every((after["c"] <= (1 - b) * (1 - after["q"]),))}
+            return {
+                "c_t <= (1 - b) (1 - q)": every(
+                    after["c"] <= (1 - b) * (1 - after["q"]),
+                )
+            }
 
-        inputs = {"0 <= b < 1": every((b >= 0, b < 1))}
+        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
         arbitrary = {"c": draw("c"), "q": draw("q")}
         return Induction({"c": b * 0, "q": b * 0 + 1}, arbitrary, step, inputs, invariant, claims)
 
@@ -102,19 +115,21 @@ def _size() -> Build:
             (m,), (v,), (first,), p = state["m"], state["v"], state["v0"], state["p"]
             top = (1 - p) * phi
             return {
-                "0 <= p <= 1": every((p >= 0, p <= 1)),
-                "v_t >= v_0": every((v >= first,)),
-                "|m_t| <= (1 - p) Phi": every((m <= top, -m <= top)),
+                "0 <= p <= 1": every(p >= 0, p <= 1),
+                "v_t >= v_0": every(
+                    v >= first,
+                ),
+                "|m_t| <= (1 - p) Phi": every(m <= top, -m <= top),
             }
 
         def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
             (m,), p = after["m"], after["p"]
             top = (1 - p) * phi
-            return {"|m_t| <= (1 - b^t) Phi": every((m <= top, -m <= top))}
+            return {"|m_t| <= (1 - b^t) Phi": every(m <= top, -m <= top)}
 
         inputs = {
-            "0 <= b < 1": every((b >= 0, b < 1)),
-            "|Delta| <= Phi": every((delta[0] <= phi, -delta[0] <= phi)),
+            "0 <= b < 1": every(b >= 0, b < 1),
+            "|Delta| <= Phi": every(delta[0] <= phi, -delta[0] <= phi),
         }
         initial = {"m": delta * 0, "v": v0, "v0": v0, "p": b * 0 + 1}
         arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "p": draw("p")}
@@ -131,15 +146,19 @@ def _step_length() -> bool:
         after = adagrad(_state(m, v), delta, eta=eta, beta1=b, tau=tau)
     moved, (m1,), (v1,) = after.x[0], after.m, after.v
     given = {
-        "roots": every(known),
-        "eta, tau > 0": every((eta > 0, tau > 0)),
-        "v_t >= 0": every((v1 >= 0,)),
-        "m^2 <= c v": every((share >= 0, m1 * m1 <= share * v1)),
-        "|m| <= top": every((m1 <= top, -m1 <= top)),
+        "roots": every(*known),
+        "eta, tau > 0": every(eta > 0, tau > 0),
+        "v_t >= 0": every(
+            v1 >= 0,
+        ),
+        "m^2 <= c v": every(share >= 0, m1 * m1 <= share * v1),
+        "|m| <= top": every(m1 <= top, -m1 <= top),
     }
     claims = {
-        "step^2 <= eta^2 c": every((moved * moved <= eta * eta * share,)),
-        "|step| <= eta top / tau": every((tau * moved <= eta * top, -tau * moved <= eta * top)),
+        "step^2 <= eta^2 c": every(
+            moved * moved <= eta * eta * share,
+        ),
+        "|step| <= eta top / tau": every(tau * moved <= eta * top, -tau * moved <= eta * top),
     }
     return all(patient({words: formula}, given, logic=LOGIC) for words, formula in claims.items())
 
@@ -205,41 +224,3 @@ def lemma() -> Finding:
     if not _step_length():
         return replace(found, verdict=Verdict.UNKNOWN, evidence="the length of the step was not bounded")
     return replace(found, dropped={**found.dropped, **_by_hand()})
-
-
-@claim(
-    "fedada2.lemma-16-sharper",
-    statement="(1 + b) m_t^2 <= (1 - b) (1 - b^(2t)) (v_t - v_0), so that the first bound of Lemma 16 has a factor "
-    "1/sqrt(1 + b) to spare; and |m_t| <= (1 - b^t) Phi_1 with sqrt(v_t) + tau >= 2 tau a factor 2 in the second",
-    source=Source(FEDADA2, "ours, about Lemma 16 (L778)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={**RATE, **CLIENTS},
-)
-def sharper() -> Finding:
-    """These are the invariants themselves. Equality: all changes with Delta_l proportional to b^(t-l)."""
-    found = _all()
-    b, one = F(1, 2), exact.vector(1)
-    after = adagrad(Adaptive(x=one * 0, m=one * 0, v=one * F(9, 16), t=0), one, eta=F(1), beta1=b, tau=F(1))
-    m, v = after.m[0], after.v[0]
-    tight = (1 + b) * m**2 == (1 - b) * (1 - b**2) * (v - F(9, 16))
-    words = f"equality after one round at b = 1/2, Delta = 1: {'met' if tight else 'NOT met'}"
-    return replace(found, evidence=f"{found.evidence}\n{words}", verdict=found.verdict if tight else Verdict.UNKNOWN)
-
-
-@false(
-    "fedada2.lemma-16-half",
-    of=lemma,
-    statement="Lemma 16 with half of its first bound: eta sqrt((1 - b) (1 - b^(2t))) / 2",
-)
-def half() -> Finding:
-    """One round without momentum and almost without tau: the step is almost eta."""
-    one, tau = exact.vector(1), F(1, 100)
-    v0 = F(9, 16)
-    after = adagrad(Adaptive(x=one * 0, m=one * 0, v=one * v0, t=0), one, eta=F(1), beta1=F(0), tau=tau)
-    return refutation(
-        instance="one round, b = 0, eta = 1, tau = 1/100, v_0 = 9/16, Delta = 1",
-        conditions={"v_0 >= tau^2": v0 >= tau**2, "m_0 = 0": True},
-        left=after.x[0],
-        right=F(1, 2),
-    )

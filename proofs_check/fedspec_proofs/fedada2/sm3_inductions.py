@@ -9,7 +9,7 @@ S_r, M(r) the sum of the peaks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from typing import Protocol, TypeAlias
 
@@ -25,6 +25,10 @@ from fedspec_proofs.engines.smt import Formulas, Induction, every
 
 Accumulate: TypeAlias = Callable[[Array, Vector, Cover], tuple[Array, Vector]]
 State: TypeAlias = dict[str, Vector]
+Grows: TypeAlias = Callable[[Cover, Vector, Draw], Vector]
+Known: TypeAlias = Callable[[Cover, State], Formulas]
+Claimed: TypeAlias = Callable[[Cover, Vector, State, State], Formulas]
+Limits: TypeAlias = Callable[[Vector, Draw], Formulas]
 
 
 class Build(Protocol):
@@ -80,11 +84,7 @@ def _begin(cover: Cover, draw: Draw) -> State:
 
 def _squares(cover: Cover, draw: Draw) -> tuple[Vector, Formulas]:
     g2 = draw("g2", cover.d)
-    return g2, {"g2(j) >= 0": every(g >= 0 for g in g2)}
-
-
-def _peaks(cover: Cover, g2: Vector) -> Vector:
-    return array([greatest(g2[j] for j in S_r) for S_r in cover.sets], g2)
+    return g2, {"g2(j) >= 0": every(*(g >= 0 for g in g2))}
 
 
 def _pairs(cover: Cover) -> list[tuple[int, int]]:
@@ -92,45 +92,64 @@ def _pairs(cover: Cover) -> list[tuple[int, int]]:
 
 
 def _nonnegative(name: str, values: Vector) -> Formulas:
-    return {f"{name} >= 0": every(v >= 0 for v in values)}
+    return {f"{name} >= 0": every(*(v >= 0 for v in values))}
 
 
 def _at_most(words: str, smaller: Vector, larger: Vector) -> Formulas:
-    return {words: every(a <= b for a, b in zip(smaller, larger, strict=True))}
+    return {words: every(*(a <= b for a, b in zip(smaller, larger, strict=True)))}
 
 
 def _equal(words: str, left: Vector, right: Vector) -> Formulas:
-    return {words: every(a == b for a, b in zip(left, right, strict=True))}
+    return {words: every(*(a == b for a, b in zip(left, right, strict=True)))}
 
 
 def _within(words: str, cover: Cover, by_coordinate: Vector, by_set: Vector) -> Formulas:
-    return {words: every(by_coordinate[j] <= by_set[r] for r, j in _pairs(cover))}
+    return {words: every(*(by_coordinate[j] <= by_set[r] for r, j in _pairs(cover)))}
+
+
+def _running(
+    rule: Accumulate, total: str, grows: Grows, invariant: Known, claim: Claimed, limits: Limits | None = None
+) -> Build:
+    """Steps of a rule beside a running total, to which ``grows`` is added at each step."""
+
+    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
+        g2, squares = _squares(cover, draw)
+        more = grows(cover, g2, draw)
+
+        def step(state: State) -> State:
+            mu, nu = rule(state["mu"], g2, cover)
+            return {"mu": mu, "nu": nu, total: state[total] + more}
+
+        start = _begin(cover, draw)
+        initial = {**start, total: array([start["nu"][0]] * len(more), g2)}
+        arbitrary = {"mu": draw("mu", len(cover.sets)), total: draw(total, len(more))}
+        inputs = {**squares, **(limits(g2, draw) if limits else {})}
+        return Induction(
+            initial, arbitrary, step, inputs, partial(invariant, cover), lambda *states: claim(cover, g2, *states)
+        )
+
+    return build
+
+
+def _sum(cover: Cover, g2: Vector, draw: Draw) -> Vector:
+    return g2
+
+
+def _peaks(cover: Cover, g2: Vector, draw: Draw) -> Vector:
+    return array([greatest(g2[j] for j in S_r) for S_r in cover.sets], g2)
 
 
 def upper_bound_induction(rule: Accumulate) -> Build:
     """s(j) <= nu(j), from the invariant s(j) <= mu(r) for j in S_r."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        g2, inputs = _squares(cover, draw)
+    def invariant(cover: Cover, now: State) -> Formulas:
+        below = _within("s(j) <= mu(r) for j in S_r", cover, now["s"], now["mu"])
+        return {**_nonnegative("s(j)", now["s"]), **below}
 
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            return {"mu": mu, "nu": nu, "s": state["s"] + g2}
+    def claim(cover: Cover, g2: Vector, before: State, after: State) -> Formulas:
+        return _at_most("s(j) <= nu(j)", after["s"], after["nu"])
 
-        def invariant(state: State) -> Formulas:
-            return {
-                **_nonnegative("s(j)", state["s"]),
-                **_within("s(j) <= mu(r) for j in S_r", cover, state["s"], state["mu"]),
-            }
-
-        def claim(_: State, after: State) -> Formulas:
-            return _at_most("s(j) <= nu(j)", after["s"], after["nu"])
-
-        start = _begin(cover, draw)
-        arbitrary = {"mu": draw("mu", len(cover.sets)), "s": draw("s", cover.d)}
-        return Induction({**start, "s": start["nu"]}, arbitrary, step, inputs, invariant, claim)
-
-    return build
+    return _running(rule, "s", _sum, invariant, claim)
 
 
 def order_induction(cover: Cover, draw: Draw = variables) -> Induction[State]:
@@ -193,140 +212,94 @@ def monotone_induction(rule: Accumulate, *, witness: bool = True) -> Build:
 
 
 def _witnesses(cover: Cover, mu: Vector) -> Formulas:
-    found = [z3.Or(*(every(mu[r] <= mu[b] for b in cover.holding(j)) for j in S_r)) for r, S_r in enumerate(cover.sets)]
-    return {"some j in S_r has mu(r) <= mu(b) for every S_b with j in it": every(found)}
+    found = [
+        z3.Or(*(every(*(mu[r] <= mu[b] for b in cover.holding(j))) for j in S_r)) for r, S_r in enumerate(cover.sets)
+    ]
+    return {"some j in S_r has mu(r) <= mu(b) for every S_b with j in it": every(*found)}
 
 
 def ceiling_induction(rule: Accumulate) -> Build:
     """mu(r) <= M(r), the sum over steps of the largest square in S_r, and nu(j) <= M(r) for j in S_r."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        g2, squares = _squares(cover, draw)
-        peak = _peaks(cover, g2)
+    def invariant(cover: Cover, now: State) -> Formulas:
+        if rule is accumulate_i:
+            return _equal("mu(r) = M(r)", now["mu"], now["M"])
+        return _at_most("mu(r) <= M(r)", now["mu"], now["M"])
 
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            return {"mu": mu, "nu": nu, "M": state["M"] + peak}
+    def claim(cover: Cover, g2: Vector, before: State, after: State) -> Formulas:
+        return _within("nu(j) <= M(r) for j in S_r", cover, after["nu"], after["M"])
 
-        def invariant(state: State) -> Formulas:
-            if rule is accumulate_i:
-                return _equal("mu(r) = M(r)", state["mu"], state["M"])
-            return _at_most("mu(r) <= M(r)", state["mu"], state["M"])
-
-        def claim(_: State, after: State) -> Formulas:
-            return _within("nu(j) <= M(r) for j in S_r", cover, after["nu"], after["M"])
-
-        start, q = _begin(cover, draw), len(cover.sets)
-        arbitrary = {"mu": draw("mu", q), "M": draw("M", q)}
-        return Induction({**start, "M": start["mu"]}, arbitrary, step, squares, invariant, claim)
-
-    return build
+    return _running(rule, "M", _peaks, invariant, claim)
 
 
 def clock_induction(rule: Accumulate) -> Build:
     """0 <= mu, nu <= k G^2 after k steps, where g(j)^2 <= G^2."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        g2, squares = _squares(cover, draw)
-        G2 = draw("G2")
+    def between(name: str, values: Vector, now: State) -> Formulas:
+        return {**_nonnegative(name, values), f"{name} <= k G2": every(*(v <= now["kG2"][0] for v in values))}
 
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            return {"mu": mu, "nu": nu, "kG2": state["kG2"] + G2}
-
-        def invariant(state: State) -> Formulas:
-            (limit,) = state["kG2"]
-            return {
-                **_nonnegative("mu(r)", state["mu"]),
-                "mu(r) <= k G2": every(m <= limit for m in state["mu"]),
-            }
-
-        def claim(_: State, after: State) -> Formulas:
-            (limit,) = after["kG2"]
-            return {
-                **_nonnegative("nu(j)", after["nu"]),
-                "nu(j) <= k G2": every(n <= limit for n in after["nu"]),
-            }
-
-        start = _begin(cover, draw)
-        inputs = {**squares, "g2(j) <= G2": every(g <= G2 for g in g2)}
-        arbitrary = {"mu": draw("mu", len(cover.sets)), "kG2": draw("kG2", 1)}
-        return Induction({**start, "kG2": start["nu"][:1]}, arbitrary, step, inputs, invariant, claim)
-
-    return build
+    return _running(
+        rule,
+        "kG2",
+        lambda cover, g2, draw: array([draw("G2")], g2),
+        lambda cover, now: between("mu(r)", now["mu"], now),
+        lambda cover, g2, before, after: between("nu(j)", after["nu"], after),
+        lambda g2, draw: {"g2(j) <= G2": every(*(g <= draw("G2") for g in g2))},
+    )
 
 
 def singleton_induction(rule: Accumulate) -> Build:
     """nu = mu = s where every set is a singleton."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        g2, inputs = _squares(cover, draw)
+    def invariant(cover: Cover, now: State) -> Formulas:
+        return {"mu(r) = s(j) for S_r = {j}": every(*(now["mu"][r] == now["s"][j] for r, j in _pairs(cover)))}
 
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            return {"mu": mu, "nu": nu, "s": state["s"] + g2}
+    def claim(cover: Cover, g2: Vector, before: State, after: State) -> Formulas:
+        return _equal("nu(j) = s(j)", after["nu"], after["s"])
 
-        def invariant(state: State) -> Formulas:
-            return {"mu(r) = s(j) for S_r = {j}": every(state["mu"][r] == state["s"][j] for r, j in _pairs(cover))}
-
-        def claim(_: State, after: State) -> Formulas:
-            return _equal("nu(j) = s(j)", after["nu"], after["s"])
-
-        start = _begin(cover, draw)
-        arbitrary = {"mu": draw("mu", len(cover.sets)), "s": draw("s", cover.d)}
-        return Induction({**start, "s": start["nu"]}, arbitrary, step, inputs, invariant, claim)
-
-    return build
+    return _running(rule, "s", _sum, invariant, claim)
 
 
 def one_set_induction(rule: Accumulate) -> Build:
     """With one set, mu = M; nu = M for SM3-I; nu(j) = (M one step ago) + g2(j) for SM3-II."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        g2, squares = _squares(cover, draw)
-        peak = _peaks(cover, g2)
+    def claim(cover: Cover, g2: Vector, before: State, after: State) -> Formulas:
+        if rule is accumulate_i:
+            return {"nu(j) = M": every(*(n == after["M"][0] for n in after["nu"]))}
+        return _equal("nu(j) = M before the step + g2(j)", after["nu"], before["M"][0] + g2)
 
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            return {"mu": mu, "nu": nu, "M": state["M"] + peak}
+    return _running(rule, "M", _peaks, lambda cover, now: _equal("mu = M", now["mu"], now["M"]), claim)
 
-        def invariant(state: State) -> Formulas:
-            return _equal("mu = M", state["mu"], state["M"])
 
-        def claim(before: State, after: State) -> Formulas:
-            if rule is accumulate_i:
-                return {"nu(j) = M": every(n == after["M"][0] for n in after["nu"])}
-            return _equal("nu(j) = M before the step + g2(j)", after["nu"], before["M"][0] + g2)
+def _two_runs(
+    rule: Accumulate, other: str, cover: Cover, alone: Cover, draw: Draw, more: Vector, inputs: Formulas, words: str
+) -> Induction[State]:
+    """The rule beside itself over another cover, or on other squares, where mu and nu are never smaller."""
+    g2, q = draw("g2", cover.d), len(alone.sets)
 
-        start = _begin(cover, draw)
-        arbitrary = {"mu": draw("mu", 1), "M": draw("M", 1)}
-        return Induction({**start, "M": start["mu"]}, arbitrary, step, squares, invariant, claim)
+    def step(state: State) -> State:
+        mu, nu = rule(state["mu"], g2, cover)
+        other_mu, other_nu = rule(state[f"{other}_mu"], more, alone)
+        return {"mu": mu, "nu": nu, f"{other}_mu": other_mu, f"{other}_nu": other_nu}
 
-    return build
+    def invariant(state: State) -> Formulas:
+        return _at_most(f"mu(r) <= mu(r) of {words}", state["mu"][:q], state[f"{other}_mu"])
+
+    def claim(_: State, after: State) -> Formulas:
+        return _at_most(f"nu(j) <= nu(j) of {words}", after["nu"], after[f"{other}_nu"])
+
+    initial = {"mu": _begin(cover, draw)["mu"], f"{other}_mu": _begin(alone, draw)["mu"]}
+    arbitrary = {"mu": draw("mu", len(cover.sets)), f"{other}_mu": draw(f"{other}_mu", q)}
+    return Induction(initial, arbitrary, step, inputs, invariant, claim)
 
 
 def refinement_induction(rule: Accumulate) -> Build:
     """One more set in the cover (its last) never raises nu, nor the mu of the sets that were there."""
 
     def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
-        q = len(cover.sets)
+        g2, squares = _squares(cover, draw)
         coarse = Cover(cover.sets[:-1], cover.d)
-        g2, inputs = _squares(cover, draw)
-
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            coarse_mu, coarse_nu = rule(state["coarse_mu"], g2, coarse)
-            return {"mu": mu, "nu": nu, "coarse_mu": coarse_mu, "coarse_nu": coarse_nu}
-
-        def invariant(state: State) -> Formulas:
-            return _at_most("mu(r) <= mu(r) of the coarser cover", state["mu"][:-1], state["coarse_mu"])
-
-        def claim(_: State, after: State) -> Formulas:
-            return _at_most("nu(j) <= nu(j) of the coarser cover", after["nu"], after["coarse_nu"])
-
-        arbitrary = {"mu": draw("mu", q), "coarse_mu": draw("coarse_mu", q - 1)}
-        initial = {"mu": _begin(cover, draw)["mu"], "coarse_mu": _begin(coarse, draw)["mu"]}
-        return Induction(initial, arbitrary, step, inputs, invariant, claim)
+        return _two_runs(rule, "coarse", cover, coarse, draw, g2, squares, "the coarser cover")
 
     return build
 
@@ -337,21 +310,7 @@ def comparison_induction(rule: Accumulate) -> Build:
     def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
         g2, squares = _squares(cover, draw)
         larger = draw("h2", cover.d)
-
-        def step(state: State) -> State:
-            mu, nu = rule(state["mu"], g2, cover)
-            large_mu, large_nu = rule(state["large_mu"], larger, cover)
-            return {"mu": mu, "nu": nu, "large_mu": large_mu, "large_nu": large_nu}
-
-        def invariant(state: State) -> Formulas:
-            return _at_most("mu(r) <= mu(r) of the larger gradients", state["mu"], state["large_mu"])
-
-        def claim(_: State, after: State) -> Formulas:
-            return _at_most("nu(j) <= nu(j) of the larger gradients", after["nu"], after["large_nu"])
-
-        start, q = _begin(cover, draw), len(cover.sets)
         inputs = {**squares, **_at_most("g2(j) <= h2(j)", g2, larger)}
-        arbitrary = {"mu": draw("mu", q), "large_mu": draw("large_mu", q)}
-        return Induction({"mu": start["mu"], "large_mu": start["mu"]}, arbitrary, step, inputs, invariant, claim)
+        return _two_runs(rule, "large", cover, cover, draw, larger, inputs, "the larger gradients")
 
     return build

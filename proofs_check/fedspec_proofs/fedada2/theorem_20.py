@@ -107,28 +107,55 @@ def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fract
         known.clear()
         after = adagrad(start, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
     (at,), (moved,), (change,) = x, after.x, delta
-    inside = {"x >= edge": every((at >= edge,))}
+    inside = {
+        "x >= edge": every(
+            at >= edge,
+        )
+    }
     clients = {
-        "Delta <= 0": every((sent[0] <= 0,)),
-        "Delta >= edge - x": every((sent[0] >= edge - at,)),
+        "Delta <= 0": every(
+            sent[0] <= 0,
+        ),
+        "Delta >= edge - x": every(
+            sent[0] >= edge - at,
+        ),
     }
     given = {
         **inside,
-        "edge - x <= Delta <= 0": every((change <= 0, change >= edge - at)),
-        "v >= 1": every((v[0] >= 1,)),
-        "roots": every(known),
+        "edge - x <= Delta <= 0": every(change <= 0, change >= edge - at),
+        "v >= 1": every(
+            v[0] >= 1,
+        ),
+        "roots": every(*known),
     }
     server = {
-        "x >= edge, again": every((moved >= edge,)),
-        "v >= 1, again": every((after.v[0] >= 1,)),
-        "x does not rise": every((moved <= at,)),
+        "x >= edge, again": every(
+            moved >= edge,
+        ),
+        "v >= 1, again": every(
+            after.v[0] >= 1,
+        ),
+        "x does not rise": every(
+            moved <= at,
+        ),
     }
     holds = [patient({words: formula}, inside, logic=None) for words, formula in clients.items()]
     holds += [patient({words: formula}, given, logic=None) for words, formula in server.items()]
     return {
         f"by induction over the round (z3): x_t >= {edge} for all t": all(holds),
         f"f'(x) >= {slope} for all x >= {edge} (z3)": bool(
-            prove({"f' >= slope": every((f.gradient(x)[0] >= slope,))}, {"x >= edge": every((x[0] >= edge,))})
+            prove(
+                {
+                    "f' >= slope": every(
+                        f.gradient(x)[0] >= slope,
+                    )
+                },
+                {
+                    "x >= edge": every(
+                        x[0] >= edge,
+                    )
+                },
+            )
         ),
     }
 
@@ -187,74 +214,6 @@ def moving() -> Finding:
     """The three clients again, all of them in every round, from x_0 = 2: x_t falls towards 0, where f' is 1/9."""
     words = "three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round"
     return _moving(BALANCED, everybody(BALANCED, 1), F(0), F(1, 9), 10**12, words)
-
-
-@claim(
-    "fedada2.theorem-20-sampled",
-    statement=f"{STATEMENT}, under any sampling scheme, f the plain mean of eq. (1), as the proof takes it (L919)",
-    source=SOURCE,
-    engine=Engine.SMT,
-    verdict=Verdict.REFUTED,
-    assumptions={**PRINTED, "sampling": "clients are sampled by any scheme (L111, L670), and the bound holds surely"},
-)
-def sampled() -> Finding:
-    """Two clients about 1 and -1 and rounds that all draw the first: x_t falls towards 1, where f' is 1/2.
-
-    Uniform sampling of one client gives these rounds with probability 2^-T, and the bound is claimed of every run
-    (L148, L178). With a scheme that never draws the second client and an f weighted by the sampling probabilities, as
-    L90 has it on the side, it is no counterexample; ``fedada2.theorem-20`` does not depend on this.
-    """
-    f = problem((1, 1), (1, -1))
-    words = (
-        "two Huber clients of scale 1 about 1 and -1, of which the first is drawn in every round (of probability 2^-T "
-        "under uniform sampling of one)"
-    )
-    return _moving(f, Plan((0,), (1,), (1,)), F(1), F(1, 2), 10**10, words)
-
-
-@claim(
-    "fedada2.theorem-20-dead-zone",
-    statement=f"{STATEMENT}; here with one client, so that nothing is heterogeneous",
-    source=Source(
-        FEDADA2,
-        "Theorem 20 (L842) for Alg. 2 with its line 11 (L679), whose case the proof leaves out as direct (L892)",
-    ),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    assumptions=PRINTED,
-)
-def dead_zone() -> Finding:
-    """A step shorter than eps_s is not taken, in this and in every later round, however large T is.
-
-    The bound falls as T grows with eps_s fixed; the paper says that experiments take eps_s negligible (L142).
-    """
-    T, x, f = 10**12, exact.vector(0), problem((1, F(-1, 2)))
-    h = hyper(T, F(1, 2), F(1, 2))
-    run = rounds(fedada2.step, h, f, x, everybody(f, 1), 3)
-    return refutation(
-        instance="one Huber client of scale 1 about -1/2, x_0 = 0, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/2, "
-        f"beta1 = 1/2, the client's v_0 = 0, the server's 1, eta_l = T^(-1/2), T = {T}; its step has length 1/3, below "
-        "eps_s; the right side is a rational upper bound",
-        conditions={
-            **printed(f, F(1), F(1), h),
-            "one round, in fractions, gives the very same x, m and v: every x_t is x_0": run.still and run.exact,
-        },
-        left=run.floor(f),
-        right=printed_right(f, h, x, T),
-    )
-
-
-@claim(
-    "fedada2.theorem-20-searched",
-    statement=f"{STATEMENT}; looked for by the search that its repair withstands",
-    source=SOURCE,
-    engine=Engine.SEARCH,
-    verdict=Verdict.REFUTED,
-    assumptions=WORDS,
-)
-def broken_by_search() -> Finding:
-    """One to three Huber clients on the line, K and z up to 3 and 2, horizons up to 10^14."""
-    return searched(known(printed=True), 600)
 
 
 @claim(

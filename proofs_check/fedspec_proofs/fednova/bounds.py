@@ -156,6 +156,3 @@ def theorem_1_rates(c: Constants, *, eta: Any, L: Any, beta2: Any) -> tuple[bool
     first = eta * L * 2 * c.tau_eff <= 1
     second = 4 * (eta * L) ** 2 * c.C * (2 * beta2 + 1) <= 1
     return bool(first), bool(second)
-
-
-HALF = rational(1, 2)

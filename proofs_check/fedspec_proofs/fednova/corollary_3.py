@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec.readings import SampledSteps, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec.readings import SampledSteps
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
@@ -213,22 +213,3 @@ def right_order() -> Finding:
     """The search that breaks the printed rate; for clients that differ in more see ``fednova.eq-182``. The order is
     the right one: for kappa^2 = 1, sigma^2 = 0 the left side is about 1/48 of the second term at every tau and T."""
     return searched(_rate(lambda x: ONE), 150, drop=60, least=20)
-
-
-@false(
-    "fednova.eq-182-tenth",
-    of=bound_holds,
-    statement="Eq. (182) with a tenth of the constant 8 before the gap",
-    engine=Engine.EXACT,
-)
-def tenth() -> Finding:
-    """Two equal clients, one step at 24 eta L = 1, two rounds."""
-    same = QuadraticClients(exact.vector(1, 1).reshape(2, 1, 1), exact.vector(0, 0).reshape(2, 1))
-    s = replace(opposite((1, 1)), problem=same, kappa2=rational(0), T=24)
-    s = replace(s, h=replace(s.h, eta_l=ONE / 24, solver=Solver.SGD))
-    return refutation(
-        instance="F_i = x^2/2, tau = 1, q = 1, eta = 1/24, T = 24",
-        conditions={"both conditions on the rate": all(rates(s))},
-        left=average(s),
-        right=total(right_side(s)) / 10,
-    )

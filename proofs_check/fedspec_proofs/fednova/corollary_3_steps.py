@@ -114,7 +114,7 @@ def next_line() -> Finding:
             {"gradient": 2 * (1 - 6 * y * (1 + b)) >= 1, "drift": rational(1, 2) + 3 * y <= rational(3, 2)},
         )
 
-    return decide(body, sample=lambda rng: {"y": rational(int(rng.integers(0, 5)), 96), "b": ONE / 2})
+    return decide(body)
 
 
 @claim(

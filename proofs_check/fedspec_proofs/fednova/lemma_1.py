@@ -20,10 +20,11 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.limit_numbers import iso
 from fedspec_proofs.fednova.limits import blank
 from fedspec_proofs.fednova.settings import Setting

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import chi_squared, rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 
 LEMMA = {
     "dissimilar": "sum w_i |g_i|^2 <= beta^2 |sum w_i g_i|^2 + kappa^2 (Assumption 3 at the point)",
@@ -116,63 +114,3 @@ def _met(rng: np.random.Generator) -> dict[str, Fraction]:
     difference, chi2, V, _, mean = _parts(p, w, g)
     named = {"apart": difference, "chi2": chi2, "V": V, "mean2": mean**2, "theta": 1 / chi2 if chi2 else rational(0)}
     return {**named, "beta2": rational(1), "kappa2": V}
-
-
-@dataclass(frozen=True)
-class Point:
-    """Gradients of clients at a point, both weights, and Assumption 3 there."""
-
-    g: Any
-    p: Any
-    w: Any
-    beta2: Any
-    kappa2: Any
-
-
-def point(choose: Choose) -> Point:
-    """Up to five clients and three coordinates; kappa^2 is the smallest, or is not."""
-    m, d = choose.whole(2, 5), choose.whole(1, 3)
-    g = choose.array(m, d, low=-3, high=3, denominator=2)
-    p, w = choose.simplex(m), choose.simplex(m)
-    beta2 = choose.of(*map(rational, ("1", "3/2", "3", "6")))
-    mean = w @ g
-    least = sum(w_i * (g_i @ g_i) for w_i, g_i in zip(w, g, strict=True)) - beta2 * (mean @ mean)
-    return Point(g, p, w, beta2, max(rational(0), least) * choose.of(*map(rational, ("1", "0", "1/2", "2"))))
-
-
-def dissimilar(x: Point) -> bool:
-    """Whether Assumption 3 holds there with the weights w."""
-    mean = x.w @ x.g
-    return bool(sum(w_i * (g_i @ g_i) for w_i, g_i in zip(x.w, x.g, strict=True)) <= x.beta2 * (mean @ mean) + x.kappa2)
-
-
-def _beyond(factor: Any = 1) -> Inequality[Point]:
-    def sides(x: Point) -> Iterable[Sides]:
-        difference, mean = (x.p - x.w) @ x.g, x.w @ x.g
-        chi2 = factor * chi_squared(x.p, x.w)
-        yield difference @ difference, {"beta^2": chi2 * (x.beta2 - 1) * (mean @ mean), "kappa^2": chi2 * x.kappa2}
-
-    return Inequality(point, {"dissimilar": dissimilar}, sides)
-
-
-@claim(
-    "fednova.lemma-3-beyond",
-    statement="|grad F - grad F~|^2 <= chi^2(p||w) [(beta^2 - 1) |grad F~|^2 + kappa^2], up to five clients",
-    source=Source(FEDNOVA, "Lemma 3 (L643)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"dissimilar": LEMMA["dissimilar"]},
-)
-def beyond() -> Finding:
-    """Gradients of up to three coordinates; equality is attained, for two clients always where kappa^2 is least."""
-    return searched(_beyond(), 600, drop=200)
-
-
-@false(
-    "fednova.lemma-3-halved",
-    of=beyond,
-    statement="Lemma 3 with half of chi^2(p||w)",
-)
-def halved() -> Finding:
-    """The same search."""
-    return searched(_beyond(rational(1, 2)), 600, drop=0)

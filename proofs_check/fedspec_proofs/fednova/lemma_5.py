@@ -10,16 +10,14 @@ import numpy as np
 
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.formulas import all_proved, every
-from fedspec_proofs.fednova.lemma_3 import Point, dissimilar, point
 from fedspec_proofs.fednova.sampling import SIZES, samples, shares
 
 
@@ -135,48 +133,3 @@ def second_moment() -> Finding:
         "(166)": decide(_concludes, sample=_close),
     }
     return all_proved(parts, LEMMA_5)
-
-
-def _wider(choose: Choose) -> tuple[Point, Any, int]:
-    x = point(choose)
-    z = x.g + choose.array(*x.g.shape, low=-2, high=2, denominator=2) if choose.of(False, True) else x.g
-    return x, z, choose.of(1, 2, 5)
-
-
-def _bound(factor: Any = 1) -> Inequality[tuple[Point, Any, int]]:
-    def sides(instance: tuple[Point, Any, int]) -> Iterable[Sides]:
-        x, z, q = instance
-        p, share = x.w, rational(1, q)
-        centre, mean_g = p @ z, p @ x.g
-        second = (1 - share) * (centre @ centre) + share * sum(p_i * (z_i @ z_i) for p_i, z_i in zip(p, z, strict=True))
-        apart = sum(p_i * ((z_i - g_i) @ (z_i - g_i)) for p_i, z_i, g_i in zip(p, z, x.g, strict=True))
-        yield (
-            second,
-            {
-                "z - grad F": factor * 3 * apart,
-                "grad F": factor * 3 * (mean_g @ mean_g),
-                "beta^2": factor * 3 * share * x.beta2 * (mean_g @ mean_g),
-                "kappa^2": factor * 3 * share * x.kappa2,
-            },
-        )
-
-    return Inequality(_wider, {"dissimilar": lambda i: dissimilar(i[0])}, sides)
-
-
-@claim(
-    "fednova.lemma-5-beyond",
-    statement="Eq. (166) for up to five clients and three coordinates",
-    source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"dissimilar": LEMMA_5["dissimilar"]},
-)
-def beyond() -> Finding:
-    """An adversary chooses gradients, z_i, p and q; the second moment is exact."""
-    return searched(_bound(), 500, drop=200)
-
-
-@false("fednova.lemma-5-third", of=beyond, statement="Eq. (166) with 1 for all three threes")
-def third() -> Finding:
-    """The same search."""
-    return searched(_bound(rational(1, 3)), 500, drop=0)

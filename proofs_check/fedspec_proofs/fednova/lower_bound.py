@@ -12,7 +12,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
@@ -206,22 +206,3 @@ HALF_OF = {True: sympy.Rational(1, 2), False: HALF}
 def slips_repaired() -> Finding:
     """a, tau_1, tau_2 and x are variables; without the assumption w_i = tau_i."""
     return identities({"two clients": _slips(4)}, without={"implied": {"w = tau": _slips(4, sums=False)}})
-
-
-@false(
-    "fednova.lemma-4-doubled",
-    of=floor_attained,
-    statement="|grad F|^2 at the limit is chi^2 kappa^2 with the printed chi^2, twice the true one",
-)
-def doubled() -> Finding:
-    """tau = (1, 2), a = 1, eta = 10^-9: 1/9 against 2/9."""
-    w = _weights((1, 2))
-    wrong = 2 * chi_squared((HALF, HALF), w) * least_kappa(_problem(rational(1)), w, 1)
-    left = _limit_squared(rational(1), rational(1, 10**9), (1, 2))
-    return refutation(
-        instance="tau = (1, 2), a = 1, eta = 10^-9; claimed: at least nine tenths of it",
-        conditions={},
-        left=left,
-        right=wrong * rational(9, 10),
-        relation=">=",
-    )

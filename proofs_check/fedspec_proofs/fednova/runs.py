@@ -95,7 +95,7 @@ def told(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fractio
     return beta2, rational(kappa2 * short), bool(short or kappa2 == 0)
 
 
-def run(solvers: tuple[Solver, ...], *, noise: bool = True) -> Callable[[Choose], Run]:
+def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
     """Makes instances with one of the solvers; everything may be wrong about what the bound is told."""
 
     def make(choose: Choose) -> Run:
@@ -118,7 +118,7 @@ def run(solvers: tuple[Solver, ...], *, noise: bool = True) -> Callable[[Choose]
         )
         s = Setting(h, problem, steps, examples)
         x = start(s) + (choose.vector(d, -2, 2, 2) if choose.of(False, True) else 0)
-        variance = choose.of(*map(rational, ("0", "0", "1", "1/16"))) if noise else rational(0)
+        variance = choose.of(*map(rational, ("0", "0", "1", "1/16")))
         beta2, kappa2, holds = told(choose, problem, weights(s))
         L = top * choose.of(*map(rational, ("1", "1", "1/8")))
         sigma2 = d * variance * choose.of(1, 1, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import partial
 from itertools import combinations, product
 from math import comb
 from typing import Any
@@ -192,20 +191,3 @@ def _by_sample(draw: Draw, m: int, q: int, *, whole: bool = True) -> Iterable[An
     centre = sum(p * a) * (p @ d)
     extra = (sum(p_i * a_i * d_i for p_i, a_i, d_i in zip(p, a, d, strict=True)) - centre) / q
     yield from total - centre - (extra if whole else 0)
-
-
-@claim(
-    "fednova.sampled-tau-eff",
-    statement="Where tau_eff is taken from the sample under scheme (i), E[tau_eff(S) d(S)] is tau_eff d plus 1/q times "
-    "(sum p_i ||a_i||_1 d_i - tau_eff d): inconsistent at order 1/q, for q = 1 FedAvg",
-    source=Source(FEDNOVA, "ours, about L961 and Algorithm 1 (L969); App. G keeps tau_eff fixed (L839)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="up to three clients and draws, d = 1",
-    assumptions={"sampled": "tau_eff is the mean of ||a_i||_1 over the draws"},
-)
-def steps_from_the_sample() -> Finding:
-    """Every sample is enumerated, as in :func:`with_replacement_unbiased`."""
-    bodies = {f"m = {m}, q = {q}": partial(_by_sample, m=m, q=q) for m, q in SIZES}
-    other = {"m = 2, q = 1, fixed": lambda draw: _by_sample(draw, 2, 1, whole=False)}
-    return identities(bodies, without={"sampled": other}, instances=10)

@@ -13,24 +13,21 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import (
     Constants,
-    gap,
     printed,
     rational,
     theorem_1,
-    theorem_1_rates,
 )
-from fedspec_proofs.fednova.formulas import every
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
 
@@ -168,21 +165,3 @@ def sufficient_rate() -> Finding:
         )
 
     return decide(body, sample=lambda rng: {"eta_L": rational(int(rng.integers(1, 9)), 64)})
-
-
-@false(
-    "fednova.theorem-1-quarter",
-    of=holds_for_schedules,
-    statement="The bound of Theorem 1 with 1 for the 4 before the gap",
-    engine=Engine.EXACT,
-)
-def quarter() -> Finding:
-    """One client, one exact step a round at eta L = 1/2, two rounds."""
-    r = _alone(FedNova(eta_l=ONE / 2), 1, 1, T=2)
-    c = printed(r.s)
-    full = theorem_1(c, gap=gap(r.s.problem, r.w, r.x), eta=ONE / 2, L=ONE, sigma2=0, kappa2=0, m=1, T=r.T)
-    left = next(bound(SCHEDULES, printed).summed(r))[0]
-    rates = all(theorem_1_rates(c, eta=ONE / 2, L=ONE, beta2=ONE))
-    return refutation(
-        instance="F = x^2/2, tau = 1, eta = 1/2", conditions={"(98), (99)": rates}, left=left, right=full / 4
-    )

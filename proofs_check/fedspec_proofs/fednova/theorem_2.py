@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fractions import Fraction
-
-import numpy as np
-
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.arith import numbers
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import chi_squared, rational
-from fedspec_proofs.fednova.formulas import all_proved, every
 from fedspec_proofs.fednova.lemma_3 import any_clients
-from fedspec_proofs.fednova.runs import Run, path, run
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation
 
@@ -46,25 +40,7 @@ def _passes(draw: Draw) -> Statement:
 def true_objective() -> Finding:
     """Any number of coordinates: only |a|^2, a.b and |b|^2 enter, and |a - b|^2 >= 0."""
 
-    def sample(rng: np.random.Generator) -> dict[str, Fraction]:
-        a, b = exact.rationals(rng, 2), exact.rationals(rng, 2)
-        return {"aa": a @ a, "ab": a @ b, "bb": b @ b, "chi2": rational(1), "beta2": rational(1), "kappa2": a @ a}
-
-    return all_proved({"in inner products": decide(_passes, sample=sample)}, ("Lemma 3",))
-
-
-def _theorem_2(r: Run) -> Iterable[Sides]:
-    p, w = r.s.shares(), r.w
-    (own, _), (surrogate, _) = path(r, p), path(r, w)
-    chi2 = chi_squared(p, w)
-    yield (
-        own / r.T,
-        {
-            "eps_opt": 2 * surrogate / r.T,
-            "beta^2": 2 * chi2 * (r.beta2 - 1) * surrogate / r.T,
-            "floor": 2 * chi2 * r.kappa2,
-        },
-    )
+    return all_proved({"in inner products": decide(_passes)}, ("Lemma 3",))
 
 
 DISSIMILAR = {"dissimilar": "beta^2 >= 1 and kappa^2 bound the dissimilarity for the weights w (Assumption 3)"}
@@ -80,14 +56,6 @@ def _averages(draw: Draw) -> Statement:
         {"rounds": every(*so_far), "share": every(s >= 0, s <= 1)},
         {"(112)": average <= factor * ((1 - s) * near + s * next_near) + floor, "(111)": least <= average},
     )
-
-
-def _rounds(rng: np.random.Generator) -> dict[str, Fraction]:
-    near, next_near, s = (rational(int(n), 8) for n in rng.integers(0, 9, size=3))
-    return {"near": near, "next_near": next_near, "s": s, "one": near, "more": next_near, "least": rational(0)} | {
-        "factor": 1 + rational(int(rng.integers(0, 9)), 4),
-        "floor": rational(int(rng.integers(0, 9)), 4),
-    }
 
 
 @claim(
@@ -107,24 +75,9 @@ def by_lemma_3() -> Finding:
     parts = {
         "Lemma 3": any_clients.body(),
         "(109)-(110)": true_objective.body(),
-        "averages": decide(_averages, sample=_rounds, ablate=False),
+        "averages": decide(_averages, ablate=False),
     }
     return all_proved(parts, DISSIMILAR)
-
-
-@claim(
-    "fednova.theorem-2-runs",
-    statement="Theorem 2 on runs of every solver of App. B on quadratics with noise",
-    source=Source(FEDNOVA, "ours: Theorem 2 (L169) through the algorithm"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions=DISSIMILAR,
-)
-def on_trajectories() -> Finding:
-    """The runs of Theorem 1's search, implied and own weights, with exact noise."""
-    solvers = (Solver.SGD, Solver.PROXIMAL, Solver.DECAYED, Solver.MOMENTUM)
-    claimed = Inequality(run(solvers), {"dissimilar": lambda r: r.kappa_holds}, _theorem_2)
-    return searched(claimed, 250, drop=100)
 
 
 @claim(
@@ -167,19 +120,3 @@ def a_third_case() -> Finding:
         relation=">=",
     )
     return found
-
-
-@false(
-    "fednova.theorem-2-without-floor",
-    of=on_trajectories,
-    statement="Theorem 2 without the error floor 2 chi^2 kappa^2",
-)
-def without_floor() -> Finding:
-    """The same search."""
-
-    def sides(r: Run) -> Iterable[Sides]:
-        ((left, right),) = _theorem_2(r)
-        yield left, {name: term for name, term in right.items() if name != "floor"}
-
-    claimed = Inequality(run((Solver.SGD,)), {"dissimilar": lambda r: r.kappa_holds}, sides)
-    return searched(claimed, 250, drop=0)

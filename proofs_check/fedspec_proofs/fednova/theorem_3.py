@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact, moments
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched, total
@@ -267,24 +267,3 @@ def built_by_hand(claimed: Inequality[Phases]) -> dict[str, Dropped]:
         "dissimilar": (_dissimilar(), "F_i = x^2/2, (x-1)^2, from the fixed point"),
     }
     return {name: by_hand(claimed, name, x, words) for name, (x, words) in built.items()}
-
-
-@false(
-    "fednova.theorem-3-without-drift",
-    of=repaired,
-    statement="Theorem 3, weighted, without the term 12 eta^2 L^2 kappa^2 C",
-)
-def without_drift() -> Finding:
-    """Two clients that differ, from the fixed point of the round, 256 rounds."""
-    x = _dissimilar()
-    kappa2 = rational(9, 8)
-    at = replace(x, first=replace(x.first, kappa2=rational(0)))
-    ((left, terms),) = weighted(at)
-    right = total(terms)
-    rates = theorem_1_rates(printed(x.then), eta=ONE / 64, L=2 * ONE, beta2=ONE * 9 / 8)
-    return refutation(
-        instance=f"F_i = x^2/2, (x-1)^2, tau = (4, 1), eta = 1/64, T = 256; kappa^2 would be {kappa2}",
-        conditions={"eq. (151)": all(rates)},
-        left=left,
-        right=right,
-    )

@@ -12,16 +12,14 @@ from fedspec.algorithms import fednova_alg2, fednova_vr
 from fedspec.algorithms.fednova_alg2 import FedNovaAlg2
 from fedspec.algorithms.fednova_vr import FedNovaVR, State
 from fedspec.arith import Vector
-from fedspec.linear import eye, solve
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines import exact, moments
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.lower_bound import HALF_OF
@@ -59,8 +57,7 @@ class Watched:
 )
 def holds_the_correction() -> Finding:
     """From the second round on it is that plus c_i, since the local steps went along g_i + c_i. Whoever reads G_i with
-    the corrected gradients has line 13 right and the correction of L204 made from corrected ones; where that leads is
-    ``fednova.algorithm-2-limit``, which needs no reading of G_i.
+    the corrected gradients has line 13 right and the correction of L204 made from corrected ones.
 
     F_i = (x -+ 1)^2 / 2, tau = 5, eta = 1/1000, rho = 1/2, from x = 0. The correction swings between about 1 and
     about 0 where -grad F_1(x*) = 1 is wanted.
@@ -134,67 +131,6 @@ def without_the_correction() -> Finding:
     return identities(bodies, without={"uncorrected": printed}, instances=8)
 
 
-def _spectrum_below_one(M: Any) -> bool:
-    """Whether some power of an exact matrix has all row sums of absolute values below one."""
-    power = M
-    for _ in range(12):
-        if max(sum(abs(v) for v in row) for row in power) < 1:
-            return True
-        power = power @ power
-        # Rounded up so that the numbers stay short: larger entries make the test harder to pass.
-        power = np.array([[_up(v) for v in row] for row in power], dtype=object) if _long(power) else power
-    return False
-
-
-def _long(M: Any) -> bool:
-    return any(rational(v).denominator.bit_length() > 2000 for row in M for v in row)
-
-
-def _up(v: Any) -> Any:
-    return rational(-((-abs(v) * 2**200) // 1), 2**200)
-
-
-def _settles(h: Any, algorithm: Any, problem: QuadraticClients, steps: tuple[int, int]) -> tuple[Vector, bool]:
-    """The state (x, d_1, d_2) that the rounds keep, and whether they tend to it from every start."""
-
-    def step(z: Vector, xi: Vector) -> Vector:
-        state = State(x=z[:1], d=z[1:].reshape(2, 1), p=exact.vector(HALF, HALF))
-        after, _ = algorithm.step(h, state, problem.clients, Plan((0, 1), steps, (1, 1)))
-        out: Vector = np.concatenate([after.x, after.d[:, 0]])
-        return out
-
-    a = moments.affine(step, 3, 0)
-    return solve(eye(a.M) - a.M, a.b), _spectrum_below_one(a.M)
-
-
-@claim(
-    "fednova.algorithm-2-limit",
-    statement="As printed Algorithm 2 tends to the minimiser of sum p_i s_i / (1 + s_i) F_i for H_i = 1, rho = 0, "
-    "s_i = (1 - (1 - eta)^tau_i) / (eta tau_i), and with line 13 repaired to the minimiser of sum p_i F_i, at a "
-    "finite rate",
-    source=Source(FEDNOVA, "ours, about Algorithm 2 (L972-989)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
-    assumptions={"uncorrected": "for the minimiser itself: c_i is taken off what is stored"},
-)
-def two_limits() -> Finding:
-    """Two clients, e = (0, 1), four pairs of tau, eta = 1/4 and 1/16; the state (x, d_1, d_2) has one fixed point,
-    which attracts: a power of the matrix has row sums below one. All exact."""
-    lines, off = [], False
-    for steps in ((1, 2), (2, 3), (1, 5), (4, 4)):
-        for eta in (rational(1, 4), rational(1, 16)):
-            s = [(1 - (1 - eta) ** tau) / (eta * tau) for tau in steps]
-            W = [s_i / (1 + s_i) for s_i in s]
-            for stored, want in ((Stored.CORRECTED, W[1] / sum(W)), (Stored.UNCORRECTED, HALF)):
-                h = FedNovaAlg2(eta_l=eta, rho=rational(0), stored=stored)
-                z, attracts = _settles(h, fednova_alg2, _two((0, 1)), steps)
-                if z[0] != want or not attracts:
-                    return Finding(Verdict.REFUTED, f"{stored}, tau = {steps}, eta = {eta}: {z[0]}, wanted {want}")
-                lines.append(f"{stored}, tau = {steps}, eta = {eta}: {z[0]}")
-                off = off or (stored is Stored.CORRECTED and want != HALF)
-    return Finding(Verdict.CHECKED, "; ".join(lines), {"uncorrected": Dropped(off, "; ".join(lines[:1]) + ", not 1/2")})
-
-
 @claim(
     "fednova.algorithm-2-loop",
     statement="Index by index as printed, the loop of lines 6-10 for k = 0..tau-1, from the u^(0) = 0 and x^(0) of "
@@ -248,56 +184,3 @@ def _cancel(m: int, *, sums: bool = True) -> Body:
 def cancel() -> Finding:
     """Two, three, four clients."""
     return identities({f"m = {m}": _cancel(m) for m in (2, 3, 4)}, without={"sums": {"m = 2": _cancel(2, sums=False)}})
-
-
-@claim(
-    "fednova.reduced-fixed-point",
-    statement="With the corrections of L204 the minimiser x* of sum p_i F_i and d_i = grad F_i(x*) are kept by a "
-    "round, for every solver, rate and tau_i",
-    source=Source(FEDNOVA, "ours, about cross-client variance reduction in L204"),
-    engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
-    assumptions={"minimiser": "x is the minimiser and d_i = grad F_i(x)"},
-)
-def kept() -> Finding:
-    """Random quadratics of two coordinates, two or three clients, every solver; without it: from another point."""
-    rng, count, moves = generator(), 0, 0
-    for _ in range(6):
-        m = int(rng.integers(2, 4))
-        problem = QuadraticClients(
-            np.stack([exact.symmetric_positive(rng, 2) for _ in range(m)]), exact.rationals(rng, m, 2)
-        )
-        examples = tuple(int(n) for n in rng.integers(1, 9, size=m))
-        p = exact.vector(*(rational(n, sum(examples)) for n in examples))
-        plan = Plan(tuple(range(m)), tuple(int(t) for t in rng.integers(1, 4, size=m)), examples)
-        best = problem.minimiser(p)
-        for solver in Solver:
-            h = FedNovaVR(eta_l=rational(1, 8), mu=HALF, rho=HALF, gamma=HALF, solver=solver)
-            for x in (best, best + 1):
-                state = State(x=x, d=np.stack([g(0, x) for g in problem.clients]), p=p)
-                after, _ = fednova_vr.step(h, state, problem.clients, plan)
-                still = (after.x == state.x).all() and (after.d == state.d).all()
-                if x is best and not still:
-                    return Finding(Verdict.REFUTED, f"{solver}, steps {plan.steps}: {after.x} from {x}")
-                moves += x is not best and not still
-            count += 1
-    words = f"the round moved the model from x* + (1, 1) in {moves} of {count}"
-    return Finding(Verdict.CHECKED, f"{count} rounds keep it exactly", {"minimiser": Dropped(moves > 0, words)})
-
-
-@false(
-    "fednova.algorithm-2-consistent",
-    of=two_limits,
-    statement="Algorithm 2 as printed tends to the minimiser of sum p_i F_i at a finite rate",
-)
-def printed_is_consistent() -> Finding:
-    """tau = (1, 2), eta = 1/4, rho = 0, e = (0, 1)."""
-    h = FedNovaAlg2(eta_l=rational(1, 4), rho=rational(0), stored=Stored.CORRECTED)
-    z, attracts = _settles(h, fednova_alg2, _two((0, 1)), (1, 2))
-    return refutation(
-        instance="tau = (1, 2), eta = 1/4: the fixed point against the minimiser",
-        conditions={"it attracts": attracts},
-        left=z[0],
-        right=HALF,
-        relation="=",
-    )

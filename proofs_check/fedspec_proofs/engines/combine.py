@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -24,25 +24,26 @@ def all_refuted(*findings: Finding) -> Finding:
     return Finding(Verdict.REFUTED if refuted else Verdict.UNKNOWN, "\n".join(short))
 
 
-def all_proved(*findings: Finding) -> Finding:
-    """Proved if each part is; a refuted part refutes. An assumption matters if it does to some part."""
-    evidence = "\n".join(f.evidence for f in findings)
-    if any(f.verdict is Verdict.REFUTED for f in findings):
-        return Finding(Verdict.REFUTED, evidence)
-    if not all(f.verdict is Verdict.PROVED for f in findings):
-        return Finding(Verdict.UNKNOWN, evidence)
+def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None = None) -> Finding:
+    """Proved if each part is, a refuted part refutes; an assumption matters if some part says so.
+
+    Args:
+        parts: what each shows, in words, and what came out.
+        assumptions: what is told about dropping, all if not given; the others are steps of the proof, such as an
+            induction's hypothesis.
+    """
+    words = "\n".join(f"{label}: {found.evidence}" for label, found in parts.items())
+    verdicts = {found.verdict for found in parts.values()}
+    if verdicts != {Verdict.PROVED}:
+        return Finding(Verdict.REFUTED if Verdict.REFUTED in verdicts else Verdict.UNKNOWN, words)
     dropped: dict[str, Dropped] = {}
-    for f in findings:
-        for name, one in f.dropped.items():
-            if name not in dropped or one.matters:
+    for found in parts.values():
+        for name, one in found.dropped.items():
+            if (assumptions is None or name in assumptions) and (name not in dropped or one.matters):
                 dropped[name] = one
-    seconds = [f.second for f in findings if f.second]
-    if len(seconds) < len(findings):
-        return Finding(Verdict.PROVED, evidence, dropped)
-    words = "; ".join(dict.fromkeys(s.words for s in seconds))
-    return Finding(
-        Verdict.PROVED, evidence, dropped, Second(seconds[0].engine, sum(s.instances for s in seconds), words)
-    )
+    seconds = [found.second for found in parts.values() if found.second]
+    whole = Second(seconds[0].engine, sum(s.instances for s in seconds), seconds[0].words) if seconds else None
+    return Finding(Verdict.PROVED, words, dropped, whole)
 
 
 def hunted(inequality: Inequality[P], tries: int) -> Finding:
@@ -57,11 +58,6 @@ def hunted(inequality: Inequality[P], tries: int) -> Finding:
     )
 
 
-def only(inequality: Inequality[P], instance: P) -> Inequality[P]:
-    """The same claim about one instance."""
-    return replace(inequality, instance=lambda choose: instance)
-
-
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
     """What a given instance says of a dropped assumption: it must break that one only, and the claim."""
     if not inequality.met(instance, but=(name,)):
@@ -72,11 +68,9 @@ def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dr
     return None
 
 
-def with_instances(
-    inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int, least: int = 100
-) -> Finding:
+def with_instances(inequality: Inequality[P], tries: int, known: Mapping[str, tuple[str, P]], *, drop: int) -> Finding:
     """As :func:`searched`, with given instances for assumptions that a search would hardly do without."""
-    found = searched(inequality, tries, drop=0, least=least)
+    found = searched(inequality, tries, drop=0)
     if found.verdict is not Verdict.CHECKED:
         return found
     dropped = {}
