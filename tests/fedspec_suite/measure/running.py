@@ -198,9 +198,9 @@ class Running:
     def where_less(self, other: Any, x: Any, y: Any) -> Running:
         """x where self < other, else y; where rounding may have picked either, nothing is decided."""
         other, x, y = self._of(other), self._of(x), self._of(y)
-        chosen = x if self.value < other.value else y
+        chosen: Running = x if self.value < other.value else y
         if not self._ties(other):
-            return self._of(chosen)
+            return chosen
         alike = x.value == y.value
         return chosen._as(max(x.bound, y.bound) if alike else math.inf, x.nonnegative and y.nonnegative)
 
