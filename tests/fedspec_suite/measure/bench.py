@@ -175,7 +175,7 @@ def reference(s: Scenario) -> list[Shown]:
     """
     with digits():
         lifted = running(s)
-        session = REFERENCE.start(lifted.case)
+        session, number = REFERENCE.start(lifted.case), RUNNING[s.case.dtype]
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
         out: list[Shown] = []
         for event in lifted.events:
@@ -183,11 +183,12 @@ def reference(s: Scenario) -> list[Shown]:
                 for m in event.messages:
                     start = 0
                     for a in m.delta.values():
-                        for x in a.reshape(-1):
-                            x.bound = float(size[start]) + abs(float(x.value))
+                        flat = a.reshape(-1)
+                        for j, x in enumerate(flat):
+                            flat[j] = number(x.value, float(size[start]) + abs(float(x.value)))
                             start += 1
             answer = session.step(event)
-            shown = {n: _numbers(v, RUNNING[s.case.dtype]) for n, v in answer.items()}
+            shown = {n: _numbers(v, number) for n, v in answer.items()}
             size = np.array([abs(float(x)) for x in shown["x"]])
             out.append(shown)
         return out
