@@ -15,6 +15,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_PIN := torch==2.13.0
 
+# The seeds of `make soak`, and how many cases: quick, full, soak.
+SEEDS ?= 1 2 3 4 5 6 7 8 9 10
+PROFILE ?= full
+
 # What the demo judges: the bundled subjects.
 SUBJECTS ?= flwr torch_optim pytorch_optimizer optax fedn
 
@@ -72,6 +76,14 @@ tests: venv ## Run the full test suite
 .PHONY: quick
 quick: venv ## Run the test suite with the quick profile
 	FEDSPEC_PROFILE=quick $(BIN)/pytest -n $(JOBS) $(ARGS)
+
+.PHONY: soak
+soak: venv ## Judge what must conform on the cases of other SEEDS (for the night; reports in out/)
+	@mkdir -p out; failed=0; for seed in $(SEEDS); do echo "seed $$seed"; \
+	  $(BIN)/fedspec check spec torch py:examples/gossip_trace.py:SUBJECT --profile $(PROFILE) --seed $$seed \
+	    --jobs $(JOBS) --report out/soak-$$seed.jsonl > out/soak-$$seed.txt || { failed=1; \
+	    grep -E 'does not conform|inconclusive|error' out/soak-$$seed.txt || true; }; \
+	  tail -n 2 out/soak-$$seed.txt; done; exit $$failed
 
 .PHONY: claims
 claims: venv ## Run the evidence of every claim of the ledger again

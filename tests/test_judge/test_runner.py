@@ -14,7 +14,9 @@ from fedspec_suite.judge.runner import run_law
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered, Status
 
 
 def test_a_crash_of_a_law_is_raised() -> None:
@@ -45,3 +47,38 @@ def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypat
     bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, dtype)
     run_law(law, bench, setting, 5, 0)
     assert seen == {float(np.finfo(dtype).eps)}
+
+
+@pytest.mark.parametrize(
+    ("other", "others"),
+    [
+        (NotOffered("not offered: not shown here"), "first"),
+        (NotOffered("not offered: not shown here"), "later"),
+        # An answer that never came ends a law, so that an error can only come later.
+        (SubjectError("subject: no answer"), "later"),
+    ],
+    ids=["shown-later", "shown-first", "silent-later"],
+)
+def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: str) -> None:
+    """A subject that shows nothing in some cases and is wrong in others fails."""
+    cases: list[Any] = []
+
+    def check(bench: Bench, case: Any) -> None:
+        cases.append(case)
+        raise other if (len(cases) == 1) is (others == "first") else Deviates(Deviation("fedavg.step", "round 1"))
+
+    offer = SUBJECT.info.offers[0]
+    setting = setting_of(offer)
+    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    assert run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
+
+
+def test_what_is_never_shown_is_skipped() -> None:
+    def check(bench: Bench, case: Any) -> None:
+        raise NotOffered("not offered: not shown")
+
+    offer = SUBJECT.info.offers[0]
+    setting = setting_of(offer)
+    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    obligation = run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
+    assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")

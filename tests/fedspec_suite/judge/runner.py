@@ -52,7 +52,7 @@ class Trials:
         deviation: the last violation found, which is the smallest.
         error: why the subject could not answer.
         crash: a bug of the law.
-        withheld: what the law needs and the subject does not show.
+        withheld: what the law needs and the subject does not show, in some case.
     """
 
     cases: int = 0
@@ -95,7 +95,7 @@ def draw(cases: SearchStrategy[Any], examples: int, seed: int, trials: Trials, t
 
     try:
         every()
-    except (Deviates, SubjectError, NotOffered):
+    except (Deviates, SubjectError):
         pass
     except hypothesis.errors.HypothesisException:
         # Shrinking stops before it is done, which Hypothesis calls flaky; undecided cases can use up its patience.
@@ -119,8 +119,8 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         trials.cases += 1
         law.check(bench, case)
     except NotOffered as reason:
+        # It may be shown in another case, and be wrong there.
         trials.withheld = str(reason)
-        raise
     except Undecided:
         trials.undecided += 1
         hypothesis.reject()
@@ -141,12 +141,11 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
 def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> Obligation:
     """What the trials of a law amount to."""
     decided, status, reason = trials.cases - trials.undecided, Status.PASS, ""
-    if trials.withheld:
+    if trials.deviation is not None or trials.error is not None:
+        status = Status.FAIL if trials.deviation is not None else Status.ERROR
+        reason = "" if trials.error is None else str(trials.error)
+    elif trials.withheld:
         status, reason = Status.SKIP, trials.withheld
-    elif trials.error is not None:
-        status, reason = Status.ERROR, str(trials.error)
-    elif trials.deviation is not None:
-        status = Status.FAIL
     elif decided < max(1, examples // 3):
         status = Status.INCONCLUSIVE
         reason = f"{trials.undecided} of {trials.cases} cases could not be decided: rounding errors too large"
@@ -213,7 +212,8 @@ def judge_offer(
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
             obligation = run_law(rule, bench, setting, cases or PROFILES[profile], seed)
-            silent += obligation.status is Status.ERROR
+            # A deviation may come with a silence in another case.
+            silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)
             out.append(obligation)
     if fnmatch.fnmatchcase(REQUIREMENT, law):
         out += requirement_obligations(setting_of(offer))

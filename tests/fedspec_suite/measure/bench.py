@@ -184,7 +184,7 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
     """
     with digits():
         lifted = running(s)
-        session = begin(lifted)
+        session, number = begin(lifted), RUNNING[s.case.dtype]
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
         out: list[Shown] = []
         for event in lifted.events:
@@ -192,11 +192,12 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
                 for m in event.messages:
                     start = 0
                     for a in m.delta.values():
-                        for x in a.reshape(-1):
-                            x.bound = float(size[start]) + abs(float(x.value))
+                        flat = a.reshape(-1)
+                        for j, x in enumerate(flat):
+                            flat[j] = number(x.value, float(size[start]) + abs(float(x.value)))
                             start += 1
             answer = session.step(event)
-            shown = {n: _numbers(v, RUNNING[s.case.dtype]) for n, v in answer.items()}
+            shown = {n: _numbers(v, number) for n, v in answer.items()}
             size = np.array([abs(float(x)) for x in shown["x"]])
             out.append(shown)
         return out

@@ -1,8 +1,11 @@
 """A number that carries its own rounding-error bound: the arithmetic behind the judge's tolerance.
 
-The value is a 50-digit decimal. The bound is what a floating-point evaluation of the same operations may be off by,
-in units of the machine epsilon, to first order: every operation adds the magnitude of its own result to what it
-inherits from its operands. Running a rule on these numbers yields what is wanted and the scale to measure by.
+The value is a 50-digit decimal. The bound, in units of the machine epsilon, is how far a floating-point evaluation of
+the same operations may be from it. It is a bound at every distance that the judge looks at: for 1 <= c <= REACH,
+operands that are off by up to c times their bounds give a result that is off by up to c times its own, whatever the
+rounding of that operation, underflow included. So whoever is right about the operands is not found wrong about the
+result. Where nothing of the kind can be said (a division by what may be zero, a sign or a branch that rounding may
+turn, a root of what may be negative, a result that may overflow) the bound is infinite: undecided, not wrong.
 
 There is one arithmetic for each floating-point type, since what rounding can hide depends on its epsilon.
 """
@@ -19,27 +22,75 @@ import numpy as np
 
 from fedspec.arith import Array
 
+REACH = 100.0
+"""By how many of its bounds a number may be off, with everything computed from it still bounded."""
+
+_AMPLE = 1 + 1e-6
+"""More than the rounding of the bounds themselves, and of the errors that they bound."""
+
 
 class Running:
-    """A value and the bound of its rounding error in units of epsilon; one of the subclasses below."""
+    """A value and the bound of its rounding error in units of epsilon; one of the subclasses below.
 
-    __slots__ = ("bound", "value")
+    Attributes:
+        value: the number as it should be.
+        bound: how far it may be off, in units of epsilon.
+        nonnegative: whether no evaluation within REACH bounds is below zero, because the bound says so, or because it
+            is a square, or a sum, product, quotient or root of such.
+    """
+
+    __slots__ = ("bound", "nonnegative", "value")
 
     resolution: ClassVar[float]
     """The machine epsilon of the subject: what comparisons must see through."""
 
+    lost: ClassVar[float]
+    """The smallest normal number in units of epsilon: what underflow may take, or hardware without subnormals."""
+
+    largest: ClassVar[float]
+    """The largest finite number of the subject."""
+
     def __init__(self, value: Any, bound: float = 0.0) -> None:
-        if isinstance(value, Fraction):
-            value = Decimal(value.numerator) / Decimal(value.denominator)
-        self.value = value if isinstance(value, Decimal) else Decimal(value)
+        if not isinstance(value, Decimal):
+            is_fraction = isinstance(value, Fraction)
+            value = Decimal(value.numerator) / Decimal(value.denominator) if is_fraction else Decimal(value)
+        self.value: Decimal = value
         self.bound = bound
+        self.nonnegative = value >= 0 and (bound == 0 or float(value) >= self._blur(bound))
+
+    def _blur(self, bound: float) -> float:
+        """How far a number of that bound is looked at."""
+        return REACH * self.resolution * bound
+
+    def _rounded(self, value: Decimal, inherited: float, nonnegative: bool = False) -> Running:
+        """What an operation gives: the bound it inherits from its operands, and the rounding of its result."""
+        out = object.__new__(type(self))
+        out.value = value
+        size, blur = abs(float(value)), self._blur(inherited)
+        if not size + blur < self.largest:
+            out.bound = math.inf
+        elif inherited or value:
+            out.bound = _AMPLE * inherited + size + self.lost
+        else:
+            out.bound = 0.0
+        out.nonnegative = nonnegative or (value >= 0 and size >= self._blur(out.bound))
+        return out
+
+    def _unsure(self, value: Decimal) -> Running:
+        return type(self)(value, math.inf)
+
+    def _as(self, bound: float, nonnegative: bool) -> Running:
+        """The same value, not rounded again."""
+        out = type(self)(self.value, bound)
+        out.nonnegative = out.nonnegative or nonnegative
+        return out
 
     def __add__(self, other: Any) -> Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._of(other)
-        value = self.value + other.value
-        return type(self)(value, self.bound + other.bound + abs(float(value)))
+        both = self.nonnegative and other.nonnegative
+        return self._rounded(self.value + other.value, self.bound + other.bound, both)
 
     __radd__ = __add__
 
@@ -49,20 +100,21 @@ class Running:
     def __sub__(self, other: Any) -> Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        return self + -self._of(other)
+        other = self._of(other)
+        return self._rounded(self.value - other.value, self.bound + other.bound)
 
     def __rsub__(self, other: Any) -> Running:
-        return self._of(other) + -self
+        return self._of(other) - self
 
     def __mul__(self, other: Any) -> Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._of(other)
-        value = self.value * other.value
         a, b = abs(float(self.value)), abs(float(other.value))
-        if math.isinf(self.bound) or math.isinf(other.bound):
-            return type(self)(value, math.inf)
-        return type(self)(value, a * other.bound + b * self.bound + abs(float(value)))
+        # Where both operands are almost zero, the product of their errors is all there is.
+        inherited = a * other.bound + b * self.bound + self._blur(self.bound) * other.bound
+        same = self is other or (self.nonnegative and other.nonnegative)
+        return self._rounded(self.value * other.value, inherited, same)
 
     __rmul__ = __mul__
 
@@ -70,70 +122,87 @@ class Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._of(other)
-        lost = abs(float(other.value)) < 100 * self.resolution * other.bound
-        if other.value == 0 or lost or math.isinf(other.bound):
-            return type(self)(self.value if other.value == 0 else self.value / other.value, math.inf)
+        if other.value == 0:
+            return self._unsure(self.value)
         value = self.value / other.value
-        b, size = abs(float(other.value)), abs(float(value))
-        return type(self)(value, self.bound / b + size * other.bound / b + size)
+        b = abs(float(other.value))
+        nearest = b - self._blur(other.bound)
+        if not nearest > b / 1000:
+            return self._unsure(value)
+        inherited = (self.bound + abs(float(value)) * other.bound) / nearest
+        return self._rounded(value, inherited, self.nonnegative and other.nonnegative)
 
     def __rtruediv__(self, other: Any) -> Running:
         return self._of(other) / self
 
     def __pow__(self, exponent: int) -> Running:
+        """A whole power, by repeated multiplication.
+
+        Raises:
+            TypeError: the exponent is not a whole number.
+        """
+        if exponent != int(exponent):
+            raise TypeError(f"running: got the exponent {exponent}; take whole powers, and roots by sqrt")
         out = type(self)(1)
-        for _ in range(int(exponent)):
+        for _ in range(abs(int(exponent))):
             out = out * self
-        return out
+        out.nonnegative = out.nonnegative or exponent % 2 == 0
+        return out if exponent >= 0 else 1 / out
 
     def sqrt(self) -> Running:
-        """Square root; near zero the bound is that of the root of the error."""
-        if self.value < 0:
-            return type(self)(0, math.inf)
+        """Square root; of what may be zero, but not negative, the bound is the root of the error."""
+        if self.value < 0 or not self.nonnegative:
+            return self._unsure(Decimal(0) if self.value < 0 else self.value.sqrt())
         root = self.value.sqrt()
-        size = float(root)
-        if size == 0.0:
-            return type(self)(root, 0.0 if self.bound == 0.0 else math.inf)
-        return type(self)(root, self.bound / (2 * size) + size)
+        size, lowest = float(root), float(self.value) - self._blur(self.bound)
+        if self.bound == 0:
+            inherited = 0.0
+        elif lowest > 0:
+            inherited = self.bound / (size + math.sqrt(lowest))
+        else:
+            inherited = min(self.bound / size if size else math.inf, math.sqrt(self.bound / self.resolution))
+        return self._rounded(root, inherited, True)
 
     def maximum(self, other: Any) -> Running:
         """The larger one; with the larger bound where rounding may have picked either."""
         other = self._of(other)
-        return self._chosen(other, self.value >= other.value)
+        kept = self if self.value >= other.value else other
+        return kept._as(self._chosen(other, kept), self.nonnegative or other.nonnegative)
 
     def minimum(self, other: Any) -> Running:
         """The smaller one, likewise."""
         other = self._of(other)
-        return self._chosen(other, self.value <= other.value)
+        kept = self if self.value <= other.value else other
+        return kept._as(self._chosen(other, kept), self.nonnegative and other.nonnegative)
 
-    def _chosen(self, other: Running, mine: bool) -> Running:
-        gap, bound = abs(float(self.value - other.value)), self.bound + other.bound
-        kept = self if mine else other
-        sure = gap > 100 * self.resolution * bound
-        return type(self)(kept.value, kept.bound if sure else max(self.bound, other.bound))
+    def _chosen(self, other: Running, kept: Running) -> float:
+        return max(self.bound, other.bound) if self._ties(other) else kept.bound
+
+    def _ties(self, other: Running) -> bool:
+        """Whether rounding may turn a comparison, or part what is equal."""
+        bound = self.bound + other.bound
+        return bound > 0 and not abs(float(self.value - other.value)) > self._blur(bound)
 
     def sign(self) -> Running:
         """The sign; a value that is zero up to rounding has none that can be relied on."""
         value = Decimal((self.value > 0) - (self.value < 0))
-        unsure = self.bound > 0 and abs(float(self.value)) < 100 * self.resolution * self.bound
-        return type(self)(value, math.inf if unsure else 0.0)
+        return self._unsure(value) if self._ties(self._of(0)) else type(self)(value)
 
     def ratio(self, above: Any) -> Running:
         """above / self where self > 0, else 0; a divisor that is zero up to rounding decides nothing."""
         above = self._of(above)
-        if self.value > 0:
-            return self._of(above / self)
-        return type(self)(0, 0.0 if self.bound == 0 else math.inf)
+        if self._ties(self._of(0)):
+            return self._unsure(Decimal(0))
+        return self._of(above / self) if self.value > 0 else type(self)(0)
 
     def where_less(self, other: Any, x: Any, y: Any) -> Running:
         """x where self < other, else y; where rounding may have picked either, nothing is decided."""
         other, x, y = self._of(other), self._of(x), self._of(y)
-        chosen = x if self.value < other.value else y
-        gap, bound = abs(float(self.value - other.value)), self.bound + other.bound
-        unsure = bound > 0 and gap < 100 * self.resolution * bound and x.value != y.value
-        return type(self)(
-            chosen.value, math.inf if unsure else max(x.bound, y.bound) if x.value == y.value else chosen.bound
-        )
+        chosen: Running = x if self.value < other.value else y
+        if not self._ties(other):
+            return chosen
+        alike = x.value == y.value
+        return chosen._as(max(x.bound, y.bound) if alike else math.inf, x.nonnegative and y.nonnegative)
 
     def __eq__(self, other: object) -> bool:
         return self.value == self._of(other).value
@@ -154,7 +223,9 @@ class Running:
         return hash(self.value)
 
     def __abs__(self) -> Running:
-        return type(self)(abs(self.value), self.bound)
+        out = type(self)(abs(self.value), self.bound)
+        out.nonnegative = True
+        return out
 
     def __float__(self) -> float:
         return float(self.value)
@@ -180,6 +251,8 @@ class Running64(Running):
 
     __slots__ = ()
     resolution = 2.0**-52
+    lost = 2.0**-1022 / resolution
+    largest = float(np.finfo(np.float64).max)
 
 
 class Running32(Running):
@@ -187,6 +260,8 @@ class Running32(Running):
 
     __slots__ = ()
     resolution = 2.0**-23
+    lost = 2.0**-126 / resolution
+    largest = float(np.finfo(np.float32).max)
 
 
 RUNNING: dict[str, type[Running]] = {"float64": Running64, "float32": Running32}

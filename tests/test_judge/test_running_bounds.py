@@ -1,0 +1,189 @@
+"""Every operation of running numbers: operands that are off by some of their bounds give a result off by as many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, seed, settings
+from hypothesis import strategies as st
+
+from fedspec.arith import digits, norm
+from fedspec_suite.measure.running import REACH, RUNNING, Running
+
+ROOT_DIGITS = 80
+"""Of the roots that are wanted; the others are exact fractions."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A number as it should be, as a subject has it, and the bound that it is within so many times."""
+
+    value: Fraction
+    has: float
+    bound: float
+
+    def running(self, dtype: str) -> Running:
+        """As the judge carries it."""
+        return RUNNING[dtype](self.value, self.bound)
+
+
+def exponents(dtype: str) -> st.SearchStrategy[int]:
+    """Ordinary sizes, more often than those near the ends of the type's range."""
+    info = np.finfo(dtype)
+    low, high = int(info.minexp), int(info.maxexp)
+    ends = st.sampled_from((low - int(info.nmant), low - 2, low, low + 3, low // 2, high // 2, high - 3))
+    return st.one_of(st.integers(-3, 3), st.integers(-70, 70), ends)
+
+
+@st.composite
+def operands(draw: st.DrawFn, dtype: str, off: float) -> Operand:
+    """A number of the type, or one that cancellation left almost zero, and what a subject may have in its place."""
+    kind, eps = np.dtype(dtype).type, RUNNING[dtype].resolution
+    exact = float(
+        kind(math.ldexp(draw(st.sampled_from((0.0, 0.5, -0.5, 0.75, -0.875, 1 - 2.0**-24))), draw(exponents(dtype))))
+    )
+    size = abs(exact) or math.ldexp(1.0, draw(exponents(dtype)))
+    blurred = st.one_of(
+        st.sampled_from((0.5, 1.0, 8.0, 1e3)),
+        st.sampled_from((1e-4, 0.003, 0.0097, 0.01, 0.02, 1.0, 9.0)).map(lambda share: share / eps),
+    )
+    bound = draw(st.one_of(st.just(0.0), blurred)) * size
+    assume(math.isfinite(bound))
+    # What remains of a sum of 50-digit numbers that cancel.
+    residue = Fraction(draw(st.sampled_from((0, 1, -3)))) * Fraction(bound) / 10**50 if exact == 0 else Fraction(0)
+    value, slack = Fraction(exact) + residue, Fraction(off * eps) * Fraction(bound)
+    with np.errstate(all="ignore"):
+        has = float(kind(exact + draw(st.integers(-8, 8)) / 8 * float(slack)))
+    assume(math.isfinite(has))
+    return Operand(value, has if abs(Fraction(has) - value) <= slack else exact, bound)
+
+
+def root(x: Fraction) -> Fraction:
+    with digits(ROOT_DIGITS):
+        return Fraction((Decimal(x.numerator) / Decimal(x.denominator)).sqrt())
+
+
+def quotient(a: Any, b: Any) -> Any:
+    return a / b if b > 0 else a * 0
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation on running numbers, on fractions and on floats."""
+
+    running: Callable[..., Running]
+    exact: Callable[..., Fraction]
+    floats: Callable[..., Any]
+    operands: int
+
+
+def alike(f: Callable[..., Any], operands: int = 2) -> Operation:
+    return Operation(f, f, f, operands)
+
+
+def rooted(f: Callable[..., Any]) -> Operation:
+    """Of what need not be at least zero."""
+    return Operation(lambda a, b: f(a, b).sqrt(), lambda a, b: root(f(a, b)), lambda a, b: np.sqrt(f(a, b)), 2)
+
+
+def larger_root(a: Any, b: Any) -> Any:
+    return np.sqrt(np.maximum(a, b))
+
+
+def smaller_root(a: Any, b: Any) -> Any:
+    return np.sqrt(np.minimum(a, b))
+
+
+OPERATIONS = {
+    "+": alike(lambda a, b: a + b),
+    "-": alike(lambda a, b: a - b),
+    "*": alike(lambda a, b: a * b),
+    "/": alike(lambda a, b: a / b),
+    "reversed": Operation(
+        lambda a: 1 - 1 / (2 - (3 + a)), lambda a: 1 + 1 / (1 + a), lambda a: 1 - 1 / (2 - (3 + a)), 1
+    ),
+    "neg": alike(lambda a: -a, 1),
+    "abs": alike(abs, 1),
+    "square": alike(lambda a: a**2, 1),
+    "product with itself": alike(lambda a: a * a, 1),
+    "cube": alike(lambda a: a**3, 1),
+    "inverse square": alike(lambda a: a**-2, 1),
+    "power of a power": alike(lambda a, b: (a**0 + b**1) ** 4),
+    "sqrt": Operation(lambda a: a.sqrt(), root, np.sqrt, 1),
+    "root of a square": Operation(lambda a: (a**2).sqrt(), abs, lambda a: np.sqrt(a * a), 1),
+    "root of a sum": rooted(lambda a, b: a + b),
+    "root of a difference": rooted(lambda a, b: a - b),
+    "root of a product": rooted(lambda a, b: a * b),
+    "root of a quotient": rooted(lambda a, b: a / b),
+    "root of a cube": Operation(lambda a: (a**3).sqrt(), lambda a: root(a**3), lambda a: np.sqrt(a * a * a), 1),
+    "root of the larger": Operation(lambda a, b: a.maximum(b).sqrt(), lambda a, b: root(max(a, b)), larger_root, 2),
+    "root of the smaller": Operation(lambda a, b: a.minimum(b).sqrt(), lambda a, b: root(min(a, b)), smaller_root, 2),
+    "root of a mean": Operation(
+        lambda a, b: (b * b / 3 + 0.25 * a**2).sqrt(),
+        lambda a, b: root(b * b / 3 + a * a / 4),
+        lambda a, b: np.sqrt(b * b / type(b)(3) + type(b)(0.25) * a * a),
+        2,
+    ),
+    "norm": Operation(
+        lambda a, b: norm(np.array([a, b, a], dtype=object)),
+        lambda a, b: root(2 * a * a + b * b),
+        lambda a, b: np.sqrt(a * a + b * b + a * a),
+        2,
+    ),
+    "maximum": Operation(lambda a, b: a.maximum(b), max, np.maximum, 2),
+    "minimum": Operation(lambda a, b: a.minimum(b), min, np.minimum, 2),
+    "sign": Operation(lambda a: a.sign(), lambda a: Fraction((a > 0) - (a < 0)), np.sign, 1),
+    "ratio": Operation(lambda a, b: b.ratio(a), quotient, quotient, 2),
+    "where less": Operation(
+        lambda a, b, x, y: a.where_less(b, x, y), *(2 * (lambda a, b, x, y: x if a < b else y,)), 4
+    ),
+    "clipped": Operation(
+        lambda a, b: (b / a**2).minimum(1),
+        lambda a, b: min(b / a**2, Fraction(1)),
+        lambda a, b: np.minimum(b / (a * a), type(a)(1)),
+        2,
+    ),
+}
+"""By name; some are chains whose middle is known to be at least zero."""
+
+
+def flushed(x: Any, operands: list[Operand], dtype: str) -> float:
+    """What hardware that has no subnormal numbers makes of a result that is not an operand again."""
+    chosen = abs(float(x)) in {abs(o.has) for o in operands}
+    return 0.0 if not chosen and abs(float(x)) < float(np.finfo(dtype).tiny) else float(x)
+
+
+@pytest.mark.parametrize("dtype", list(RUNNING))
+@pytest.mark.parametrize("name", OPERATIONS)
+@seed(0)
+@settings(max_examples=100, deadline=None, database=None)
+@given(data=st.data())
+def test_what_is_off_by_some_bounds_stays_so(name: str, dtype: str, data: st.DataObject) -> None:
+    op, number, kind = OPERATIONS[name], RUNNING[dtype], np.dtype(dtype).type
+    off = data.draw(st.sampled_from((1.0, 4.0, 30.0, REACH)))
+    xs = [data.draw(operands(dtype, off)) for _ in range(op.operands)]
+    with digits():
+        result = op.running(*(x.running(dtype) for x in xs))
+    if not math.isfinite(result.bound):
+        # Nothing is said, so nothing can be wrong.
+        return
+    with np.errstate(all="ignore"):
+        got = float(op.floats(*(kind(x.has) for x in xs)))
+    assert math.isfinite(got)
+    got = flushed(got, xs, dtype) if data.draw(st.booleans()) else got
+    error = abs(Fraction(got) - op.exact(*(x.value for x in xs)))
+    assert error <= Fraction(off * number.resolution) * Fraction(result.bound)
+
+
+@pytest.mark.parametrize("number", RUNNING.values())
+def test_a_root_is_bounded_by_what_is_left_of_its_number(number: type[Running]) -> None:
+    """A subject has 1/10 instead of 1: its root is off by 1 - sqrt(1/10), more than half the error."""
+    one = number(1, 0.9 / (REACH * number.resolution))
+    assert REACH * number.resolution * one.sqrt().bound >= 1 - math.sqrt(0.1)
