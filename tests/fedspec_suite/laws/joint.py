@@ -140,6 +140,11 @@ def silent(s: Scenario) -> Scenario:
     return with_hyper(s, sigma=0.0) if "sigma" in s.case.hyper else s
 
 
+def quiet(s: Scenario) -> Scenario:
+    """The same without noise, and without a change that is long enough to be clipped."""
+    return with_hyper(silent(s), clip_norm=FAR) if "clip_norm" in s.case.hyper else s
+
+
 def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
     return round_scenarios(setting, rounds=(1, 1)).map(silent)
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.readings import Adaptivity, DeadZone, Strategy
+from fedspec.readings import Adaptivity, Clipped, DeadZone, Strategy
 from fedspec_suite.laws.about import Applies, about, unless
+from fedspec_suite.laws.closed_forms.fedada2 import sent
 from fedspec_suite.laws.common import related
-from fedspec_suite.laws.joint import FAR, law, refuse, rounds_of, shown, slack_of
+from fedspec_suite.laws.joint import FAR, law, quiet, refuse, rounds_of, shown, slack_of
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, with_hyper
@@ -81,7 +82,9 @@ def _summed(setting: Setting) -> str:
 
 
 def _on_its_own(setting: Setting) -> str:
-    return "its clients receive a second moment" if "received" in setting.options else ""
+    if setting.options.get("clipped") == Clipped.GRADIENTS:
+        return "its clients clip their gradients"
+    return "its clients receive a second moment" if sent(setting.options) else ""
 
 
 def _louder(c: float, s: Scenario) -> Scenario:
@@ -166,7 +169,9 @@ LAWS = (
         id="joint-one-rate",
         words="without delay a client of AdaGrad's kind moves no coordinate further than tau_i eta_l, times its weight",
         source="App. F (L1510): only a delay breaks this bound",
-        cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, z=1) if "z" in s.case.hyper else s),
+        cases=lambda setting: round_scenarios(setting).map(
+            lambda s: quiet(with_hyper(s, z=1) if "z" in s.case.hyper else s)
+        ),
         check=_one_rate,
         applies=unless(about(Fact.JOINT), _summed),
         shows="delta",

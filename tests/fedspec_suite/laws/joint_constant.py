@@ -21,7 +21,7 @@ from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.delayed_solvers import updating
-from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, read, sent, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
@@ -77,12 +77,13 @@ def models(s: Scenario, sets: Sets) -> list[Array]:
     for e in s.events:
         assert isinstance(e, Round)
         own = clients_own(h)
-        if "received" in o:
+        if sent(o):
             own["v0"] = server(s, past).v
         changes = []
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
             kind = strategy(s, p, e)
-            steps = [direction(kind, -problem.e[i], k, sets, own, o) for k in range(1, tau + 1)]
+            g = read(-problem.e[i], h, o)
+            steps = [direction(kind, g, k, sets, own, o) for k in range(1, tau + 1)]
             changes.append(np.asarray(-h["eta_l"] * total(steps)))
         past.append(aggregate(s, e, changes))
         x = x + h["eta"] * server(s, past).step

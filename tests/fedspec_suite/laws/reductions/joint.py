@@ -122,6 +122,23 @@ def _blended(strategy: str, target: str, when: str, cited: str, carry: Carry, *c
     )
 
 
+def _private_joint(slug: str, target: str, options: dict[str, str], why: str, cited: str) -> Edge:
+    return _adaptive(
+        f"dp-joint-{slug}",
+        "dp-joint",
+        target,
+        f"{why}, no change is long enough to be clipped and sigma = 0",
+        cited,
+        _to(target),
+        _narrowed(clip_norm=FAR, sigma=0.0),
+        {"clipped": "change", **options},
+        needs=("clip_norm", "sigma"),
+        zeroes=("sigma",),
+        roots=True,
+        undecided=True,
+    )
+
+
 def _private(server: str, target: str) -> Edge:
     return _adaptive(
         f"dp-fedavg-under-{server}-is-{target}",
@@ -131,7 +148,7 @@ def _private(server: str, target: str) -> Edge:
         "L206 and L1639, without privacy",
         _to(target, {"weights": "uniform"}),
         _narrowed(_distinct, clip_norm=FAR, sigma=0.0),
-        {"server": server},
+        {"server": server, "clipped": "change"},
         needs=("clip_norm", "sigma"),
         zeroes=("sigma",),
         roots=True,
@@ -253,6 +270,27 @@ BOUNDED = (
         lambda s: told(s, "adagrad", hyper={"v0": 0}),
         _narrowed(_one_coordinate),
         draw={"steps": (1, 1)},
+    ),
+    _private_joint(
+        "is-fedada2",
+        "fedada2",
+        {"preconditioner": "compressed"},
+        "preconditioners are compressed, with neither delay nor dead zone",
+        "L206 and Alg. 2 (L667), without privacy",
+    ),
+    _private_joint(
+        "is-joint-local",
+        "joint-local",
+        {"preconditioner": "compressed", "cover": "singletons"},
+        "every set of the cover is one coordinate",
+        "L206 and L1623, without privacy",
+    ),
+    _private_joint(
+        "is-joint-direct",
+        "joint-direct",
+        {"preconditioner": "sent"},
+        "the server sends its second moment",
+        "L206 and L1621, without privacy",
     ),
     _private("average", "fedavg"),
     _private("adagrad", "fedadagrad"),
