@@ -28,8 +28,8 @@ def hyper(**more: Any) -> Any:
     """eta_l = 4 and eps = 1 at the clients, c = 2 and sigma c = 1/2, a server without momentum."""
     server: dict[str, Any] = {"eta": 1, "beta1": 0, "tau": F(1, 2), "v0": F(3, 16)}
     given: dict[str, Any] = {"eta_l": 4, "eps": 1, **server, "clip_norm": 2, "sigma": F(1, 4)}
-    numbers = {**given, **more}
-    return DpJoint(**{n: F(v) if isinstance(v, int) else v for n, v in numbers.items()})
+    numbers: dict[str, Any] = {n: F(v) if isinstance(v, int) else v for n, v in {**given, **more}.items()}
+    return DpJoint(**numbers)
 
 
 def run(h: Any, *gradients: np.ndarray, noise: tuple[int, ...] = (0,)) -> tuple[Any, Any]:

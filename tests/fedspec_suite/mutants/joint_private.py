@@ -75,12 +75,6 @@ MUTANTS = (
                 "clip(gradient(k, y), clip_norm=h.clip_norm)",
                 "gradient(k, y)",
             ),
-            (
-                "and-changes",
-                "the changes are clipped, too",
-                "return y - x",
-                "return clip(y - x, clip_norm=h.clip_norm)",
-            ),
         )
     ),
     *(
