@@ -88,11 +88,12 @@ def _on_its_own(setting: Setting) -> str:
 
 
 def _louder(c: float, s: Scenario) -> Scenario:
-    """The clients' objectives times c, and eps with them."""
+    """The clients' objectives times c, and with them eps and what the clients' moments start from."""
     problem = s.case.problem
     assert problem is not None
     case = replace(s.case, problem=replace(problem, H=problem.H * c, e=problem.e * c))
-    return with_hyper(replace(s, case=case), eps=s.case.hyper["eps"] * c)
+    scaled = {n: s.case.hyper[n] * c**power for n, power in (("eps", 1), ("m0_l", 1), ("v0_l", 2)) if n in s.case.hyper}
+    return with_hyper(replace(s, case=case), **scaled)
 
 
 def _same_when_louder(bench: Bench, s: Scenario) -> None:
@@ -179,12 +180,12 @@ LAWS = (
     ),
     law(
         id="joint-louder",
-        words="the clients' objectives and eps times 4: adaptive clients change as before",
+        words="the clients' objectives, eps and m_0 times 4, v_0 times 16: adaptive clients change as before",
         source="Algs. 2, 8 and 10: u is a quotient",
         cases=_no_sgd,
         check=_same_when_louder,
         applies=unless(about(Fact.JOINT), _on_its_own),
-        needs=("eps",),
+        needs=("eps", "m0_l", "v0_l"),
     ),
     law(
         id="joint-weights",

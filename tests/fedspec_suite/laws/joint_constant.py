@@ -1,7 +1,7 @@
 """FedAda2's methods on clients with constant gradients, where every local step is known in closed form.
 
 AdaGrad   u_k = g / (sqrt(v_0 + ceil(k/z) g^2) + eps)
-Adam      u_k = g / (|g| + eps), whatever the decays and the delay, where v_0 = 0
+Adam      u_k = g / (|g| + eps), whatever the decays and the delay, where m_0 = v_0 = 0
 SM3-II    the same with (n - 1) max g^2 + g^2 for n g^2, where sets do not overlap
 """
 
@@ -52,10 +52,11 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
         case Strategy.SM3_ADAM:
             return np.asarray(((b - b**n) * peak + (1 - b) * own) / (1 - b**n))
     if o.get("idle") == "recomputed" and at[-1] != k - 1:
-        return np.asarray(n * peak)
+        return np.asarray(h["v0"] + n * peak)
     if o.get("idle") == "reset" and z > 1:
-        n = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
-    return np.asarray((n - 1) * peak + own)
+        since = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
+        return np.asarray((since - 1) * peak + own + (h["v0"] if since == n else 0))
+    return np.asarray(h["v0"] + (n - 1) * peak + own)
 
 
 def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
@@ -63,7 +64,8 @@ def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: 
     if kind == Strategy.SGD:
         u = g
     else:
-        u = g / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
+        start = h["beta1"] ** k * h["m0"] / (1 - h["beta1"] ** k) if kind == Strategy.ADAM else 0
+        u = (g + start) / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
         if kind == Strategy.ADAM and o.get("received") == Received.UNCORRECTED:
             u = u * (1 - h["beta1"] ** k)
     return u * 0 if length(u) < h["eps_s"] else u

@@ -18,16 +18,16 @@ _ADAGRAD = """y = begin_adagrad(x)
         for k in range(tau):
             y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
 """
-_DELAYED_ADAGRAD = """y = begin(x)
+_DELAYED_ADAGRAD = """y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 """
-_ADAM = """y = begin(x)
+_ADAM = """y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = admu(y, g, **decays, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, dead_zone=h.dead_zone)
+            y = admu(y, g, **own, eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 """
-_SM3 = """y = begin_adagrad(x, S)
+_SM3 = """y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
             y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
@@ -220,7 +220,7 @@ MUTANTS = (
             words="delay and dead zone do not reach the clients",
             algorithms=(algorithm,),
             rule=_step(algorithm),
-            old="eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s",
+            old="eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s",
             new="eta_l=h.eta_l, eps=h.eps",
         )
         for algorithm in ("fedadaadagrad", "fedadaadam")
@@ -274,8 +274,8 @@ MUTANTS = (
                 "AdaGrad",
                 "fedadaadagrad",
                 _DELAYED_ADAGRAD,
-                "begin(x)",
-                "x, getattr(step, 'kept', begin(x).v), 0",
+                "begin(x, v0=h.v0_l)",
+                "x, getattr(step, 'kept', begin(x, v0=h.v0_l).v), 0",
                 "y.v",
             ),
             (
@@ -283,8 +283,8 @@ MUTANTS = (
                 "momentum",
                 "fedadaadam",
                 _ADAM,
-                "begin(x)",
-                "x, getattr(step, 'kept', begin(x).m), begin(x).v, begin(x).v_hat, 0",
+                "begin(x, v0=h.v0_l, m0=h.m0_l)",
+                "x, getattr(step, 'kept', begin(x, m0=h.m0_l).m), begin(x, v0=h.v0_l).v, begin(x).v_hat, 0",
                 "y.m",
             ),
             (
@@ -292,8 +292,8 @@ MUTANTS = (
                 "SM3",
                 "fedada2",
                 _SM3,
-                "begin_adagrad(x, S)",
-                "x, *getattr(step, 'kept', (begin_adagrad(x, S).mu, begin_adagrad(x, S).nu)), 0",
+                "begin_adagrad(x, S, v0=h.v0_l)",
+                "x, *getattr(step, 'kept', (begin_adagrad(x, S, v0=h.v0_l).mu, begin_adagrad(x, S).nu)), 0",
                 "y.mu, y.nu",
             ),
         )

@@ -62,7 +62,8 @@ def clients_own(h: Numbers) -> dict[str, Any]:
         "eps_s": h.get("eps_s", 0),
         "z": h.get("z", 1),
         "epoch": h.get("epoch", 1),
-        "v0": 0,
+        "v0": h.get("v0_l", 0),
+        "m0": h.get("m0_l", 0),
     }
 
 
@@ -76,6 +77,8 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
             return g * 0 if total(a * a for a in g) < h["eps_s"] * h["eps_s"] else g
         case Strategy.ADAM if "received" in o:
             return received_step(rows, h, o["received"])
+        case Strategy.SM3_ADAM:
+            h = {**h, "m0": 0, "v0": 0}
     return delayed_solvers.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
 
 

@@ -15,7 +15,7 @@ from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 FAR = 2.0**20
-UNDELAYED = {"z": 1, "eps_s": 0.0}
+UNDELAYED = {"z": 1, "eps_s": 0.0, "v0_l": 0.0}
 
 Carry = Callable[[Scenario], Scenario]
 Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
@@ -87,6 +87,11 @@ def _one_coordinate(s: Scenario) -> Scenario:
     x0 = dict([next(iter(s.case.x0.items()))])
     s = replace(s, case=replace(s.case, x0=x0), events=tuple(map(first, s.events)))
     return change_events(s, cut, cut)
+
+
+def _from_the_server(target: str) -> Carry:
+    """The same run, where the target's clients start at the v_0 of the server."""
+    return lambda s: told(s, target, hyper={"v0_l": s.case.hyper["v0"]})
 
 
 def _adaptive(
@@ -161,37 +166,35 @@ JOINT = (
         "fedada2-is-joint-local",
         "fedada2",
         "joint-local",
-        "every set of the cover is one coordinate, z = 1, eps_s = 0",
+        "every set of the cover is one coordinate, z = 1, eps_s = 0, and the clients' v_0 = 0",
         "L192: without compression it is joint adaptivity without communication",
         _to("joint-local"),
         fixing(**UNDELAYED),
         {"cover": "singletons"},
-        ("z", "eps_s"),
-        ("eps_s",),
+        tuple(UNDELAYED),
+        ("eps_s", "v0_l"),
         roots=True,
     ),
     _adaptive(
         "fedada2-is-fedadaadagrad",
         "fedada2",
         "fedadaadagrad",
-        "every set of the cover is one coordinate, clients and server use AdaGrad, and an epoch has one step",
+        "every set of the cover is one coordinate, and clients and server use AdaGrad",
         "Algs. 2 and 10 (L667, L1513)",
         _to("fedadaadagrad"),
-        _narrowed(epoch=1),
+        _narrowed(),
         {"cover": "singletons", "client": "adagrad", "server": "adagrad", "idle": "carried"},
-        needs=("epoch",),
         roots=True,
     ),
     _adaptive(
         "fedada2-is-fedadaadam",
         "fedada2",
         "fedadaadam",
-        "every set of the cover is one coordinate, clients use Adam and the server AdaGrad, and an epoch has one step",
+        "every set of the cover is one coordinate, clients use Adam and the server AdaGrad",
         "Algs. 4, 7 and 8 (L717, L1357, L1397)",
         _to("fedadaadam"),
-        _narrowed(epoch=1),
+        _narrowed(),
         {"cover": "singletons", "client": "adam", "server": "adagrad", "idle": "carried"},
-        needs=("epoch",),
         roots=True,
     ),
     _adaptive(
@@ -220,20 +223,37 @@ JOINT = (
     ),
     *(
         _adaptive(
+            f"joint-direct-of-{client}-is-{target}",
+            "joint-direct",
+            target,
+            f"clients use {words} and the server AdaGrad, in the first round",
+            f"L1621 and {cited}: the clients' v_0 is the server's",
+            _from_the_server(target),
+            _narrowed(lambda s: replace(s, events=s.events[:1])),
+            {"client": client, "server": "adagrad", "received": "corrected"},
+            roots=True,
+        )
+        for client, words, target, cited in (
+            ("adagrad", "AdaGrad", "fedadaadagrad", "Alg. 10 (L1513)"),
+            ("adam", "Adam", "fedadaadam", "Alg. 8 (L1397)"),
+        )
+    ),
+    *(
+        _adaptive(
             f"{source}-is-joint-local",
             source,
             "joint-local",
-            "z = 1, eps_s = 0, Xi = 1",
+            f"z = 1, eps_s = 0, Xi = 1, and the clients' {' = '.join(zeroes)} = 0",
             cited,
             _to("joint-local", {"server": "adagrad", "client": client}),
-            _narrowed(_unweighted, **UNDELAYED),
-            needs=("z", "eps_s"),
-            zeroes=("eps_s",),
+            _narrowed(_unweighted, **UNDELAYED, **more),
+            needs=(*UNDELAYED, *more),
+            zeroes=("eps_s", "v0_l", *more),
             roots=True,
         )
-        for source, client, cited in (
-            ("fedadaadagrad", "adagrad", "Alg. 10 (L1513)"),
-            ("fedadaadam", "adam", "Alg. 8 (L1397)"),
+        for source, client, cited, zeroes, more in (
+            ("fedadaadagrad", "adagrad", "Alg. 10 (L1513)", ("v_0",), {}),
+            ("fedadaadam", "adam", "Alg. 8 (L1397)", ("m_0", "v_0"), {"m0_l": 0.0}),
         )
     ),
     _blended("adagrad", "fedadaadagrad", "", "Algs. 5 and 10 (L1167, L1513)", _to("fedadaadagrad", keep=("scales",))),
