@@ -81,7 +81,9 @@ BITE = {
 
 
 @pytest.mark.parametrize(
-    ("a", "number"), [(a, n) for a in ROWS for n in a.read_when], ids=lambda x: x if isinstance(x, str) else x.id
+    ("a", "number"),
+    [(a, n) for a in ROWS for n in a.read_when if n in DOMAINS],
+    ids=lambda x: x if isinstance(x, str) else x.id,
 )
 def test_a_number_is_read_under_the_values_that_the_row_says(a: Algorithm, number: str) -> None:
     option = {said.partition("=")[0] for said in a.read_when[number]}

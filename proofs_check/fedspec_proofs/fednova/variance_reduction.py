@@ -25,6 +25,7 @@ from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.lower_bound import HALF_OF
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.responses import Hyper, hyper
 from fedspec_proofs.refutation import refutation
 
@@ -102,7 +103,7 @@ def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Dr
 def _stored(solver: Solver, tau: int) -> Body:
     def body(draw: Draw) -> Iterable[Any]:
         h = hyper(draw)
-        own = FedNovaVR(eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
+        own = played(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
         yield from _kept(fednova_vr, own, h, solver, tau, draw)
 
     return body
@@ -272,7 +273,7 @@ def kept() -> Finding:
         plan = Plan(tuple(range(m)), tuple(int(t) for t in rng.integers(1, 4, size=m)), examples)
         best = problem.minimiser(p)
         for solver in Solver:
-            h = FedNovaVR(eta_l=rational(1, 8), mu=HALF, rho=HALF, gamma=HALF, solver=solver)
+            h = played(FedNovaVR, eta_l=rational(1, 8), mu=HALF, rho=HALF, gamma=HALF, solver=solver)
             for x in (best, best + 1):
                 state = State(x=x, d=np.stack([g(0, x) for g in problem.clients]), p=p)
                 after, _ = fednova_vr.step(h, state, problem.clients, plan)

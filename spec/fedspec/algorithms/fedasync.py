@@ -10,8 +10,9 @@ External: Xie, Koyejo and Gupta (2019), Algorithm 1; Client-Centric names it and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
@@ -28,6 +29,12 @@ from fedspec.readings import Age, Staleness
 @dataclass(frozen=True)
 class FedAsync(Hyper):
     """Hyper-parameters of FedAsync; mix and mu are the paper's alpha and rho."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "twice_a": ("staleness=polynomial",),
+        "hinge_a": ("staleness=hinge",),
+        "hinge_b": ("staleness=hinge",),
+    }
 
     eta_l: Scalar
     mu: Scalar
@@ -114,7 +121,7 @@ ROW = Algorithm(
     ),
     shows=("mix_t",),
     run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
-    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
+    read_when=FedAsync.plays,
     symbols={
         "eta_l": "gamma",
         "mu": "rho",

@@ -11,8 +11,9 @@ not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin, check_room, collected
@@ -33,6 +34,12 @@ from fedspec.server.average import average
 @dataclass(frozen=True)
 class FedBuff(Hyper):
     """Hyper-parameters of FedBuff."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "twice_a": ("staleness=polynomial",),
+        "hinge_a": ("staleness=hinge",),
+        "hinge_b": ("staleness=hinge",),
+    }
 
     buffer: int
     eta_l: Scalar
@@ -101,7 +108,7 @@ ROW = Algorithm(
     ),
     shows=("delta_i", "delta"),
     run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
-    read_when={"twice_a": ("staleness=polynomial",), "hinge_a": ("staleness=hinge",), "hinge_b": ("staleness=hinge",)},
+    read_when=FedBuff.plays,
     symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "delay": "tau_i", "twice_a": "2 a"},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),

@@ -11,8 +11,9 @@ Source: FedNova, eqs. (4) and (12) (L198).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
@@ -36,6 +37,8 @@ from fedspec.readings import NovaWeights, Solver, TauEff, Weighting
 @dataclass(frozen=True)
 class FedNova(Hyper):
     """Hyper-parameters and readings of FedNova; mu, rho and gamma are those of the local solver."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)}
 
     eta_l: Scalar
     mu: Scalar = 0
@@ -102,7 +105,7 @@ ROW = Algorithm(
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, local=local_run, norm=local_norm),
     when=RUN_BY,
-    read_when={**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)},
+    read_when=FedNova.plays,
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),

@@ -14,8 +14,9 @@ optimiser instead of into the model. None is written out; those of Reddi et al. 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
@@ -38,6 +39,8 @@ from fedspec.server.yogi import general_yogi
 @dataclass(frozen=True)
 class FedNovaAdaptive(Hyper):
     """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "beta2": ("server=adam", "server=yogi")}
 
     eta_l: Scalar
     eta: Scalar
@@ -113,7 +116,7 @@ ROW = Algorithm(
         "server=adagrad": (general_adagrad,),
         "server=yogi": (general_yogi,),
     },
-    read_when={**READ_BY, "beta2": ("server=adam", "server=yogi")},
+    read_when=FedNovaAdaptive.plays,
     costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
     traps=(
         "what the server sees is FedNova's change, tau_eff and eta_l in it; a mean of d_i is another scale beside tau",

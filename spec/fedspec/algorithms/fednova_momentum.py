@@ -11,8 +11,9 @@ the server model". No value of beta is given.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
@@ -33,6 +34,8 @@ from fedspec.server.nova_momentum import nova_momentum
 @dataclass(frozen=True)
 class FedNovaMomentum(Hyper):
     """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 
     eta_l: Scalar
     beta: Scalar
@@ -82,7 +85,7 @@ ROW = Algorithm(
     shows=("tau_eff", "delta", "v"),
     run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local_run, norm=local_norm),
     when=RUN_BY,
-    read_when=READ_BY,
+    read_when=FedNovaMomentum.plays,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(
         "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",

@@ -17,8 +17,9 @@ client drawn twice trains once for each draw.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Vector, Weights, numbers
@@ -39,6 +40,8 @@ from fedspec.readings import SampledSteps, SampledWeights, Solver
 @dataclass(frozen=True)
 class FedNovaSampled(Hyper):
     """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("sampled_steps=fixed",)}
 
     eta_l: Scalar
     mu: Scalar = 0
@@ -129,7 +132,7 @@ ROW = Algorithm(
     shows=("w", "tau_eff"),
     run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
     when=RUN_BY,
-    read_when={**READ_BY, "tau_eff": ("sampled_steps=fixed",)},
+    read_when=FedNovaSampled.plays,
     costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
     traps=(
         "tau_eff made from the sample brings the inconsistency back at order 1/q",

@@ -13,8 +13,9 @@ step is the same with d_i + c_i. The paper does not say what the first round doe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
@@ -36,6 +37,8 @@ from fedspec.readings import Solver, TauEff, Weighting
 @dataclass(frozen=True)
 class FedNovaVR(Hyper):
     """Hyper-parameters and readings; mu, rho and gamma are those of the local solver."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = READ_BY
 
     eta_l: Scalar
     mu: Scalar = 0
@@ -108,7 +111,7 @@ ROW = Algorithm(
     shows=("c_i", "tau_eff"),
     run=Program(hyper=FedNovaVR, init=init, step=step, takes=("everyone",)),
     when=RUN_BY,
-    read_when=READ_BY,
+    read_when=FedNovaVR.plays,
     costs=Costs(
         down="2 n d",
         up="n (d + 1)",
