@@ -36,7 +36,10 @@ def drawn(buffer: int) -> list[Arrival]:
 def begun(name: str, device: str = "cpu") -> tuple[Program, Any, Any]:
     """The program, its hyper-parameters and its first state."""
     program = mirrored(CATALOGUE[name])
-    numbers: dict[str, Any] = {**{n: HYPER[n] for n in CATALOGUE[name].numbers}, "buffer": 4}
+    numbers: dict[str, Any] = {
+        **{n: HYPER[n] for n in CATALOGUE[name].numbers_under("trace", CATALOGUE[name].defaults())},
+        "buffer": 4,
+    }
     h = program.hyper(**numbers)
     start: Any = program.init
     return program, h, start(h, torch.tensor(dyadic(3, D), device=device), SETUP)
