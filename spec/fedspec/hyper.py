@@ -36,7 +36,7 @@ class Hyper:
 
     Attributes:
         plays: what plays a part under some values of an option only: these, as ``option=value``. Elsewhere it is
-            refused, apart from a number that has a default, such as mu = 0 of a local solver: that is not read.
+            refused, unless it is the default.
 
     Raises:
         ParameterError: a number is outside its domain, is given and plays no part, or plays one and is not given.
@@ -61,7 +61,7 @@ class Hyper:
         played = plays_part(self.plays, name, chosen)
         if played and value is NOT_GIVEN:
             raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")
-        given = value != default if name in chosen else default is NOT_GIVEN and value is not NOT_GIVEN
+        given = value is not NOT_GIVEN if default is NOT_GIVEN else value != default
         if given and not played:
             raise ParameterError(
                 f"{name}: got {value}, which plays no part{_under(self.plays, name, chosen)}; "

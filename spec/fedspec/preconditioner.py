@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fedspec.arith import Count, Scalar, Vector, namespace, sqrt
+from fedspec.errors import ParameterError
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
 
 
@@ -29,7 +30,16 @@ def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
 
 
 def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrection, BiasCorrection]:
-    """The correction of AMSGrad's second moment before its maximum is taken, and after."""
+    """The correction of AMSGrad's second moment before its maximum is taken, and after.
+
+    Raises:
+        ParameterError: the maximum is to be taken after a correction that is none of the moments.
+    """
+    if maximum_of is Maximum.AFTER and correction is not BiasCorrection.MOMENTS:
+        raise ParameterError(
+            f"maximum_of: got {maximum_of}, which plays no part under bias_correction={correction}; "
+            f"leave it out, or choose bias_correction=moments"
+        )
     pair = (correction, BiasCorrection.NONE)
     return pair if maximum_of is Maximum.AFTER else pair[::-1]
 

@@ -96,7 +96,7 @@ PLAN = Plan((5, 0, 3, 1, 2, 4, 10, 9, 7, 6, 8), STEPS, (1, 2, 0, 4, 3, 2, 5, 1, 
 def method(algorithm: Algorithm) -> tuple[Method, Any]:
     mirror = algorithm.run
     assert isinstance(mirror, Method)
-    return mirror, mirror.hyper(**{n: HYPER[n] for n in algorithm.numbers})
+    return mirror, mirror.hyper(**{n: HYPER[n] for n in algorithm.numbers_under("round", algorithm.defaults())})
 
 
 def changes(algorithm: Algorithm, device: str, block: int | None) -> Tensor:

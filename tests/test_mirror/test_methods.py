@@ -32,9 +32,8 @@ N = len(STEPS)
 def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
     method = algorithm.run
     assert isinstance(method, Method)
-    return method, method.hyper(
-        **{n: HYPER[n] for n in algorithm.numbers_under("round", {**algorithm.defaults(), **options})}, **options
-    )
+    numbers = algorithm.numbers_under("round", {**algorithm.defaults(), **options})
+    return method, method.hyper(**{n: HYPER[n] for n in numbers}, **options)
 
 
 def stream(deltas: torch.Tensor, size: int) -> Stream:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedspec.algorithms.fedada2 import FedAda2
@@ -12,13 +14,17 @@ from fedspec.algorithms.fedamsgrad import FedAMSGrad
 from fedspec.algorithms.fedbuff import FedBuff
 from fedspec.algorithms.joint_direct import JointDirect
 from fedspec.algorithms.private import DpFedAvg
-from fedspec.catalogue import CATALOGUE
+from fedspec.catalogue import CATALOGUE, LocalSolver
+from fedspec.client.amsgrad import begin, general_amsgrad
 from fedspec.errors import ParameterError
+from fedspec_suite.measure.pools import POOLS
 
 JOINT: dict[str, Any] = {"eta_l": 1, "eps": 1, "eta": 1, "beta1": 0, "tau": 1, "v0": 1}
 ADAM = {"client": "adam", "beta1_l": 0.5, "beta2_l": 0.5}
 SERVER: dict[str, Any] = {"eta_l": 1, "eta": 1, "beta1": 0, "beta2": 0, "eps": 1}
 BUFFER: dict[str, Any] = {"buffer": 1, "eta_l": 1, "eta": 1}
+COUNT_OF = {"twice_a": 3, "hinge_b": 2}
+"""A value that is no default, for those that count."""
 PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
 
 
@@ -41,6 +47,40 @@ PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
 def test_a_record(kind: Any, given: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         kind(**given)
+
+
+def idle() -> Iterator[tuple[str, str, str]]:
+    """A row, a hyper-parameter and a value of an option under which it plays no part."""
+    for a in CATALOGUE.values():
+        for name in a.plays if not isinstance(a.run, LocalSolver) else ():
+            option = a.plays[name][0].partition("=")[0]
+            others = [f"{option}={value}" for value in a.options[option]]
+            yield from ((a.id, name, said) for said in others if said not in a.plays[name])
+
+
+@pytest.mark.parametrize(("row", "name", "said"), list(idle()))
+def test_what_is_given_and_plays_no_part_is_refused_and_a_default_is_not(row: str, name: str, said: str) -> None:
+    a = CATALOGUE[row]
+    assert not isinstance(a.run, LocalSolver)
+    option, _, value = said.partition("=")
+    options = {option: value}
+    given = {n: POOLS.get(n, (1.0,))[-1] for n in a.numbers_under("round", {**a.defaults(), **options})}
+    a.run.hyper(**given, **options)
+    other = next(str(v) for v in a.options[name] if str(v) != a.defaults()[name]) if name in a.options else 0.5
+    with pytest.raises(ParameterError, match=rf"^{name}: .*{value}|^{name}: .*drop it"):
+        a.run.hyper(**{**given, name: COUNT_OF.get(name, other)}, **options)
+
+
+def test_a_client_s_maximum() -> None:
+    """Called without a row the rule refuses it, too."""
+    numbers: dict[str, Any] = {"eta_l": 1.0, "beta1": 0.5, "beta2": 0.5, "eps": 1.0}
+    state, g = begin(np.zeros(1)), np.ones(1)
+    general_amsgrad(state, g, **numbers, maximum_of="after-correction", bias_correction="moments")  # type: ignore[arg-type]
+    general_amsgrad(state, g, **numbers, maximum_of="before-correction")  # type: ignore[arg-type]
+    with pytest.raises(
+        ParameterError, match=r"maximum_of: got after-correction, .* under bias_correction=none; leave it"
+    ):
+        general_amsgrad(state, g, **numbers, maximum_of="after-correction")  # type: ignore[arg-type]
 
 
 def test_a_claim() -> None:

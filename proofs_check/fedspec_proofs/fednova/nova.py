@@ -24,6 +24,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import chi_squared
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.refutation import refutation
 
 CLIENTS = (1, 2, 3)
@@ -173,7 +174,7 @@ def _scaled(draw: Draw, m: int, choice: TauEff = TauEff.FIXED) -> Iterable[Any]:
     x, eta, tau_eff = draw("x", 2), draw("eta", positive=True), draw("tau_eff", positive=True)
     gradients, a = draw("G", m, 2, 2), draw("a", m, 2, positive=True)
     n, scale = draw("n", m, positive=True), draw("c", m, positive=True)
-    h = fednova.FedNova(eta_l=eta, tau_eff=tau_eff, tau_eff_choice=choice)
+    h = played(fednova.FedNova, eta_l=eta, tau_eff=tau_eff, tau_eff_choice=choice)
     plain, scaled = (
         fednova.server(h, x, [_accumulated(gradients[i], a[i] * c[i], n[i], eta) for i in range(m)])[0]
         for c in ([1] * m, scale)
@@ -216,7 +217,7 @@ def _unequal(choice: TauEff, scale: int) -> tuple[Vector, Vector]:
         Message(delta=exact.vector(1), examples=1, steps=1, a_norm=1),
         Message(delta=exact.vector(2 * scale), examples=1, steps=3, a_norm=3 * scale),
     ]
-    nova, _ = fednova.server(fednova.FedNova(eta_l=eta_l, tau_eff=2, tau_eff_choice=choice), x, messages)
+    nova, _ = fednova.server(played(fednova.FedNova, eta_l=eta_l, tau_eff=2, tau_eff_choice=choice), x, messages)
     plain, _ = fedavg.server(fedavg.FedAvg(eta_l=eta_l), x, messages)
     return nova, plain
 

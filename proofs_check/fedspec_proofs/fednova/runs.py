@@ -32,6 +32,7 @@ from fedspec_proofs.fednova.bounds import (
     theorem_1_terms,
     weights,
 )
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.words import sized
 
@@ -106,7 +107,8 @@ def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
         eta = choose.of(*(rational(2) ** k for k in (-2, -3, -1, -5, 0, 2))) / top
         alpha = choose.of(*map(rational, ("1", "1/2", "1", "1/8", "0")))
         fixed = choose.of(False, True)
-        h = FedNova(
+        h = played(
+            FedNova,
             eta_l=eta,
             mu=alpha / eta,
             rho=choose.of(*map(rational, ("1/2", "3/4", "0"))),

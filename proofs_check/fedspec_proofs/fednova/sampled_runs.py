@@ -19,6 +19,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fednova.bounds import drift, gap, rational, reach
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.runs import quadratics, told
 from fedspec_proofs.fednova.theorem_1 import SCHEDULES
 
@@ -140,7 +141,8 @@ def sampled(choose: Choose) -> Sampled:
     """Two clients that differ, one or two draws; everything may be wrong about what the bound is told."""
     problem, top = quadratics(choose, 2, 1)
     eta = choose.of(*(rational(2) ** k for k in (-6, -7, -5, -3, 1))) / top
-    h = FedNovaSampled(
+    h = played(
+        FedNovaSampled,
         eta_l=eta,
         rho=choose.of(ONE / 2, ONE * 3 / 4),
         gamma=choose.of(ONE / 2, ONE * 3 / 4),

@@ -25,6 +25,7 @@ from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver, TauEff
+from fedspec_proofs.fednova.played import played
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def algorithms(
     yield Setting(FedProx(eta_l=h["eta_l"], mu=h["mu"]), problem, steps, examples)
     for solver in Solver:
         for w in NovaWeights:
-            yield Setting(FedNova(**h, solver=solver, nova_weights=w), problem, steps, examples)
-        yield Setting(FedNova(**h, solver=solver, tau_eff_choice=TauEff.FIXED), problem, steps, examples)
+            yield Setting(played(FedNova, **h, solver=solver, nova_weights=w), problem, steps, examples)
+        yield Setting(played(FedNova, **h, solver=solver, tau_eff_choice=TauEff.FIXED), problem, steps, examples)
 
 
 def label(s: Setting) -> str:

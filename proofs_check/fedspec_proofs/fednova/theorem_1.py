@@ -26,6 +26,7 @@ from fedspec_proofs.fednova.bounds import (
     rational,
     theorem_1,
 )
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.settings import Setting
 
@@ -60,7 +61,7 @@ def far(**of: Any) -> Run:
 def two_unlike(solver: Solver) -> Run:
     """Two clients that differ, from the fixed point of the round, and kappa^2 said to be 0."""
     curvatures, e = exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
-    h = FedNova(eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
+    h = played(FedNova, eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
     s = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
     return Run(s, 2 * ONE, 0 * ONE, s.limit(), 256, 2 * ONE, 0 * ONE, ONE * 9 / 8, 0 * ONE, False)
 

@@ -28,6 +28,7 @@ from fedspec_proofs.fednova.bounds import (
     theorem_1_terms,
     vectors,
 )
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, by_hand, path, quadratics, rate, start, told, with_dropped
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.fednova.theorem_1 import ONE, SCHEDULES
@@ -65,7 +66,8 @@ def phases(choose: Choose) -> Phases:
 
     def stretch(*sizes: str) -> tuple[FedNova, tuple[int, ...]]:
         fixed, size = choose.of(True, True, False), choose.of(*map(rational, sizes))
-        h = FedNova(
+        h = played(
+            FedNova,
             eta_l=eta,
             rho=rho,
             gamma=gamma,

@@ -23,6 +23,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.lower_bound import HALF_OF
+from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.responses import Hyper, hyper
 from fedspec_proofs.refutation import refutation
 
@@ -99,7 +100,7 @@ def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Dr
 def _stored(solver: Solver, tau: int) -> Body:
     def body(draw: Draw) -> Iterable[Any]:
         h = hyper(draw)
-        own = FedNovaVR(eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
+        own = played(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
         yield from _kept(fednova_vr, own, h, solver, tau, draw)
 
     return body

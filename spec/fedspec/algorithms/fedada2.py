@@ -1,7 +1,7 @@
 """FedAda2: adaptive clients whose preconditioners start from zero and are compressed by SM3, an adaptive server.
 
     for each participating client i (a multiset):
-        x_i = x;  v_0 = 0                                                         (line 4)
+        x_i = x;  v_0 >= 0, by default 0                                          (line 4)
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (line 6)
             if (k - 1)/z is whole:                                                (SM3)
@@ -50,13 +50,17 @@ from fedspec.server.adam import adam
 
 @dataclass(frozen=True)
 class FedAda2(JointLocal):
-    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s and the cover of SM3."""
+    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s, SM3's cover and v_0."""
 
-    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "idle": ("client=adagrad",)}
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **JointLocal.plays,
+        **dict.fromkeys(("idle", "v0_l"), ("client=adagrad",)),
+    }
 
     z: int = 1
     epoch: int = 1
     eps_s: Scalar = 0
+    v0_l: Scalar = 0
     cover: CoverName = CoverName.AXES
     idle: Idle = Idle.CARRIED
 
@@ -72,7 +76,7 @@ def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
     more: dict[str, Any] = dict(eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = begin_adagrad(x, S)
+        y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
             y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)

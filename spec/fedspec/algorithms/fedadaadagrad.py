@@ -1,7 +1,7 @@
 """FedAdaAdagrad: server AdaGrad, clients AdaGrad with delayed updates.
 
     for each participating client i (a multiset):
-        x_i = x;  v_0 = 0                                                         (lines 4-5)
+        x_i = x;  v_0 >= 0, by default 0                                          (lines 4-5)
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (lines 7-8)
             v_k = v_(k-1) + g^2 if (k - 1)/z is whole, else v_(k-1)               (lines 9-13)
@@ -12,7 +12,8 @@
     v = v + Delta^2
     x = x + eta m / (sqrt(v) + tau)
 
-A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. Source: FedAda2, Alg. 10 (L1513).
+A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
+Source: FedAda2, Alg. 10 (L1513).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdagrad(Hyper):
-    """Hyper-parameters of FedAdaAdagrad."""
+    """Hyper-parameters of FedAdaAdagrad; the delay z is in steps or epochs, v0_l is the clients' v_0."""
 
     eta_l: Scalar
     eps: Scalar
@@ -47,7 +48,9 @@ class FedAdaAdagrad(Hyper):
     tau: Scalar
     v0: Scalar
     z: int = 1
+    epoch: int = 1
     eps_s: Scalar = 0
+    v0_l: Scalar = 0
 
 
 def init(h: FedAdaAdagrad, x: Vector, setup: Setup) -> Adaptive:
@@ -59,9 +62,9 @@ def step(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tup
     """One round: Alg. 10, lines 2-24."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
-        y = begin(x)
+        y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)

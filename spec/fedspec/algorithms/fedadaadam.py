@@ -1,7 +1,7 @@
 """FedAdaAdam: server AdaGrad, clients Adam with a delayed second moment (ADMU).
 
     for each participating client i (a multiset):
-        x_i = x;  m_0 = v_0 = 0                                                       (lines 4-5)
+        x_i = x;  m_0, v_0 >= 0, by default 0                                         (lines 4-5)
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                              (line 7)
             m_k = beta1_l m_(k-1) + (1 - beta1_l) g                                   (line 8)
@@ -49,10 +49,11 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdam(FedAdaAdagrad):
-    """Those of FedAdaAdagrad, and the clients' decays."""
+    """Those of FedAdaAdagrad; the clients' decays and their m_0."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
+    m0_l: Scalar = 0
     dead_zone: DeadZone = DeadZone.STEP
 
 
@@ -63,13 +64,13 @@ def init(h: FedAdaAdam, x: Vector, setup: Setup) -> Adaptive:
 
 def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
     """One round: Alg. 8, lines 2-26."""
-    decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l}
+    own: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "dead_zone": h.dead_zone}
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
-        y = begin(x)
+        y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = admu(y, g, **decays, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, dead_zone=h.dead_zone)
+            y = admu(y, g, **own, eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)

@@ -51,10 +51,11 @@ from fedspec.server.adagrad import adagrad
 
 @dataclass(frozen=True)
 class FedBlended(FedAdaAdagrad):
-    """Those of FedAdaAdagrad; the decays of clients with Adam, the cover of those with SM3."""
+    """Those of FedAdaAdagrad; the decays and m_0 of clients with Adam, the cover of those with SM3."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
+    m0_l: Scalar = 0
     cover: CoverName = CoverName.AXES
 
 
@@ -76,9 +77,15 @@ def optimize(
     beta2: Scalar,
     z: int,
     eps_s: Scalar,
+    epoch: int = 1,
+    v0: Scalar = 0,
+    m0: Scalar = 0,
 ) -> Vector:
-    """Optimize(O, i, x, Clip = True): the local model after tau steps of a strategy, its state fresh."""
-    more: dict[str, Any] = {"eta_l": eta_l, "eps": eps, "z": z, "eps_s": eps_s}
+    """Optimize(O, i, x, Clip = True): the local model after tau steps of a strategy, its state fresh.
+
+    AdaGrad, Adam and SM3's AdaGrad start from v_0, Adam from m_0; SM3's Adam, a reconstruction, from zero.
+    """
+    more: dict[str, Any] = {"eta_l": eta_l, "eps": eps, "z": z, "epoch": epoch, "eps_s": eps_s}
     y: Any
     rule: Any
     match strategy:
@@ -88,11 +95,11 @@ def optimize(
                 x = sgd(x, unless_short(g, g, eps_s), eta_l=eta_l)
             return x
         case Strategy.ADAGRAD:
-            y, rule = begin_agdu(x), partial(agdu, **more)
+            y, rule = begin_agdu(x, v0=v0), partial(agdu, **more)
         case Strategy.ADAM:
-            y, rule = begin_admu(x), partial(admu, beta1=beta1, beta2=beta2, **more)
+            y, rule = begin_admu(x, v0=v0, m0=m0), partial(admu, beta1=beta1, beta2=beta2, **more)
         case Strategy.SM3_ADAGRAD:
-            y, rule = begin_sm3(x, cover), partial(sm3_ii_delayed, cover=cover, **more)
+            y, rule = begin_sm3(x, cover, v0=v0), partial(sm3_ii_delayed, cover=cover, **more)
         case Strategy.SM3_ADAM:
             y, rule = begin_sm3_adam(x, cover), partial(sm3_adam, cover=cover, beta1=beta1, beta2=beta2, **more)
     for k in range(tau):
@@ -115,7 +122,10 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
         "beta1": h.beta1_l,
         "beta2": h.beta2_l,
         "z": h.z,
+        "epoch": h.epoch,
         "eps_s": h.eps_s,
+        "v0": h.v0_l,
+        "m0": h.m0_l,
     }
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str, Xi: Scalar = 1) -> Vector:

@@ -6,6 +6,7 @@
     Delta = 1/|S| (sum_i Delta_i + sigma c z)      (z: d standard normal draws, part of the plan)
     server: average, AdaGrad or Adam
 
+The paper calls c the gradient clip value (L1647); in the other reading it shortens every g_i, and no change.
 The budget that sigma buys is computed by ``fedspec_proofs.privacy``. Source: FedAda2, sec. 6.1 (L206) and App. H.1
 (L1639), which leave the mechanism to the reader; external: McMahan et al. (2018).
 """
@@ -26,7 +27,7 @@ from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import PrivateServer
+from fedspec.readings import Clipped, PrivateServer
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -51,6 +52,7 @@ class DpFedAvg(Hyper):
     tau: Scalar = NOT_GIVEN
     v0: Scalar = NOT_GIVEN
     server: PrivateServer = PrivateServer.AVERAGE
+    clipped: Clipped = Clipped.CHANGE
 
 
 def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
@@ -72,7 +74,13 @@ def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Ad
             y = sgd(y, gradient(k, y), eta_l=h.eta_l)
         return clip(y - x, clip_norm=h.clip_norm)
 
-    deltas = each(client, clients, plan, state.x)
+    def of_gradients(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = x
+        for k in range(tau):
+            y = sgd(y, clip(gradient(k, y), clip_norm=h.clip_norm), eta_l=h.eta_l)
+        return y - x
+
+    deltas = each(of_gradients if h.clipped is Clipped.GRADIENTS else client, clients, plan, state.x)
     delta = noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)
     match h.server:
         case PrivateServer.AVERAGE:
@@ -103,7 +111,16 @@ ROW = Algorithm(
     levels=("round",),
     rules=(sgd, clip, noisy_mean, average, adam, adagrad),
     readings=(
-        Reading(name="mcmahan-2018", words="flat clipping of the whole change, noise on the sum, mean over |S|"),
+        Reading(
+            name="mcmahan-2018",
+            words="flat clipping of the whole change, noise on the sum, mean over |S|",
+            fixes={"clipped": "change"},
+        ),
+        Reading(
+            name="gradient-clip",
+            words="c clips every local gradient (L1647), and no change; noise and mean as there",
+            fixes={"clipped": "gradients"},
+        ),
     ),
     shows=("delta",),
     run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),

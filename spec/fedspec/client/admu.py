@@ -24,9 +24,9 @@ class Admu:
     t: int
 
 
-def begin(x: Vector, *, v0: Scalar = 0) -> Admu:
-    """The state at the start of a round; FedAda2's default is v_0 = 0. The first step sets v_hat."""
-    return Admu(x=x, m=zeros(x), v=constant(v0, x), v_hat=zeros(x), t=0)
+def begin(x: Vector, *, v0: Scalar = 0, m0: Scalar = 0) -> Admu:
+    """The state at the start of a round; FedAda2's default is m_0 = v_0 = 0. The first step sets v_hat."""
+    return Admu(x=x, m=constant(m0, x), v=constant(v0, x), v_hat=zeros(x), t=0)
 
 
 @rule

@@ -12,6 +12,7 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
     """A client's change, shortened to length c if it is longer; a change of zero stays zero.
 
         Delta_i = min(1, c / ||Delta_i||) Delta_i  dp.clip
+        g_i = min(1, c / ||g_i||) g_i              dp.clip [clipped=gradients]
 
     The paper names the clip value c and not the place of the mechanism (L1647); this is that of DP-FedAvg.
     External: McMahan et al. (2018), flat clipping.

@@ -6,7 +6,7 @@ One module for each paper; all of them are here under one roof.
 from fedspec.readings.afga import Broadcast, ClusterWeights, Denominators, Order, RingOfTwo, Sampling
 from fedspec.readings.client_centric import Age, MaximumStart, MomentumSum, Normalise, Staleness
 from fedspec.readings.external import AmsOption, Control, Divisor
-from fedspec.readings.fedada2 import DeadZone, Idle, PrivateServer, Received, Sm3Zero, Strategy
+from fedspec.readings.fedada2 import Clipped, DeadZone, Idle, Preconditioner, PrivateServer, Received, Sm3Zero, Strategy
 from fedspec.readings.fedlamb import (
     Averaged,
     ClientMemory,
@@ -51,6 +51,7 @@ __all__ = [
     "BufferHolds",
     "BufferStart",
     "ClientMemory",
+    "Clipped",
     "ClusterWeights",
     "Control",
     "CoverName",
@@ -73,6 +74,7 @@ __all__ = [
     "NovaWeights",
     "Order",
     "Phi",
+    "Preconditioner",
     "PrivateServer",
     "Received",
     "RingOfTwo",

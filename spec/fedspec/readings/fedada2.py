@@ -44,6 +44,26 @@ class PrivateServer(StrEnum):
     ADAM = "adam"
 
 
+class Clipped(StrEnum):
+    """What is shortened to length c under differential privacy: the gradient clip value, says the paper (L1647)."""
+
+    CHANGE = "change"
+    """A client's whole change, once: what the noise sigma c is measured by (DP-FedAvg)."""
+    GRADIENTS = "gradients"
+    """Every local gradient, before the client's solver reads it, and no change: L1647 to the letter. What bounds a
+    change is then the solver, eta_l tau c under SGD, while the noise stays sigma c."""
+
+
+class Preconditioner(StrEnum):
+    """What a client's second moment starts from, and how it is kept (L192)."""
+
+    COMPRESSED = "compressed"
+    """Nothing, over the sets of SM3: FedAda2, and where each set is one coordinate its baseline without communication
+    of preconditioners."""
+    SENT = "sent"
+    """The server's, whole: direct joint adaptivity."""
+
+
 class Strategy(StrEnum):
     """A local solver that blended optimisation may give to a client; each has the dead zone, all but sgd the delay."""
 

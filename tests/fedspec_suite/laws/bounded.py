@@ -11,9 +11,11 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient, Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about, about_any
+from fedspec.readings import Clipped
+from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
 from fedspec_suite.measure.running import bounds_of
@@ -119,10 +121,11 @@ def _bounded_change(bench: Bench, s: Scenario) -> None:
     h, expected = s.case.hyper, bench.expect(s)
     for k, (e, got) in enumerate(zip(rounds_of(s), bench.play(s), strict=True)):
         delta = shown(got, "delta")[0]
+        reach = h["eta_l"] * float(np.mean(e.steps))
         if "clip_norm" in h:
-            reach = h["clip_norm"] * (1 + h["sigma"] * float(np.linalg.norm(e.noise)) / len(e.steps))
-        else:
-            reach = h["eta_l"] * float(np.mean(e.steps))
+            noise = h["sigma"] * float(np.linalg.norm(e.noise)) / len(e.steps)
+            of_each = reach if s.case.options["clipped"] == Clipped.GRADIENTS else 1
+            reach = h["clip_norm"] * (of_each + noise)
         size, slack = float(np.linalg.norm(delta)), float(np.linalg.norm(slack_of(s, expected[k], "delta")))
         if size > reach + slack:
             note = f"a change of length {size:.6g} is longer than its bound {reach:.6g}"
@@ -160,6 +163,29 @@ def _noise_adds(bench: Bench, s: Scenario) -> None:
     bench.compare("delta", got["delta"], want, "round 1", bounds)
 
 
+def _constant(setting: Setting) -> st.SearchStrategy[Scenario]:
+    """Linear objectives: a client's gradients are the same everywhere."""
+
+    def constant(s: Scenario) -> Scenario:
+        assert s.case.problem is not None
+        return replace(s, case=replace(s.case, problem=replace(s.case.problem, H=s.case.problem.H * 0)))
+
+    return round_scenarios(setting).map(constant)
+
+
+def _louder(bench: Bench, s: Scenario) -> None:
+    problem, c = s.case.problem, s.case.hyper["clip_norm"]
+    assert problem is not None
+    factors = np.where(np.linalg.norm(problem.e.astype(float), axis=1) >= c, 4, 1).astype(problem.e.dtype)
+    louder = replace(s, case=replace(s.case, problem=replace(problem, e=problem.e * factors[:, None])))
+    related(bench, s, louder, lambda k, x: x)
+
+
+def _bounded(setting: Setting) -> str:
+    gradients = setting.options.get("clipped") == Clipped.GRADIENTS and "eps" in setting.numbers
+    return "its changes are quotients of clipped gradients" if gradients else ""
+
+
 BOTH: tuple[Level, ...] = ("client", "round")
 LAWS = (
     Law(
@@ -186,7 +212,7 @@ LAWS = (
         source="App. A, eq. (2) (L377); DP-FedAvg (external)",
         cases=round_scenarios,
         check=_bounded_change,
-        applies=about_any(*BOUNDED),
+        applies=unless(about_any(*BOUNDED), _bounded),
         shows="delta",
     ),
     law(
@@ -195,9 +221,18 @@ LAWS = (
         source="App. H.1 (L1647), clip value c; flat clipping (external)",
         cases=_alone,
         check=_shortened,
-        applies=about(Fact.PRIVATE),
+        applies=about(Fact.PRIVATE, clipped="change"),
         shows="delta",
         needs=("clip_norm", "sigma"),
+    ),
+    law(
+        id="private-gradients",
+        words="of gradients that are clipped, those that are c long already may be as long as they like",
+        source="App. H.1 (L1647), gradient clip value c",
+        cases=_constant,
+        check=_louder,
+        applies=about(Fact.PRIVATE, clipped="gradients"),
+        needs=("clip_norm",),
     ),
     law(
         id="private-noise",

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.readings import Adaptivity, DeadZone, Strategy
+from fedspec.readings import Adaptivity, Clipped, DeadZone, Strategy
 from fedspec_suite.laws.about import Applies, about, unless
-from fedspec_suite.laws.joint import FAR, law, refuse, rounds_of, shown, slack_of
+from fedspec_suite.laws.closed_forms.fedada2 import sent
+from fedspec_suite.laws.joint import FAR, law, quiet, refuse, rounds_of, shown, slack_of
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
@@ -81,12 +82,15 @@ def _summed(setting: Setting) -> str:
 
 
 def _on_its_own(setting: Setting) -> str:
-    return "its clients receive a second moment" if "received" in setting.options else ""
+    if setting.options.get("clipped") == Clipped.GRADIENTS:
+        return "its clients clip their gradients"
+    return "its clients receive a second moment" if sent(setting.options) else ""
 
 
 def _louder(c: float, s: Scenario) -> Scenario:
-    """The clients' objectives times c, and eps with them."""
-    return with_hyper(louder(s, c), eps=s.case.hyper["eps"] * c)
+    """The clients' objectives times c, and with them eps and what the clients' moments start from."""
+    scaled = {n: s.case.hyper[n] * c**power for n, power in (("eps", 1), ("m0_l", 1), ("v0_l", 2)) if n in s.case.hyper}
+    return with_hyper(louder(s, c), **scaled)
 
 
 def _same_when_louder(bench: Bench, s: Scenario) -> None:
@@ -163,7 +167,9 @@ LAWS = (
         id="joint-one-rate",
         words="without delay a client of AdaGrad's kind moves no coordinate further than tau_i eta_l, times its weight",
         source="App. F (L1510): only a delay breaks this bound",
-        cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, z=1) if "z" in s.case.hyper else s),
+        cases=lambda setting: round_scenarios(setting).map(
+            lambda s: quiet(with_hyper(s, z=1) if "z" in s.case.hyper else s)
+        ),
         check=_one_rate,
         applies=unless(about(Fact.JOINT), _summed),
         shows="delta",
@@ -171,12 +177,12 @@ LAWS = (
     ),
     law(
         id="joint-louder",
-        words="the clients' objectives and eps times 4: adaptive clients change as before",
+        words="the clients' objectives, eps and m_0 times 4, v_0 times 16: adaptive clients change as before",
         source="Algs. 2, 8 and 10: u is a quotient",
         cases=_no_sgd,
         check=_same_when_louder,
         applies=unless(about(Fact.JOINT), _on_its_own),
-        needs=("eps",),
+        needs=("eps", "m0_l", "v0_l"),
     ),
     law(
         id="joint-weights",

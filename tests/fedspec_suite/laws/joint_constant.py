@@ -1,7 +1,7 @@
 """FedAda2's methods on clients with constant gradients, where every local step is known in closed form.
 
 AdaGrad   u_k = g / (sqrt(v_0 + ceil(k/z) g^2) + eps)
-Adam      u_k = g / (|g| + eps), whatever the decays and the delay, where v_0 = 0
+Adam      u_k = g / (|g| + eps), whatever the decays and the delay, where m_0 = v_0 = 0
 SM3-II    the same with (n - 1) max g^2 + g^2 for n g^2, where sets do not overlap
 """
 
@@ -21,7 +21,7 @@ from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.delayed_solvers import updating
-from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, server, strategy
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, read, sent, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
@@ -52,10 +52,11 @@ def square(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Map
         case Strategy.SM3_ADAM:
             return np.asarray(((b - b**n) * peak + (1 - b) * own) / (1 - b**n))
     if o.get("idle") == "recomputed" and at[-1] != k - 1:
-        return np.asarray(n * peak)
+        return np.asarray(h["v0"] + n * peak)
     if o.get("idle") == "reset" and z > 1:
-        n = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
-    return np.asarray((n - 1) * peak + own)
+        since = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
+        return np.asarray((since - 1) * peak + own + (h["v0"] if since == n else 0))
+    return np.asarray(h["v0"] + (n - 1) * peak + own)
 
 
 def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: Mapping[str, str]) -> Array:
@@ -63,7 +64,8 @@ def direction(kind: str, g: Array, k: int, sets: Sets, h: Mapping[str, Any], o: 
     if kind == Strategy.SGD:
         u = g
     else:
-        u = g / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
+        start = h["beta1"] ** k * h["m0"] / (1 - h["beta1"] ** k) if kind == Strategy.ADAM else 0
+        u = (g + start) / (sqrt(square(kind, g, k, sets, h, o)) + h["eps"])
         if kind == Strategy.ADAM and o.get("received") == Received.UNCORRECTED:
             u = u * (1 - h["beta1"] ** k)
     return u * 0 if length(u) < h["eps_s"] else u
@@ -77,12 +79,13 @@ def models(s: Scenario, sets: Sets) -> list[Array]:
     for e in s.events:
         assert isinstance(e, Round)
         own = clients_own(h)
-        if "received" in o:
+        if sent(o):
             own["v0"] = server(s, past).v
         changes = []
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
             kind = strategy(s, p, e)
-            steps = [direction(kind, -problem.e[i], k, sets, own, o) for k in range(1, tau + 1)]
+            g = read(-problem.e[i], h, o)
+            steps = [direction(kind, g, k, sets, own, o) for k in range(1, tau + 1)]
             changes.append(np.asarray(-h["eta_l"] * total(steps)))
         past.append(aggregate(s, e, changes))
         x = x + h["eta"] * server(s, past).step

@@ -16,7 +16,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, at_rest
 from fedspec_suite.measure.setting import Setting
 
 
@@ -79,7 +79,7 @@ def _in_one_block(s: Scenario) -> Scenario:
 
 @st.composite
 def _renamed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Renaming]:
-    s: Scenario = draw(scenarios(setting))
+    s: Scenario = at_rest(draw(scenarios(setting)))
     if "peers" not in setting.takes:
         s = _in_one_block(s)
     d = next(iter(s.case.x0.values())).shape[-1]

@@ -20,7 +20,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios, vectors
-from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.scenario import Scenario, at_rest, lift
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -111,7 +111,7 @@ def everywhere(s: Scenario, point: Array) -> dict[str, Array]:
 
 @st.composite
 def _agreeing(draw: st.DrawFn, setting: Setting) -> Scenario:
-    s: Scenario = draw(scenarios(setting))
+    s: Scenario = at_rest(draw(scenarios(setting)))
     problem = s.case.problem
     assert problem is not None
     c = draw(vectors((problem.e.shape[1],), setting.dtype))

@@ -74,6 +74,11 @@ def linear(s: Scenario) -> Scenario:
     return posed(s, H=problem_of(s).H * 0)
 
 
+def at_rest(s: Scenario) -> Scenario:
+    """The same scenario, where clients that have a momentum begin without it: m_0 drives the model by itself."""
+    return with_hyper(s, m0_l=0.0) if "m0_l" in s.case.hyper else s
+
+
 def with_dtype(s: Scenario, dtype: str) -> Scenario:
     """The same scenario in another floating-point type; its numbers are exact in both."""
     cast = change_events(s, lambda a: a.astype(dtype), lambda a: a.astype(dtype))

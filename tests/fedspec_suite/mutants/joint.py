@@ -19,16 +19,16 @@ _ADAGRAD = """y = begin_adagrad(x)
         for k in range(tau):
             y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
 """
-_DELAYED_ADAGRAD = """y = begin(x)
+_DELAYED_ADAGRAD = """y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s)
+            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 """
-_ADAM = """y = begin(x)
+_ADAM = """y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = admu(y, g, **decays, eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s, dead_zone=h.dead_zone)
+            y = admu(y, g, **own, eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 """
-_SM3 = """y = begin_adagrad(x, S)
+_SM3 = """y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
             y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
@@ -216,7 +216,7 @@ MUTANTS = (
             words="delay and dead zone do not reach the clients",
             algorithms=(algorithm,),
             rule=_step(algorithm),
-            old="eta_l=h.eta_l, eps=h.eps, z=h.z, eps_s=h.eps_s",
+            old="eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s",
             new="eta_l=h.eta_l, eps=h.eps",
         )
         for algorithm in ("fedadaadagrad", "fedadaadam")
@@ -259,8 +259,8 @@ MUTANTS = (
         what="AdaGrad",
         algorithm="fedadaadagrad",
         old=_DELAYED_ADAGRAD,
-        fresh="begin(x)",
-        kept="x, getattr(step, 'kept', begin(x).v), 0",
+        fresh="begin(x, v0=h.v0_l)",
+        kept="x, getattr(step, 'kept', begin(x, v0=h.v0_l).v), 0",
         keep="y.v",
     ),
     _carried(
@@ -268,8 +268,8 @@ MUTANTS = (
         what="momentum",
         algorithm="fedadaadam",
         old=_ADAM,
-        fresh="begin(x)",
-        kept="x, getattr(step, 'kept', begin(x).m), begin(x).v, begin(x).v_hat, 0",
+        fresh="begin(x, v0=h.v0_l, m0=h.m0_l)",
+        kept="x, getattr(step, 'kept', begin(x, m0=h.m0_l).m), begin(x, v0=h.v0_l).v, begin(x).v_hat, 0",
         keep="y.m",
     ),
     _carried(
@@ -277,8 +277,8 @@ MUTANTS = (
         what="SM3",
         algorithm="fedada2",
         old=_SM3,
-        fresh="begin_adagrad(x, S)",
-        kept="x, *getattr(step, 'kept', (begin_adagrad(x, S).mu, begin_adagrad(x, S).nu)), 0",
+        fresh="begin_adagrad(x, S, v0=h.v0_l)",
+        kept="x, *getattr(step, 'kept', (begin_adagrad(x, S, v0=h.v0_l).mu, begin_adagrad(x, S).nu)), 0",
         keep="y.mu, y.nu",
     ),
     Mutant(

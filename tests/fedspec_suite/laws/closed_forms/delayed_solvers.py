@@ -68,11 +68,12 @@ def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle
     return _spread(nu, sets) if idle == "recomputed" and between else nu
 
 
-def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int) -> Array:
-    """The mean of the gradients with weights beta1^(k-s); the first ``forgotten`` count as zeros."""
+def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0) -> Array:
+    """The mean of the gradients with weights beta1^(k-s), the first ``forgotten`` as zeros; before them all m_0."""
     weights = _powers(beta1, len(rows))
     kept = [w * g for w, g in zip(weights, rows, strict=True)][forgotten:]
-    return np.asarray(total(kept) / total(weights))
+    start = 0 if forgotten else beta1 ** len(rows) * m0 / (1 - beta1)
+    return np.asarray((total(kept) + start) / total(weights))
 
 
 def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) -> list[Array]:
@@ -81,7 +82,7 @@ def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) 
     for k in range(1, len(rows) + 1):
         past = rows[:k]
         v = second_moment(name, past, sets, h, o.get("idle", "carried"))
-        m = first_moment(past, h["beta1"], forgotten) if name in AVERAGING else past[-1]
+        m = first_moment(past, h["beta1"], forgotten, h.get("m0", 0)) if name in AVERAGING else past[-1]
         u = m / (sqrt(v) + h["eps"])
         if total(x * x for x in u) < h["eps_s"] * h["eps_s"]:
             if o.get("dead_zone") == "momentum":

@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
-from fedspec.readings import CoverName, PrivateServer, Received, Strategy
+from fedspec.readings import Clipped, CoverName, Preconditioner, PrivateServer, Received, Strategy
 from fedspec_suite.laws.closed_forms import delayed_solvers
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction, second_moment
 from fedspec_suite.laws.closed_forms.sums import length, total
@@ -42,6 +42,8 @@ def strategy(s: Scenario, place: int, e: Round) -> str:
     h, o = s.case.hyper, s.case.options
     if e.strategies:
         return e.strategies[place]
+    if o.get("preconditioner") == Preconditioner.SENT:
+        return o["client"]
     if "client" in o:
         return f"sm3-{o['client']}" if "cover" in o else o["client"]
     if "eps" not in h:
@@ -60,7 +62,8 @@ def clients_own(h: Numbers) -> dict[str, Any]:
         "eps_s": h.get("eps_s", 0),
         "z": h.get("z", 1),
         "epoch": h.get("epoch", 1),
-        "v0": 0,
+        "v0": h.get("v0_l", 0),
+        "m0": h.get("m0_l", 0),
     }
 
 
@@ -74,6 +77,8 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
             return g * 0 if total(a * a for a in g) < h["eps_s"] * h["eps_s"] else g
         case Strategy.ADAM if "received" in o:
             return received_step(rows, h, o["received"])
+        case Strategy.SM3_ADAM:
+            h = {**h, "m0": 0, "v0": 0}
     return delayed_solvers.steps(RULE[Strategy(kind)], rows, sets, h, o)[-1]
 
 
@@ -87,34 +92,48 @@ def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
     return direction("adam", rows, h, {}, h["eps"]) / correction
 
 
+def sent(o: Options) -> bool:
+    """Whether the server's second moment goes to the clients."""
+    return "received" in o or o.get("preconditioner") == Preconditioner.SENT
+
+
+def shortened(row: Array, c: Any) -> Array:
+    """The vector, if it is no longer than c, else that of length c along it."""
+    size = length(row)
+    return row if size <= c else row * (c / size)
+
+
+def read(g: Array, h: Numbers, o: Options) -> Array:
+    """What a client's solver sees of a gradient."""
+    return shortened(g, h["clip_norm"]) if o.get("clipped") == Clipped.GRADIENTS else g
+
+
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     """A participant's change, before it is weighted or clipped; the server's second moment is v."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
     assert problem is not None
     i = e.participants[place]
     own = clients_own(h)
-    if "received" in o:
+    if sent(o):
         own["v0"] = v
     sets = named_cover(CoverName(o.get("cover", "singletons")), shapes(s.case.x0)).sets
     rows: list[Array] = []
     steps: list[Array] = []
     for _ in range(e.steps[place]):
         at = x - h["eta_l"] * total(steps) if steps else x
-        rows.append(problem.H[i] @ at - problem.e[i])
+        rows.append(read(problem.H[i] @ at - problem.e[i], h, o))
         steps.append(last_step(strategy(s, place, e), rows, sets, own, o))
     return np.asarray(-h["eta_l"] * total(steps))
 
 
 def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
     """The mean over the draws of a round of their weighted or clipped changes, with its noise."""
-    h, n = s.case.hyper, len(changes)
+    h, o, n = s.case.hyper, s.case.options, len(changes)
     if "clip_norm" not in h:
         scales = e.scales or (1,) * n
         return np.asarray(total(c * row for c, row in zip(scales, changes, strict=True)) / n)
-    short = []
-    for row in changes:
-        size = length(row)
-        short.append(row if size <= h["clip_norm"] else row * (h["clip_norm"] / size))
+    whole = o["clipped"] == Clipped.GRADIENTS
+    short = [row if whole else shortened(row, h["clip_norm"]) for row in changes]
     return np.asarray(total([*short, h["sigma"] * h["clip_norm"] * np.array(e.noise, dtype=object)]) / n)
 
 

@@ -15,7 +15,7 @@ from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 FAR = 2.0**20
-UNDELAYED = {"z": 1, "eps_s": 0.0}
+UNDELAYED = {"z": 1, "eps_s": 0.0, "v0_l": 0.0}
 
 Carry = Callable[[Scenario], Scenario]
 Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
@@ -89,6 +89,11 @@ def _one_coordinate(s: Scenario) -> Scenario:
     return change_events(s, cut, cut)
 
 
+def _from_the_server(target: str) -> Carry:
+    """The same run, where the target's clients start at the v_0 of the server."""
+    return lambda s: told(s, target, hyper={"v0_l": s.case.hyper["v0"]})
+
+
 def _adaptive(*, cited: str, **edge: Any) -> Edge:
     """An edge of FedAda2's algorithms, whose servers take roots."""
     return Edge(**edge, cited=f"FedAda2, {cited}", level="round", roots=True)
@@ -110,6 +115,22 @@ def _blended(
     )
 
 
+def _private_joint(*, slug: str, target: str, options: dict[str, str], why: str, cited: str) -> Edge:
+    return _adaptive(
+        id=f"dp-joint-{slug}",
+        source="dp-joint",
+        target=target,
+        when=f"{why}, no change is long enough to be clipped and sigma = 0",
+        cited=cited,
+        carry=_to(target),
+        narrow=_narrowed(clip_norm=FAR, sigma=0.0),
+        options={"clipped": "change", **options},
+        needs=("clip_norm", "sigma"),
+        zeroes=("sigma",),
+        undecided=True,
+    )
+
+
 def _private(*, server: str, target: str) -> Edge:
     return _adaptive(
         id=f"dp-fedavg-under-{server}-is-{target}",
@@ -120,7 +141,7 @@ def _private(*, server: str, target: str) -> Edge:
         cited="L206 and L1639, without privacy",
         carry=_to(target, {"weights": "uniform"}),
         narrow=_narrowed(_distinct, clip_norm=FAR, sigma=0.0),
-        options={"server": server},
+        options={"server": server, "clipped": "change"},
         needs=("clip_norm", "sigma"),
         zeroes=("sigma",),
         undecided=True,
@@ -132,36 +153,33 @@ JOINT = (
         id="fedada2-is-joint-local",
         source="fedada2",
         target="joint-local",
-        when="every set of the cover is one coordinate, z = 1, eps_s = 0",
+        when="every set of the cover is one coordinate, z = 1, eps_s = 0, and the clients' v_0 = 0",
         cited="L192: without compression it is joint adaptivity without communication",
         carry=_to("joint-local"),
         narrow=fixing(**UNDELAYED),
         options={"cover": "singletons"},
-        needs=("z", "eps_s"),
-        zeroes=("eps_s",),
+        needs=tuple(UNDELAYED),
+        zeroes=("eps_s", "v0_l"),
     ),
     _adaptive(
         id="fedada2-is-fedadaadagrad",
         source="fedada2",
         target="fedadaadagrad",
-        when="every set of the cover is one coordinate, clients and server use AdaGrad, and an epoch has one step",
+        when="every set of the cover is one coordinate, and clients and server use AdaGrad",
         cited="Algs. 2 and 10 (L667, L1513)",
         carry=_to("fedadaadagrad"),
-        narrow=_narrowed(epoch=1),
+        narrow=_narrowed(),
         options={"cover": "singletons", "client": "adagrad", "server": "adagrad", "idle": "carried"},
-        needs=("epoch",),
     ),
     _adaptive(
         id="fedada2-is-fedadaadam",
         source="fedada2",
         target="fedadaadam",
-        when="every set of the cover is one coordinate, clients use Adam and the server AdaGrad, "
-        "and an epoch has one step",
+        when="every set of the cover is one coordinate, clients use Adam and the server AdaGrad",
         cited="Algs. 4, 7 and 8 (L717, L1357, L1397)",
         carry=_to("fedadaadam"),
-        narrow=_narrowed(epoch=1),
+        narrow=_narrowed(),
         options={"cover": "singletons", "client": "adam", "server": "adagrad", "idle": "carried"},
-        needs=("epoch",),
     ),
     _adaptive(
         id="joint-direct-is-joint-local",
@@ -187,19 +205,35 @@ JOINT = (
     ),
     *(
         _adaptive(
+            id=f"joint-direct-of-{client}-is-{target}",
+            source="joint-direct",
+            target=target,
+            when=f"clients use {words} and the server AdaGrad, in the first round",
+            cited=f"L1621 and {cited}: the clients' v_0 is the server's",
+            carry=_from_the_server(target),
+            narrow=_narrowed(lambda s: replace(s, events=s.events[:1])),
+            options={"client": client, "server": "adagrad", "received": "corrected"},
+        )
+        for client, words, target, cited in (
+            ("adagrad", "AdaGrad", "fedadaadagrad", "Alg. 10 (L1513)"),
+            ("adam", "Adam", "fedadaadam", "Alg. 8 (L1397)"),
+        )
+    ),
+    *(
+        _adaptive(
             id=f"{source}-is-joint-local",
             source=source,
             target="joint-local",
-            when="z = 1, eps_s = 0, Xi = 1",
+            when=f"z = 1, eps_s = 0, Xi = 1, and the clients' {' = '.join(zeroes)} = 0",
             cited=cited,
             carry=_to("joint-local", {"server": "adagrad", "client": client}),
-            narrow=_narrowed(_unweighted, **UNDELAYED),
-            needs=("z", "eps_s"),
-            zeroes=("eps_s",),
+            narrow=_narrowed(_unweighted, **UNDELAYED, **more),
+            needs=(*UNDELAYED, *more),
+            zeroes=("eps_s", "v0_l", *more),
         )
-        for source, client, cited in (
-            ("fedadaadagrad", "adagrad", "Alg. 10 (L1513)"),
-            ("fedadaadam", "adam", "Alg. 8 (L1397)"),
+        for source, client, cited, zeroes, more in (
+            ("fedadaadagrad", "adagrad", "Alg. 10 (L1513)", ("v_0",), {}),
+            ("fedadaadam", "adam", "Alg. 8 (L1397)", ("m_0", "v_0"), {"m0_l": 0.0}),
         )
     ),
     _blended(
@@ -254,6 +288,27 @@ BOUNDED = (
         carry=lambda s: told(s, "adagrad", hyper={"v0": 0}),
         narrow=_narrowed(_one_coordinate),
         draw={"steps": (1, 1)},
+    ),
+    _private_joint(
+        slug="is-fedada2",
+        target="fedada2",
+        options={"preconditioner": "compressed"},
+        why="preconditioners are compressed, with neither delay nor dead zone",
+        cited="L206 and Alg. 2 (L667), without privacy",
+    ),
+    _private_joint(
+        slug="is-joint-local",
+        target="joint-local",
+        options={"preconditioner": "compressed", "cover": "singletons"},
+        why="every set of the cover is one coordinate",
+        cited="L206 and L1623, without privacy",
+    ),
+    _private_joint(
+        slug="is-joint-direct",
+        target="joint-direct",
+        options={"preconditioner": "sent"},
+        why="the server sends its second moment",
+        cited="L206 and L1621, without privacy",
     ),
     _private(server="average", target="fedavg"),
     _private(server="adagrad", target="fedadagrad"),

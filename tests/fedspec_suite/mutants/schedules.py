@@ -1,0 +1,44 @@
+"""Mutants of what the clients of FedAda2's methods start from, and of when they update."""
+
+from __future__ import annotations
+
+from fedspec_suite.mutants.mutant import Mutant
+
+_A = "fedspec.algorithms."
+
+MUTANTS = tuple(
+    Mutant(
+        id=f"{algorithm}-{slug}",
+        words=words,
+        algorithms=(algorithm,),
+        rule=f"{_A}{algorithm}.{function}",
+        old=old,
+        new=new,
+    )
+    for algorithm, function, slug, words, old, new in (
+        ("fedadaadagrad", "step", "start-dropped", "the clients' v_0 is taken for 0", ", v0=h.v0_l", ""),
+        ("fedadaadagrad", "step", "start-of-the-server", "the clients start at the server's v_0", "h.v0_l", "h.v0"),
+        ("fedadaadagrad", "step", "epoch-lost", "the delay counts steps", "epoch=h.epoch, ", ""),
+        ("fedadaadam", "step", "start-dropped", "the clients' v_0 is taken for 0", "v0=h.v0_l, ", ""),
+        ("fedadaadam", "step", "momentum-dropped", "the clients' m_0 is taken for 0", ", m0=h.m0_l", ""),
+        (
+            "fedadaadam",
+            "step",
+            "starts-exchanged",
+            "m_0 and v_0 are exchanged",
+            "v0=h.v0_l, m0=h.m0_l",
+            "v0=h.m0_l, m0=h.v0_l",
+        ),
+        ("fedadaadam", "step", "epoch-lost", "the delay counts steps", "epoch=h.epoch, ", ""),
+        ("fedada2", "step", "start-dropped", "the clients' v_0 is taken for 0", ", v0=h.v0_l", ""),
+        (
+            "fedblended",
+            "optimize",
+            "start-dropped",
+            "SM3 starts at 0",
+            "begin_sm3(x, cover, v0=v0)",
+            "begin_sm3(x, cover)",
+        ),
+        ("fedblended", "optimize", "epoch-lost", "the delay counts steps", '"epoch": epoch, ', ""),
+    )
+)
