@@ -61,8 +61,9 @@ class Hyper:
         played = plays_part(self.plays, name, chosen)
         if played and value is NOT_GIVEN:
             raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")
-        given = value is not NOT_GIVEN if default is NOT_GIVEN else value != default
-        if given and not played:
+        if played:
+            return
+        if value is not NOT_GIVEN if default is NOT_GIVEN else value != default:
             raise ParameterError(
                 f"{name}: got {value}, which plays no part{_under(self.plays, name, chosen)}; "
                 f"leave it out, or choose {' or '.join(self.plays[name])}"
