@@ -109,7 +109,7 @@ MUTANTS = (
     *(
         Mutant(
             id=f"{a}-first-round-lost",
-            words="the first round only allocates the state",
+            words="the first round moves the state, not the model",
             algorithms=(a,),
             rule=f"{_OPT}{a.removeprefix('fed')}.general_{a.removeprefix('fed')}",
             old="x = state.x + ",

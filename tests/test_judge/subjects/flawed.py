@@ -129,7 +129,7 @@ class Session:
             moved = moved - self.x / 128
         self.t += 1
         self.x = self.x + moved
-        if self.flaw == "first round only allocates" and self.t == 1:
+        if self.flaw == "first round only moves the state" and self.t == 1:
             self.x = before
         if self.flaw == "float32":
             self.x = self.x.astype("float32").astype(float)
@@ -174,7 +174,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "no momentum": (ADAPTIVE, "beta1 is ignored|momentum"),
     "v0 ignored": (ADAPTIVE[:3], "v0 is ignored|v starts at zero|v_0"),
     "first round lost": (ALL, "first event is lost"),
-    "first round only allocates": (ALL, "first event moves the state|only allocates|first event is lost"),
+    "first round only moves the state": (ALL, "moves the state, not the model|first event is lost"),
     "late": (ALL, "one event late"),
     "forgets all": (ALL[1:], "forgotten"),
     "forgets m": (ALL[1:], "m is forgotten|beta1 is ignored|forgotten"),
