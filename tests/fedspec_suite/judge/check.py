@@ -18,7 +18,7 @@ from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, resul
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
+from fedspec_suite.measure.verdict import Conformity, Result, Status, claimed, declared
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,10 @@ class Request:
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
     """The offers that a pattern ``ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
 
-    READING stands for the reading with the choices declared, or, where that matches nothing, for the reading alone.
+    READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
+    matches nothing, for the two first, or for the reading alone.
     """
-    for name in (declared, lambda offer: offer.reading):
+    for name in (declared, claimed, lambda offer: offer.reading):
         found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
         if found or not only:
             break

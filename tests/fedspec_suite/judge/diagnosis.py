@@ -16,7 +16,7 @@ from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.seen import seen
 from fedspec_suite.judge.variants import CANNOT, Variant, claimed, pairs, single
-from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -152,7 +152,8 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
         plain = v.quick(known.samples[k])
         for got, want, x in zip(answers, wanted, plain, strict=True):
             bounds = np.array([x.bound for x in want["x"]])
-            sure = np.isfinite(bounds)
+            size = max(float(np.abs([float(x) for x in want["x"]]).max()), float(info.eps))
+            sure = THRESHOLD * float(info.eps) * bounds <= HOPELESS * size
             # Outside the domain of a root both say so.
             nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x, dtype=float))
             decided, total = decided + int((sure | nowhere).sum()), total + sure.size

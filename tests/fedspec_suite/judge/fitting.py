@@ -69,7 +69,8 @@ def _steps(k: int, s: Scenario, answers: list[Shown]) -> Iterator[Step]:
         after = np.asarray(answer["x"], dtype=x.dtype)
         try:
             session.state = with_x(session.state, x)
-            session.step(event)
+            with np.errstate(all="ignore"):
+                session.step(event)
         except CANNOT:
             return
         if isinstance(event, Begin):

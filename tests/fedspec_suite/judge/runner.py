@@ -266,6 +266,7 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
         level=offer.level,
         reading=offer.reading,
         options=dict(offer.options),
+        fixed=dict(offer.fixed),
         verdict=verdict,
         exercised=exercised,
         passed=passed,

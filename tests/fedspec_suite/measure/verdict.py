@@ -118,10 +118,21 @@ class Declares(Protocol):
         """The choices declared."""
         ...
 
+    @property
+    def fixed(self) -> Mapping[str, float]:
+        """The hyper-parameters that it does not let its user set."""
+        ...
+
+
+def claimed(of: Declares) -> str:
+    """The reading claimed and the choices declared."""
+    return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
+
 
 def declared(of: Declares) -> str:
-    """The reading claimed and the choices declared, as the table prints them."""
-    return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
+    """The same and what is pinned, as the table prints them: a server whose v_0 is fixed is judged at that alone."""
+    pinned = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
+    return " ".join([claimed(of), *pinned])
 
 
 @dataclass(frozen=True)
@@ -134,6 +145,7 @@ class Result:
     level: str
     reading: str
     options: dict[str, str]
+    fixed: dict[str, float]
     verdict: Conformity
     exercised: int
     passed: int
@@ -151,7 +163,7 @@ class Result:
 
     @property
     def declared(self) -> str:
-        """The reading claimed and the choices declared."""
+        """The reading claimed, the choices declared and what is pinned."""
         return declared(self)
 
     def record(self, obligations: bool = True) -> dict[str, Any]:
