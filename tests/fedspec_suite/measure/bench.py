@@ -182,7 +182,8 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
         s: the scenario.
         begin: what the session is, where it is not the specification's as it stands.
     """
-    with digits():
+    # Bounds that are infinite meet zeros.
+    with digits(), np.errstate(invalid="ignore", over="ignore"):
         lifted = running(s)
         session, number = begin(lifted), RUNNING[s.case.dtype]
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])
