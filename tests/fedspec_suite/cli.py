@@ -7,18 +7,16 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from hypothesis.configuration import set_hypothesis_home_dir
 from rich.console import Console
-from rich.status import Status
 
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite import cli_catalogue, cli_claims, cli_mutants
+from fedspec_suite import cli_catalogue, cli_claims, cli_identify, cli_mutants
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.check import Request, check
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT
@@ -29,7 +27,7 @@ from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import console, emit
+from fedspec_suite.report.terminal import console, emit, spinner
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
@@ -41,23 +39,13 @@ app = typer.Typer(
 )
 
 cli_catalogue.mount(app)
+cli_identify.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
 
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 
 EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
-
-
-@contextmanager
-def spinner() -> Iterator[Any]:
-    """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
-    err = Console(stderr=True, highlight=False)
-    if err.is_terminal:
-        with Status("", console=err) as status:
-            yield status.update
-    else:
-        yield lambda text: err.print(text, soft_wrap=True) if ": " in text else None
 
 
 def check_limit(limit: float) -> None:

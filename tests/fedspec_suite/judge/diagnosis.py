@@ -31,6 +31,8 @@ SURE = 2 / 3
 NAMED = 2
 """How many variants are named where several agree."""
 
+NONE = "no known variant"
+
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
 
@@ -63,37 +65,91 @@ def known_of(setting: Setting) -> Known:
     return Known(samples_of(setting), tuple(single(setting)), setting)
 
 
-def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
-    """The variants that the subject agrees with on a sample of rich cases, or that none was found.
+@dataclass(frozen=True)
+class Found:
+    """A variant whose models the subject gave.
+
+    Attributes:
+        words: what it is.
+        equation: the equation in which it differs from the claim; none where the whole rule is another.
+        ratio: the largest distance, in units of the rounding bound.
+        parts: of how many things it is made.
+    """
+
+    words: str
+    equation: str
+    ratio: float
+    parts: int
+
+    def __str__(self) -> str:
+        at = f" at {self.equation}" if self.equation else ""
+        return f"{self.words}{at} (ratio {self.ratio:.2g})"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a subject's models on some rich cases are.
+
+    Attributes:
+        played: how many of the cases it played.
+        claimed: its distance from the claimed reading; infinite where too few components are decided.
+        found: the variants that it agrees with, the simplest first, where that is not the claimed one.
+        seen: what its steps and numbers show, where no variant is found.
+    """
+
+    played: int
+    claimed: float
+    found: tuple[Found, ...] = ()
+    seen: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether its models are those of the claimed reading."""
+        return self.claimed <= THRESHOLD
+
+
+def identify(bench: Bench, setting: Setting) -> Diagnosis:
+    """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
 
     Args:
-        bench: the offer that does not conform.
-        setting: what it was judged on.
-        model_failed: whether a law about the numbers of the model itself was broken.
+        bench: the offer.
+        setting: what it is judged on.
     """
     known = known_of(setting)
     given = _played(bench, known.samples)
     if not given:
-        return ""
-    if _ratio(known, claimed(setting), given) <= THRESHOLD:
-        return "no known variant" if model_failed else "x follows the claimed reading"
+        return Diagnosis(0, float("inf"))
+    ratio = _ratio(known, claimed(setting), given)
+    if ratio <= THRESHOLD:
+        return Diagnosis(len(given), ratio)
     for among in (known.variants, pairs(setting, known.variants)):
-        found = list(islice(_agreeing(known, among, given), NAMED))
+        found = tuple(islice(_agreeing(known, among, given), NAMED))
         if found:
-            return "; or ".join(_said(v, ratio) for v, ratio in found)
-    fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
-    return f"no known variant; {fitted}" if fitted else "no known variant"
+            return Diagnosis(len(given), ratio, found)
+    words = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
+    return Diagnosis(len(given), ratio, (), words)
+
+
+def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
+    """The same in words, for an offer that does not conform.
+
+    Args:
+        bench: the offer.
+        setting: what it was judged on.
+        model_failed: whether a law about the numbers of the model itself was broken.
+    """
+    d = identify(bench, setting)
+    if not d.played:
+        return ""
+    if d.follows:
+        return NONE if model_failed else "x follows the claimed reading"
+    return "; or ".join(map(str, d.found)) or "; ".join(filter(None, (NONE, d.seen)))
 
 
 def _seen(known: Known, given: Given) -> str:
     wanted = {k: known.exact(claimed(known.setting), k) for k in given}
     models = {k: [np.array([float(x) for x in w["x"]]) for w in run] for k, run in wanted.items() if run}
     return seen(known.samples, {k: given[k] for k in models}, models) if models else ""
-
-
-def _said(v: Variant, ratio: float) -> str:
-    at = f" at {v.equation}" if v.equation else ""
-    return f"{v.words}{at} (ratio {ratio:.2g})"
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:
@@ -107,7 +163,7 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
     return given
 
 
-def _agreeing(known: Known, variants: Iterable[Variant], given: Given) -> Iterator[tuple[Variant, float]]:
+def _agreeing(known: Known, variants: Iterable[Variant], given: Given) -> Iterator[Found]:
     """The variants that the subject agrees with, in their order; none is said twice."""
     said: set[str] = set()
     for v in variants:
@@ -115,7 +171,7 @@ def _agreeing(known: Known, variants: Iterable[Variant], given: Given) -> Iterat
             ratio = _ratio(known, v, given)
             if ratio <= THRESHOLD:
                 said.add(v.words)
-                yield v, ratio
+                yield Found(v.words, v.equation, ratio, v.parts)
 
 
 def _close(known: Known, v: Variant, given: Given) -> bool:

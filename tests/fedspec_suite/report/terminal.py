@@ -45,3 +45,14 @@ def progress() -> Iterator[Callable[[str], None]]:
                 err.print(text, soft_wrap=True)
 
         yield tell
+
+
+@contextmanager
+def spinner() -> Iterator[Any]:
+    """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
+    err = Console(stderr=True, highlight=False)
+    if err.is_terminal:
+        with Status("", console=err) as status:
+            yield status.update
+    else:
+        yield lambda text: err.print(text, soft_wrap=True) if ": " in text else None

@@ -1,0 +1,73 @@
+"""The command ``fedspec identify``: which variant an implementation is, whatever it claims."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.check import chosen
+from fedspec_suite.judge.diagnosis import NONE, Diagnosis, identify
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import declared
+from fedspec_suite.report import table
+from fedspec_suite.report.terminal import console, emit, spinner
+
+
+def _words(d: Diagnosis, claim: str) -> str:
+    if not d.played:
+        return "it played none of the cases; `fedspec smoke` shows its answers"
+    if d.follows:
+        return f"what it claims, {claim} (ratio {d.claimed:.2g})"
+    return "\n".join(map(str, d.found)) or "; ".join(filter(None, (NONE, d.seen)))
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("identify", epilog="Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error.")
+    def identify_(
+        implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
+        only: Annotated[
+            list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+        ] = None,
+        limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
+        as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
+    ) -> None:
+        """Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.
+
+        A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
+        """
+        rows: list[dict[str, Any]] = []
+        t = table.plain("subject", "algorithm", "level", "claims", "is")
+        with spinner() as progress:
+            for name in locate.expand(implementation):
+                with locate.opened(name, limit=limit, progress=progress) as subject:
+                    for offer in (subject.info.offers[i] for i in chosen(subject.info.offers, only or ())):
+                        setting = setting_of(offer)
+                        bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
+                        d = identify(bench, setting)
+                        where = (offer.algorithm, offer.level, declared(offer))
+                        t.add_row(f"{name} {subject.info.version}", *where, _words(d, offer.reading))
+                        rows.append(
+                            {
+                                "subject": name,
+                                "version": subject.info.version,
+                                **dict(zip(("algorithm", "level", "claims"), where, strict=True)),
+                                "follows": d.follows,
+                                "words": _words(d, offer.reading),
+                                **asdict(d),
+                                "claimed": d.claimed if math.isfinite(d.claimed) else None,
+                            }
+                        )
+        if as_json:
+            emit(rows)
+        else:
+            console().print(t)
+        if not rows or not all(r["played"] for r in rows):
+            raise typer.Exit(2)
+        raise typer.Exit(0 if all(r["follows"] or r["found"] for r in rows) else 1)
