@@ -43,16 +43,18 @@ def mount(app: typer.Typer) -> None:
         A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
         """
         rows: list[dict[str, Any]] = []
-        t = table.plain("subject", "algorithm", "level", "claims", "is")
+        tables = []
         with spinner() as progress:
             for name in locate.expand(implementation):
+                t = table.plain("algorithm", "level", "claims", "is")
                 with locate.opened(name, limit=limit, progress=progress) as subject:
+                    tables.append((f"{name} ({subject.info.version})", t))
                     for offer in (subject.info.offers[i] for i in chosen(subject.info.offers, only or ())):
                         setting = setting_of(offer)
                         bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
                         d = identify(bench, setting)
                         where = (offer.algorithm, offer.level, declared(offer))
-                        t.add_row(f"{name} {subject.info.version}", *where, _words(d, offer.reading))
+                        t.add_row(*where, _words(d, offer.reading))
                         rows.append(
                             {
                                 "subject": name,
@@ -67,7 +69,9 @@ def mount(app: typer.Typer) -> None:
         if as_json:
             emit(rows)
         else:
-            console().print(t)
+            out = console()
+            for title, t in tables:
+                out.print(title, t, sep="\n")
         if not rows or not all(r["played"] for r in rows):
             raise typer.Exit(2)
         raise typer.Exit(0 if all(r["follows"] or r["found"] for r in rows) else 1)

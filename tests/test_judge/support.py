@@ -46,7 +46,7 @@ class Ran:
 def fedspec(*arguments: str, cwd: Path | None = None) -> Ran:
     """Run the command in a process of its own: no import hook of the tests, no warnings filter."""
     done = subprocess.run(
-        [sys.executable, "-c", _MAIN, *arguments], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+        [sys.executable, "-c", _MAIN, *arguments], capture_output=True, text=True, timeout=900, check=False, cwd=cwd
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

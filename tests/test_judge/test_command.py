@@ -155,7 +155,7 @@ def test_several_implementations_one_line_each() -> None:
 def with_hash_seed(seed: int, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, timeout=120, check=False
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, timeout=900, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
