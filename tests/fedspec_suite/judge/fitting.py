@@ -18,7 +18,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Exchange, Gradient, Messages, Round
 from fedspec.params import flatten
-from fedspec_suite.judge.defects import with_x
+from fedspec_suite.judge.defects.defect import with_x
 from fedspec_suite.judge.variants import CANNOT
 from fedspec_suite.measure.bench import Shown, specified
 from fedspec_suite.measure.scenario import Scenario, describe

@@ -1,0 +1,29 @@
+"""Defects that any algorithm can have: wrappers of its inputs, its hyper-parameters, its state and its outputs.
+
+A defect changes what the specification is told (``given``) or how its session runs (``session``); the rule itself is
+left alone, so that one defect serves the whole catalogue, in every arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedspec.catalogue import Method
+from fedspec_suite.judge.defects import clients, events, gradients, messages, numbers, state
+from fedspec_suite.judge.defects.defect import Defect
+from fedspec_suite.measure.setting import Setting
+
+__all__ = ["Defect", "defects"]
+
+
+def defects(setting: Setting) -> Iterator[Defect]:
+    """Every defect that makes sense in a setting; the likelier ones first."""
+    if isinstance(setting.algorithm.run, Method):
+        yield from messages.of(setting)
+    if setting.level == "client":
+        yield from gradients.ALL
+    if setting.level in {"round", "trace"}:
+        yield from clients.of(setting)
+    yield from events.of()
+    yield from state.of(setting)
+    yield from numbers.of(setting)

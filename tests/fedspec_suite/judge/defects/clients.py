@@ -1,0 +1,62 @@
+"""Clients: what they minimise, how long, and who takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.catalogue import Method
+from fedspec.contract import Quadratics, Round
+from fedspec_suite.judge.defects.defect import Defect
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "step") -> Defect:
+    def given(s: Scenario) -> Scenario:
+        return replace(s, case=replace(s.case, problem=change(s.case.problem) if s.case.problem else None))
+
+    return Defect(words=words, tail=tail, given=given)
+
+
+def _rounds(words: str, change: Callable[[Round], Round], tail: str = "step") -> Defect:
+    def given(s: Scenario) -> Scenario:
+        return replace(s, events=tuple(change(e) if isinstance(e, Round) else e for e in s.events))
+
+    return Defect(words=words, tail=tail, given=given)
+
+
+def _only(e: Round, which: slice) -> Round:
+    return replace(
+        e,
+        participants=e.participants[which],
+        steps=e.steps[which],
+        strategies=e.strategies[which],
+        scales=e.scales[which],
+    )
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    yield _problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
+    if setting.level == "round":
+        yield _rounds("all take as many steps as the first", lambda e: replace(e, steps=(e.steps[0],) * len(e.steps)))
+        yield _rounds(
+            "all take as many steps as the busiest", lambda e: replace(e, steps=(max(e.steps),) * len(e.steps))
+        )
+        yield _rounds("everybody takes one local step", lambda e: replace(e, steps=(1,) * len(e.steps)))
+        yield _rounds("one local step too many", lambda e: replace(e, steps=tuple(t + 1 for t in e.steps)))
+        yield _rounds("one local step too few", lambda e: replace(e, steps=tuple(max(t - 1, 1) for t in e.steps)))
+        yield _rounds("the steps are those of other clients", lambda e: replace(e, steps=e.steps[::-1]))
+        if "everyone" not in setting.takes:
+            yield _rounds("only the first participant computes", lambda e: _only(e, slice(0, 1)))
+            yield _rounds("only the last participant computes", lambda e: _only(e, slice(-1, None)))
+        if not isinstance(setting.algorithm.run, Method):
+            yield _problem(
+                "all clients weigh alike", lambda q: Quadratics(q.H, q.e, np.ones_like(q.examples)), tail="w"
+            )
+        if "noise" in setting.takes:
+            yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
+            yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))
+    yield _problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))

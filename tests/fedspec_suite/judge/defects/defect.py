@@ -1,0 +1,71 @@
+"""What a generic defect is, and the sessions that some of them run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, TypeAlias
+
+from fedspec.contract import Event
+from fedspec_suite.measure.scenario import Scenario
+
+Running: TypeAlias = Any
+"""A session of the specification; its state can be put back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """What is wrong, in words, and how to make the specification so.
+
+    Attributes:
+        words: what a diagnosis says.
+        tail: the equation that it breaks, by the end of its id.
+        given: what the specification is told instead.
+        session: the session that runs instead, from the one of the specification and the scenario.
+        about: the hyper-parameter that it is about, if any.
+    """
+
+    words: str
+    tail: str = "step"
+    given: Callable[[Scenario], Scenario] = lambda s: s
+    session: Callable[[Running, Scenario], Running] = lambda inner, s: inner
+    about: str = ""
+
+
+class _Wrapped:
+    """A session around another; what it is asked for beyond its steps is the other's."""
+
+    def __init__(self, inner: Running) -> None:
+        self.__dict__["inner"] = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in {"state", "run"}:
+            setattr(self.inner, name, value)
+        else:
+            self.__dict__[name] = value
+
+
+def with_x(state: Any, x: Any) -> Any:
+    """A state of a session with another model in it."""
+    return replace(state, x=x) if is_dataclass(state) and not isinstance(state, type) else x
+
+
+class Stepping(_Wrapped):
+    """Each event is taken by a function of the session within, the event and how many came before."""
+
+    def __init__(self, inner: Running, take: Callable[[Running, Event, int], Any]) -> None:
+        super().__init__(inner)
+        self.take, self.count = take, 0
+
+    def step(self, event: Event) -> Any:
+        """Take the event."""
+        self.count += 1
+        return self.take(self.inner, event, self.count - 1)
+
+
+def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
+    """A defect in how each event is taken."""
+    return Defect(words=words, session=lambda inner, s: Stepping(inner, take))

@@ -1,0 +1,94 @@
+"""Events and outputs: how often and how late they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.contract import Begin, Event
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, stepping, with_x
+from fedspec_suite.measure.scenario import Scenario
+
+
+def scaled(words: str, factor: Callable[[Scenario, Event, int], Any]) -> Defect:
+    """Every step of the model is multiplied by a factor."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if isinstance(event, Begin):
+                return inner.step(event)
+            before = model(inner.state)
+            answer = inner.step(event)
+            x = before + factor(s, event, k) * (model(inner.state) - before)
+            inner.state = with_x(inner.state, x)
+            return {**answer, "x": x}
+
+        return Stepping(inner, take)
+
+    return Defect(words=words, session=session)
+
+
+def _lost(inner: Running, event: Event, k: int) -> Any:
+    if k:
+        return inner.step(event)
+    return {"x": model(inner.state)}
+
+
+def _allocates(inner: Running, event: Event, k: int) -> Any:
+    before = model(inner.state)
+    answer = inner.step(event)
+    if k:
+        return answer
+    inner.state = with_x(inner.state, before)
+    return {**answer, "x": before}
+
+
+def _twice(inner: Running, event: Event, k: int) -> Any:
+    inner.step(event)
+    return inner.step(event)
+
+
+def _first_twice(inner: Running, event: Event, k: int) -> Any:
+    return _twice(inner, event, k) if k == 0 else inner.step(event)
+
+
+def _odd(inner: Running, event: Event, k: int) -> Any:
+    return inner.step(event) if k % 2 == 0 else {"x": model(inner.state)}
+
+
+def _late(inner: Running, s: Scenario) -> Running:
+    kept = [model(inner.state)]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        kept.append(model(inner.state))
+        return {**answer, "x": kept[-2]}
+
+    return Stepping(inner, take)
+
+
+def _still(inner: Running, event: Event, k: int) -> Any:
+    before = model(inner.state)
+    answer = inner.step(event)
+    if not isinstance(event, Begin):
+        inner.state = with_x(inner.state, before)
+    return {**answer, "x": model(inner.state)}
+
+
+def _zero(inner: Running, event: Event, k: int) -> Any:
+    answer = inner.step(event)
+    return {**answer, "x": answer["x"] * 0}
+
+
+def of() -> Iterator[Defect]:
+    yield Defect(words="every answer is one event late", session=_late)
+    yield stepping("the model never moves", _still)
+    yield stepping("every answer is zero", _zero)
+    yield scaled("every step goes the wrong way", lambda s, e, k: -1)
+    yield scaled("every step is doubled", lambda s, e, k: 2)
+    yield stepping("the first event is lost: the model and the state stay", _lost)
+    yield stepping("the first event moves the state, not the model", _allocates)
+    yield stepping("every event is taken twice", _twice)
+    yield stepping("the first event is taken twice", _first_twice)
+    yield stepping("every second event is lost", _odd)

@@ -1,0 +1,133 @@
+"""Messages: what the server makes of what the clients send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import together
+from fedspec.plan import Messages
+from fedspec_suite.judge.defects.defect import Defect, Running
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _resent(words: str, tail: str, change: Callable[[Messages, Scenario], Messages]) -> Defect:
+    def session(inner: Running, s: Scenario) -> Running:
+        server = inner.run.server
+        inner.run = replace(inner.run, server=lambda h, state, sent: server(h, state, change(together(sent), s)))
+        return inner
+
+    return Defect(words=words, tail=tail, session=session)
+
+
+def _column(numbers: Sequence[Any], like: Any) -> Any:
+    out = np.empty((len(numbers), 1), dtype=like.dtype)
+    out[:, 0] = list(numbers)
+    return out
+
+
+def _weighed(m: Messages, by: Sequence[Any], told: bool) -> Messages:
+    """Other sizes than n_i; where the server does not look at those, the changes are scaled."""
+    if told:
+        return replace(m, examples=list(by))
+    return replace(m, deltas=m.deltas * _column([b * len(by) for b in by], m.deltas) / sum(by))
+
+
+def _some(sent: Messages, which: slice) -> Messages:
+    return Messages(
+        deltas=sent.deltas[which], examples=sent.examples[which], steps=sent.steps[which], a_norms=sent.a_norms[which]
+    )
+
+
+def _last_round(name: str) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        server, kept = inner.run.server, []
+
+        def late(h: Any, state: Any, sent: Any) -> Any:
+            now = together(sent)
+            kept.append(list(getattr(now, name)))
+            before = kept[-2] if len(kept) > 1 else kept[-1]
+            return server(h, state, replace(now, **{name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}))
+
+        inner.run = replace(inner.run, server=late)
+        return inner
+
+    return session
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    by_examples = setting.options.get("weights", "examples") == "examples"
+    yield _resent("the changes have the wrong sign", "delta", lambda m, s: replace(m, deltas=-m.deltas))
+    yield _resent("only the last client counts", "delta", lambda m, s: _some(m, slice(-1, None)))
+    yield _resent("only the first client counts", "delta", lambda m, s: _some(m, slice(0, 1)))
+    yield _resent("the last client is left out", "delta", lambda m, s: _some(m, slice(0, max(1, len(m.steps) - 1))))
+    if by_examples:
+        yield _resent("all clients weigh alike", "w", lambda m, s: replace(m, examples=[1 for _ in m.examples]))
+        yield _resent(
+            "the weights are those of other clients (their order is reversed)",
+            "w",
+            lambda m, s: replace(m, examples=m.examples[::-1]),
+        )
+        yield _resent("the weights are n_i^2", "w", lambda m, s: replace(m, examples=[n * n for n in m.examples]))
+        yield Defect(words="the weights are last round's", tail="w", session=_last_round("examples"))
+        yield _resent(
+            "the clients weigh by n_i tau_i",
+            "w",
+            lambda m, s: replace(m, examples=[n * t for n, t in zip(m.examples, m.steps, strict=True)]),
+        )
+        yield _resent(
+            "the weights are not normalised: changes are multiplied by n_i",
+            "w",
+            lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)),
+        )
+    yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
+    if not by_examples:
+        yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
+    yield _resent(
+        "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))
+    )
+    yield _resent(
+        "the mean is divided by the number of clients once more",
+        "delta",
+        lambda m, s: replace(m, deltas=m.deltas / len(m.steps)),
+    )
+    yield _resent(
+        "each change is divided by the client's steps",
+        "d",
+        lambda m, s: replace(m, deltas=m.deltas / _column(m.steps, m.deltas)),
+    )
+    yield _resent(
+        "each change is multiplied by the client's steps",
+        "d",
+        lambda m, s: replace(m, deltas=m.deltas * _column(m.steps, m.deltas)),
+    )
+    if setting.level == "round":
+        yield _resent("divided by the examples of the whole population", "w", _over_population)
+        yield _resent(
+            "divided by the number of all clients, not of those that took part",
+            "w",
+            lambda m, s: replace(m, deltas=m.deltas * len(m.steps) / _clients(s)),
+        )
+    if setting.algorithm.runs("fednova") or "tau_eff" in setting.algorithm.shows:
+        yield _resent("||a_i||_1 is taken for tau_i", "d", lambda m, s: replace(m, a_norms=list(m.steps)))
+        yield _resent("||a_i||_1 is squared", "d", lambda m, s: replace(m, a_norms=[a * a for a in m.a_norms]))
+        yield _resent("||a_i||_1 is one", "d", lambda m, s: replace(m, a_norms=[1 for _ in m.a_norms]))
+        yield Defect(words="||a_i||_1 is last round's", tail="d", session=_last_round("a_norms"))
+        yield _resent(
+            "||a_i||_1 is one local step short",
+            "d",
+            lambda m, s: replace(m, a_norms=[max(a - 1, 1) for a in m.a_norms]),
+        )
+
+
+def _clients(s: Scenario) -> int:
+    return len(s.case.problem.e) if s.case.problem else 1
+
+
+def _over_population(m: Messages, s: Scenario) -> Messages:
+    everybody = sum(s.case.problem.examples) if s.case.problem else 1
+    return replace(m, deltas=m.deltas * sum(m.examples) / everybody)

@@ -1,0 +1,70 @@
+"""Numbers: hyper-parameters that are not what they are said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec_suite.judge.defects.defect import Defect
+from fedspec_suite.measure.scenario import with_hyper
+from fedspec_suite.measure.setting import Setting
+
+
+def _other(words: str, name: str, change: Callable[[Mapping[str, Any]], Any]) -> Defect:
+    return Defect(words=words, given=lambda s: with_hyper(s, **{name: change(s.case.hyper)}), about=name)
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    free = [n for n in setting.numbers if n not in setting.fixed]
+    for a, b in combinations([n for n in free if n not in COUNTS], 2):
+        if DOMAINS[a].domain is DOMAINS[b].domain:
+            yield Defect(
+                words=f"{a} and {b} are exchanged",
+                about=a,
+                given=lambda s, a=a, b=b: with_hyper(s, **{a: s.case.hyper[b], b: s.case.hyper[a]}),  # type: ignore[misc]
+            )
+    for n in free:
+        domain = DOMAINS[n].domain
+        if n in COUNTS:
+            yield _other(f"{n} is one too large", n, lambda h, n=n: h[n] + 1)  # type: ignore[misc]
+            if domain.holds(1):
+                yield _other(f"{n} is ignored (taken as 1)", n, lambda h: 1)
+            continue
+        values = {0.0: "0", 1.0: "1"}
+        for value, said in values.items():
+            if domain.holds(value):
+                yield _other(f"{n} is ignored (taken as {said})", n, lambda h, v=value: v)  # type: ignore[misc]
+        yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
+        yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
+        if domain is DECAY:
+            yield _other(f"1 - {n} stands for {n}", n, lambda h, n=n: 1 - h[n] or 0.0)  # type: ignore[misc]
+        else:
+            yield _other(f"{n} is doubled", n, lambda h, n=n: 2 * h[n])  # type: ignore[misc]
+            yield _other(f"{n} is halved", n, lambda h, n=n: h[n] / 2)  # type: ignore[misc]
+        for value in _USUAL.get(n, ()):
+            if n in {"eps", "tau"}:
+                yield _other(
+                    f"{n} = 0 is taken for {value:g}",
+                    n,
+                    lambda h, n=n, v=value: h[n] or v,  # type: ignore[misc]
+                )
+            yield _other(f"{n} is fixed at {value:g}", n, lambda h, v=value: v)  # type: ignore[misc]
+    if "v0" in free:
+        for below in ("tau", "eps"):
+            if below in setting.numbers:
+                yield _other(f"v0 is ignored (taken as {below}^2)", "v0", lambda h, b=below: h[b] ** 2)  # type: ignore[misc]
+
+
+_USUAL: Mapping[str, tuple[float, ...]] = {
+    "eps": (1e-8, 1e-6, 1e-3),
+    "tau": (1e-8, 1e-9, 1e-3),
+    "beta1": (0.9,),
+    "beta2": (0.99, 0.999),
+    "beta": (0.9,),
+    "rho": (0.9,),
+    "eta": (0.1, 0.01),
+    "v0": (1e-6,),
+}
+"""What packages take where nothing is said."""

@@ -1,0 +1,106 @@
+"""State: what is kept, and for how long."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.catalogue import LocalSolver
+from fedspec.contract import Begin, Event
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _state_fields(setting: Setting) -> tuple[str, ...]:
+    """What the specification keeps beside the model, as far as a state is a record."""
+    run = setting.algorithm.run
+    begin = run.begin if isinstance(run, LocalSolver) else run.init
+    kind = typing.get_type_hints(begin).get("return") if begin else None
+    return tuple(f.name for f in fields(kind) if f.name != "x") if is_dataclass(kind) else ()
+
+
+def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        first = getattr(inner.state, name)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if not isinstance(event, Begin):
+                inner.state = replace(inner.state, **{name: first})
+            return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _forgets_all(inner: Running, s: Scenario) -> Running:
+    first = inner.state
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Begin):
+            inner.state = with_x(first, model(inner.state))
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+def _keeps(name: str) -> Callable[[Running, Scenario], Running]:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = getattr(inner.state, name)
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            inner.state = replace(inner.state, **{name: before})
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _keeps_all(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = inner.state, inner.step(event)
+        if isinstance(event, Begin):
+            inner.state = with_x(before, model(inner.state))
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        inner.state = replace(inner.state, t=inner.state.t + by)
+        return inner
+
+    return session
+
+
+def _anchored(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        anchor, answer = inner.anchor, inner.step(event)
+        if isinstance(event, Begin):
+            inner.anchor = anchor
+        return answer
+
+    return Stepping(inner, take)
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    names = _state_fields(setting)
+    vectors = [n for n in names if n != "t"]
+    if len(names) > 1:
+        yield Defect(words="all state but the model is forgotten before every event", session=_forgets_all)
+    for n in vectors:
+        yield Defect(words=f"{n} is forgotten before every event", tail=n, session=_forgets(n))
+    if "t" in names:
+        yield Defect(words="the count of events stands still", session=_forgets("t"))
+        yield Defect(words="the count of events is one ahead", session=_ahead(1))
+    if setting.level == "client":
+        if names:
+            yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
+        for n in vectors if len(names) > 1 else ():
+            yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
+        if "mu" in setting.numbers:
+            yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
