@@ -5,6 +5,10 @@ TAU_OUTSIDE = "tau stands outside the root, and v_0 >= tau^2 besides"
 NO_CORRECTION = "there is no bias correction"
 ANCHOR_IS_OLD = "the anchor is the model that the round began with, not the moving one"
 FIRST_OF_EVERY_Z = "updates come at steps 1, z + 1, 2z + 1, ..., not at z, 2z, ..."
+PRINTED_MU_0 = (
+    "v_0 belongs into mu_0 (L752); the print never reads it (L672, L695), has mu_0 = 0 or none (L704, L720), and so "
+    "runs as with v_0 = 0"
+)
 DEAD_ZONE = "eps_s is a dead zone of the whole step, by its Euclidean length: neither gradient clipping nor DP clipping"
 V_IS_NEW = "the step divides by the second moment that already holds this gradient"
 EPS_OUTSIDE = "eps stands outside the root"

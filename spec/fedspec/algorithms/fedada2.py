@@ -1,7 +1,7 @@
 """FedAda2: adaptive clients whose preconditioners start from zero and are compressed by SM3, an adaptive server.
 
     for each participating client i (a multiset):
-        x_i = x;  v_0 >= 0, by default 0                                          (line 4)
+        x_i = x;  v_0 >= 0, by default 0, and mu_0(b) = v_0                       (line 4)
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (line 6)
             if (k - 1)/z is whole:                                                (SM3)
@@ -19,6 +19,8 @@ A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the de
 Clients may run Adam over SM3's second moment instead.
 
 Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
+mu_0 is not printed (Algs. 3 and 4: 0), and v_0 is never read: the printed start is that of v_0 = 0. Here mu_0(b) = v_0,
+as the bound of L752 asks.
 Source: FedAda2, Algs. 1 and 2 (L108, L667), eqs. (SM3) (L695) and (SU) (L100).
 """
 
@@ -125,6 +127,7 @@ ROW = Algorithm(
         phrases.LOCAL_FRESH,
         phrases.FIRST_OF_EVERY_Z,
         phrases.DEAD_ZONE,
+        phrases.PRINTED_MU_0,
         "sampling is with repetition; |S| counts it",
     ),
     facts=(Fact.JOINT,),
