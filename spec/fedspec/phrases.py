@@ -27,4 +27,5 @@ HEARD_FROM_NEIGHBOURS = (
 )
 BUFFER_IS_A_SUM = "the server keeps the sum of its buffer; a client keeps the model it began from"
 LOCAL_FRESH = "local moments start afresh each round; only the server remembers"
+WARM_UP = "the rate rises from step 1 of every round: eta_l k / warm_up at step k, eta_l from step warm_up on (L1663)"
 XI = "changes times Xi_i are divided by |S|, not by the sum of the Xi_i"
