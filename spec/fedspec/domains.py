@@ -61,6 +61,9 @@ DOMAINS: dict[str, Parameter] = {
     "epoch": Parameter(
         COUNT, "steps of an epoch, if the delay counts epochs: one in z updates the preconditioner", of_clients=True
     ),
+    "warm_up": Parameter(
+        COUNT, "steps over which a client's rate rises to eta_l in every round; 1: it is eta_l at once", of_clients=True
+    ),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
     "v_hat0": Parameter(NONNEGATIVE, "initial value of the second moment's running maximum"),
     "beta1_l": Parameter(

@@ -5,6 +5,10 @@ TAU_OUTSIDE = "tau stands outside the root, and v_0 >= tau^2 besides"
 NO_CORRECTION = "there is no bias correction"
 ANCHOR_IS_OLD = "the anchor is the model that the round began with, not the moving one"
 FIRST_OF_EVERY_Z = "updates come at steps 1, z + 1, 2z + 1, ..., not at z, 2z, ..."
+PRINTED_MU_0 = (
+    "v_0 belongs into mu_0 (L752); the print never reads it (L672, L695), has mu_0 = 0 or none (L704, L720), and so "
+    "runs as with v_0 = 0"
+)
 DEAD_ZONE = "eps_s is a dead zone of the whole step, by its Euclidean length: neither gradient clipping nor DP clipping"
 V_IS_NEW = "the step divides by the second moment that already holds this gradient"
 EPS_OUTSIDE = "eps stands outside the root"
@@ -23,4 +27,5 @@ HEARD_FROM_NEIGHBOURS = (
 )
 BUFFER_IS_A_SUM = "the server keeps the sum of its buffer; a client keeps the model it began from"
 LOCAL_FRESH = "local moments start afresh each round; only the server remembers"
+WARM_UP = "the rate rises from step 1 of every round: eta_l k / warm_up at step k, eta_l from step warm_up on (L1663)"
 XI = "changes times Xi_i are divided by |S|, not by the sum of the Xi_i"

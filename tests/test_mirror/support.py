@@ -46,6 +46,7 @@ HYPER = {
     "eps_s": 2.5,
     "z": 2,
     "epoch": 1,
+    "warm_up": 3,
     "buffer": 2,
     "mix": 0.5,
     "twice_a": 1,

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended, joint_direct, joint_local
+from fedspec.client.sm3_delayed import begin, sm3_i_delayed, sm3_ii_delayed
+from fedspec.covers import Cover
+from fedspec.domains import COUNTS
 from fedspec.errors import ParameterError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
+from fedspec.readings import Idle
 
 
 def vec(*xs: Any) -> np.ndarray:
@@ -22,7 +26,9 @@ def vec(*xs: Any) -> np.ndarray:
 def change(module: Any, kind: Any, gradients: Sequence[int], strategy: str = "", **more: Any) -> Any:
     """How far one client moves in one round, with eta_l = eps = 1; the server has beta1 = 0, v_0 = 0 and tau = 0."""
     server = {"eta": F(1), "beta1": F(0), "tau": F(0), "v0": F(0)}
-    h = kind(eta_l=F(1), eps=F(1), **server, **{n: F(v) if n not in ("z", "epoch") else v for n, v in more.items()})
+    h = kind(
+        eta_l=F(1), eps=F(1), **server, **{n: v if n in COUNTS or isinstance(v, str) else F(v) for n, v in more.items()}
+    )
     start = module.init(h, vec(0), Setup((1,), {"w": (1,)}))
     plan = Plan((0,), (len(gradients),), (1,), strategies=(strategy,) if strategy else ())
     return module.step(h, start, [given([vec(g) for g in gradients])], plan)[1]["delta"][0]
@@ -73,3 +79,109 @@ def test_adam_s_delay_in_epochs(module: Any, kind: Any, strategy: str) -> None:
 def test_what_plays_no_part_is_refused() -> None:
     with pytest.raises(ParameterError, match="v0_l: got 1, which plays no part under client=adam"):
         fedada2.FedAda2(1, 1, 1, 0, 1, 1, client="adam", beta1_l=0, beta2_l=0, v0_l=1)  # type: ignore[arg-type]
+
+
+WARMED = [
+    (joint_local, joint_local.JointLocal),
+    (joint_direct, joint_direct.JointDirect),
+    (fedada2, fedada2.FedAda2),
+]
+
+
+@pytest.mark.parametrize(("module", "kind"), WARMED)
+@pytest.mark.parametrize(
+    ("warm_up", "rates"),
+    [
+        (1, (1, 1, 1, 1)),
+        (2, (F(1, 2), 1, 1, 1)),
+        (3, (F(1, 3), F(2, 3), 1, 1)),
+        (10, (F(1, 10), F(2, 10), F(3, 10), F(4, 10))),
+    ],
+)
+def test_the_rate_warms_up(module: Any, kind: Any, warm_up: int, rates: tuple[Any, ...]) -> None:
+    """g = 3, 4, 12, 84: AdaGrad's roots are 3, 5, 13, 85, and with beta2 = 0 Adam's are |g|."""
+    steps = (F(3, 4), F(4, 6), F(12, 14), F(84, 86))
+    moved = change(module, kind, (3, 4, 12, 84), warm_up=warm_up)
+    assert moved == -sum(rate * u for rate, u in zip(rates, steps, strict=True))
+    steps = (F(3, 4), F(4, 5), F(12, 13), F(84, 85))
+    moved = change(module, kind, (3, 4, 12, 84), warm_up=warm_up, client="adam", beta1_l=0, beta2_l=0)
+    assert moved == -sum(rate * u for rate, u in zip(rates, steps, strict=True))
+
+
+def test_every_round_warms_up() -> None:
+    """A client's optimiser is made afresh in each round, and with it the warm-up: 3/8, 3/8 again."""
+    own: dict[str, Any] = {"server": "adam", "beta2": F(0), "warm_up": 2}
+    h = joint_local.JointLocal(F(1), F(1), F(1), F(0), F(0), F(0), **own)  # type: ignore[arg-type]
+    state, clients = joint_local.init(h, vec(0), Setup((1,), {"w": (1,)})), [given([vec(3)])]
+    for _ in range(2):
+        state, shown = joint_local.step(h, state, clients, Plan((0,), (1,), (1,)))
+        assert list(shown["delta"]) == [-F(3, 8)]
+
+
+@pytest.mark.parametrize("warm_up", [0, -1, 1.5])
+def test_a_warm_up_that_is_none_is_refused(warm_up: Any) -> None:
+    with pytest.raises(ParameterError, match=f"warm_up: got {warm_up}; .* a whole number >= 1"):
+        joint_local.JointLocal(1, 1, 1, 0, 1, 1, warm_up=warm_up)
+
+
+SETS = ((0, 1), (1, 2), (2,))
+ROWS = ((1, 3, 2), (2, 0, 5), (3, 3, 1), (0, 4, 1), (2, 1, 2), (1, 5, 0), (4, 1, 3))
+
+
+def printed_ii(z: int, v_0: int, clears: bool) -> list[tuple[list[int], list[int]]]:
+    """mu and v of Alg. 2 (L672-L677, L695) and Alg. 4 (L720-L733), letter by letter: v_0 is set, mu_0 = 0 as in Alg. 4.
+
+    What line 7 clears at a step without an update is kept instead, unless ``clears``.
+    """
+    mu, v, seen = [0] * len(SETS), [v_0] * 3, []
+    for k, g in enumerate(ROWS, 1):
+        due = (k - 1) % z == 0
+        old, mu = mu, [0] * len(SETS) if due or clears else mu
+        for j in range(3) if due else ():
+            v[j] = min(old[b] for b, S in enumerate(SETS) if j in S) + g[j] * g[j]
+            for b, S in enumerate(SETS):
+                mu[b] = max(mu[b], v[j]) if j in S else mu[b]
+        seen.append((list(mu), list(v)))
+    return seen
+
+
+def printed_i(z: int) -> list[tuple[list[int], list[int]]]:
+    """mu and nu of Alg. 3 (L704-L711), letter by letter: it has no v_0, and mu_0 = 0."""
+    mu, seen = [0] * len(SETS), []
+    for t, g in enumerate(ROWS, 1):
+        if (t - 1) % z == 0:
+            mu = [mu[r] + max(g[j] * g[j] for j in S) for r, S in enumerate(SETS)]
+        seen.append((list(mu), [min(mu[r] for r, S in enumerate(SETS) if j in S) for j in range(3)]))
+    return seen
+
+
+def accumulated(rule: Any, v_0: int, **more: Any) -> list[tuple[list[int], list[int]]]:
+    """mu and nu after every step; whole numbers in floats are exact, whatever the roots of the steps."""
+    cover = Cover(SETS, 3)
+    state, seen = begin(np.zeros(3), cover, v0=v_0), []
+    for g in ROWS:
+        state = rule(state, np.array(g, dtype=float), cover, eta_l=1.0, eps=1.0, **more)
+        seen.append(([int(m) for m in state.mu], [int(n) for n in state.nu]))
+    return seen
+
+
+@pytest.mark.parametrize("z", [1, 2, 3])
+@pytest.mark.parametrize("v_0", [0, 7])
+def test_sm3_as_printed_is_a_start_of_zero(z: int, v_0: int) -> None:
+    """Whatever v_0 Alg. 2 is given, it runs as from mu_0 = v_0 = 0, and Algs. 3 and 4 do."""
+    assert printed_ii(z, v_0, clears=False) == accumulated(sm3_ii_delayed, 0, z=z)
+    assert printed_ii(z, v_0, clears=True) == accumulated(sm3_ii_delayed, 0, z=z, idle=Idle.RESET)
+    assert printed_i(z) == accumulated(sm3_i_delayed, 0, z=z)
+
+
+@pytest.mark.parametrize("z", [1, 2, 3])
+def test_the_bound_on_v_asks_for_a_start_in_mu(z: int) -> None:
+    """L752: v_k is at least v_0 and the squares at the updates so far; with v_0 = 7 the print falls short."""
+    least = [[7 + sum(g[j] ** 2 for g in ROWS[: k + 1 : z]) for j in range(3)] for k in range(len(ROWS))]
+
+    def holds(runs: list[tuple[list[int], list[int]]]) -> bool:
+        return all(n >= low for (_, nu), row in zip(runs, least, strict=True) for n, low in zip(nu, row, strict=True))
+
+    assert holds(accumulated(sm3_ii_delayed, 7, z=z))
+    assert holds(accumulated(sm3_i_delayed, 7, z=z))
+    assert not holds(printed_ii(z, 7, clears=False))

@@ -1,14 +1,14 @@
 """FedAda2: adaptive clients whose preconditioners start from zero and are compressed by SM3, an adaptive server.
 
     for each participating client i (a multiset):
-        x_i = x;  v_0 >= 0, by default 0                                          (line 4)
+        x_i = x;  v_0 >= 0, by default 0, and mu_0(b) = v_0                       (line 4)
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (line 6)
             if (k - 1)/z is whole:                                                (SM3)
                 v_k(j) = min over b with j in S_b of mu_(k-1)(b) + g(j)^2
                 mu_k(b) = max over j in S_b of v_k(j)
             else: v_k = v_(k-1), mu_k = mu_(k-1)
-            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
+            x_i = x_i - eta_k g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
         Delta_i = x_i - x                                                         (line 14)
     Delta = 1/|S| sum_i Delta_i                                                   (SU)
     m = beta1 m + (1 - beta1) Delta
@@ -16,9 +16,12 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
+The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
 Clients may run Adam over SM3's second moment instead.
 
 Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
+mu_0 is not printed (Algs. 3 and 4: 0), and v_0 is never read: the printed start is that of v_0 = 0. Here mu_0(b) = v_0,
+as the bound of L752 asks.
 Source: FedAda2, Algs. 1 and 2 (L108, L667), eqs. (SM3) (L695) and (SU) (L100).
 """
 
@@ -32,6 +35,7 @@ from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
 from fedspec.algorithms.server_update import Covered, covered, server_update
 from fedspec.arith import Scalar, Vector
+from fedspec.client.delay import warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_adam
@@ -73,20 +77,23 @@ def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
 def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
     """One round: Alg. 2, lines 2-16."""
     S = state.cover
-    more: dict[str, Any] = dict(eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+
+    def own(k: int) -> dict[str, Any]:
+        eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+        return dict(eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
+            y = sm3_ii_delayed(y, g, S, **own(k), idle=h.idle)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **more)
+            y = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **own(k))
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
@@ -125,6 +132,8 @@ ROW = Algorithm(
         phrases.LOCAL_FRESH,
         phrases.FIRST_OF_EVERY_Z,
         phrases.DEAD_ZONE,
+        phrases.PRINTED_MU_0,
+        phrases.WARM_UP,
         "sampling is with repetition; |S| counts it",
     ),
     facts=(Fact.JOINT,),

@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v, and m_0 = 0 with Adam
-        tau_i times: one step of AdaGrad or Adam on x_i
+        for k = 1 .. tau_i: one step of AdaGrad or Adam on x_i, at rate eta_l min(1, k / warm_up)
         Delta_i = x_i - x
     Delta = 1/|S| sum_i Delta_i
     m = beta1 m + (1 - beta1) Delta
@@ -19,11 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
 from fedspec.algorithms.server_update import server_update
 from fedspec.arith import Vector, zeros
 from fedspec.client.adam import Adam
 from fedspec.client.agdu import Agdu, agdu
+from fedspec.client.delay import warmed
 from fedspec.client.received import received_adam
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
@@ -58,7 +60,8 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = Agdu(x=x, v=zeros(x) + sent, t=0)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
@@ -66,9 +69,8 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
         y = Adam(x=x, m=zeros(x), v=v_0, t=0)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = received_adam(
-                y, g, v_0, eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received
-            )
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = received_adam(y, g, v_0, eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
@@ -126,6 +128,7 @@ ROW = Algorithm(
         "the server's v is sent as it is, even where the client's solver is another one",
         "whether a client's Adam corrects what it received is a reading",
         "m is not sent",
+        phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
 )

@@ -2,14 +2,15 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = 0, and m_0 = 0 with Adam
-        tau_i times: one step of AdaGrad or Adam on x_i
+        for k = 1 .. tau_i: one step of AdaGrad or Adam on x_i, at rate eta_l min(1, k / warm_up)
         Delta_i = x_i - x
     Delta = 1/|S| sum_i Delta_i
     m = beta1 m + (1 - beta1) Delta
     v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
     x = x + eta m / (sqrt(v) + tau)
 
-A baseline of FedAda2, which is what is left of it without SM3. Source: FedAda2, L192 and L1623.
+A baseline of FedAda2, which is what is left of it without SM3; without a warm-up (L1663) warm_up = 1.
+Source: FedAda2, L192 and L1623.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_adam
 from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_adagrad
+from fedspec.client.delay import warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -40,7 +42,7 @@ from fedspec.server.adam import adam
 
 @dataclass(frozen=True)
 class JointLocal(Hyper):
-    """Hyper-parameters and options of joint adaptivity; beta1_l and beta2_l are the clients' decays."""
+    """Hyper-parameters and options of joint adaptivity; beta1_l, beta2_l and warm_up are the clients' own."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "beta2": ("server=adam",),
@@ -57,6 +59,7 @@ class JointLocal(Hyper):
     beta2: Scalar = NOT_GIVEN
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
+    warm_up: int = 1
     server: Adaptivity = Adaptivity.ADAGRAD
     client: Adaptivity = Adaptivity.ADAGRAD
 
@@ -72,13 +75,15 @@ def step(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x)
         for k in range(tau):
-            y = admu(y, gradient(k, y.x), eta_l=h.eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = admu(y, gradient(k, y.x), eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
@@ -115,6 +120,7 @@ ROW = Algorithm(
         phrases.LOCAL_FRESH,
         "the server has no bias correction, the clients' Adam has",
         phrases.TAU_OUTSIDE,
+        phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
 )

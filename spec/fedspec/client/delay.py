@@ -1,4 +1,4 @@
-"""What FedAda2's local solvers share: when a delayed preconditioner is updated, and the dead zone."""
+"""What FedAda2's clients share: when a delayed preconditioner is updated, the dead zone, and the warm-up."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def updates(t: int, z: int, epoch: int = 1) -> int:
     """The number of updates up to step t: floor((t - 1)/z) + 1; E in every period of z E steps where epochs count."""
     period, step = divmod(t - 1, z * epoch)
     return period * epoch + min(step + 1, epoch)
+
+
+def warmed(eta_l: Scalar, k: int, warm_up: int) -> Scalar:
+    """The client rate at local step k = 1, 2, ... of a round: eta_l k / warm_up, and eta_l from step warm_up on.
+
+    The rate rises linearly from 0, before the first step, to its final value over the first local steps (FedAda2, App.
+    H.2, L1663: 10 of them). The print leaves open whether the first step itself is taken at 0: it would leave the model
+    where it is, and no rule takes such a rate. A client's optimiser begins afresh in every round, and so does this.
+    """
+    return eta_l if k >= warm_up else eta_l * k / warm_up
 
 
 def unless_short(y: Vector, u: Vector, eps_s: Scalar) -> Vector:

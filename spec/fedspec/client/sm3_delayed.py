@@ -26,7 +26,11 @@ class DelayedSm3:
 
 
 def begin(x: Vector, cover: AnyCover, *, v0: Scalar = 0) -> DelayedSm3:
-    """The state at the start of a round: v_0 in every accumulator, 0 by default; the first step sets nu."""
+    """The state at the start of a round: v_0 in every accumulator, 0 by default; the first step sets nu.
+
+    The print has mu_0 = 0 (FedAda2, Algs. 3 and 4, L704 and L720) or none (Alg. 2, which gives v_0, L672, and never
+    reads it): a run as printed, whatever its v_0, is that of v_0 = 0 here. The bound of L752 asks for v_0 in mu_0.
+    """
     return DelayedSm3(x=x, mu=constant(v0, x, cover.q), nu=zeros(x), t=0)
 
 
@@ -113,7 +117,12 @@ ROWS = (
         shows=("nu",),
         run=LocalSolver(rule=sm3_i_delayed, begin=begin),
         costs=Costs(working="2 d + q", note="nu is the least of mu and need not be kept: d + q are enough"),
-        traps=(phrases.FIRST_OF_EVERY_Z, "mu is carried between updates", phrases.DEAD_ZONE),
+        traps=(
+            phrases.FIRST_OF_EVERY_Z,
+            "mu is carried between updates",
+            phrases.PRINTED_MU_0,
+            phrases.DEAD_ZONE,
+        ),
     ),
     Algorithm(
         id="sm3-ii-delayed",
@@ -131,7 +140,8 @@ ROWS = (
             ),
             Reading(
                 name="fedada2-literal",
-                words="mu cleared at every step: Algs. 2 and 4 as printed (L675, L723), against the bound of L689",
+                words="mu cleared at every step: Algs. 2 and 4 as printed (L675, L723; there v_0 = 0), "
+                "against the bound of L689",
                 fixes={"idle": "reset"},
             ),
             Reading(
@@ -146,7 +156,7 @@ ROWS = (
         traps=(
             phrases.FIRST_OF_EVERY_Z,
             "the box clears mu at every step, so that with z > 1 nothing accumulates",
-            "v_0 belongs into mu_0: the printed rule never reads it",
+            phrases.PRINTED_MU_0,
             "nu must be kept between updates; made anew from mu it is another, larger bound",
         ),
     ),

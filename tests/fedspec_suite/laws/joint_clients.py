@@ -56,10 +56,10 @@ def _none_or_long(bench: Bench, s: Scenario) -> None:
     h, expected = s.case.hyper, bench.expect(s)
     for k, (e, got) in enumerate(zip(rounds_of(s), bench.play(s), strict=True)):
         delta = shown(got, "delta")[0]
-        least = (e.scales or (1.0,))[0] * h["eta_l"] * h["eps_s"]
+        least = (e.scales or (1.0,))[0] * h["eta_l"] / h.get("warm_up", 1) * h["eps_s"]
         size, slack = float(np.linalg.norm(delta)), float(np.linalg.norm(slack_of(s, expected[k], "delta")))
         if 0 < size < least - slack:
-            note = f"a client's only step has length {size:.6g}, shorter than eta_l eps_s = {least:.6g}"
+            note = f"a client's only step has length {size:.6g}, shorter than its rate times eps_s = {least:.6g}"
             raise Deviates(Deviation(bench.equation_of("delta"), f"round {k + 1}", note=note))
 
 
@@ -95,6 +95,31 @@ def _louder(c: float, s: Scenario) -> Scenario:
 
 def _same_when_louder(bench: Bench, s: Scenario) -> None:
     related(bench, s, _louder(4.0, s), lambda k, x: x)
+
+
+def _first_rate(bench: Bench, s: Scenario) -> None:
+    """Its rate at the first step, without a warm-up."""
+    written = with_hyper(s, eta_l=s.case.hyper["eta_l"] / s.case.hyper["warm_up"], warm_up=1)
+    related(bench, s, written, lambda k, x: x)
+
+
+def _one_step_each(setting: Setting) -> st.SearchStrategy[Scenario]:
+    """Rounds of one step, under a warm-up by a power of 2, which divides exactly."""
+
+    def first(s: Scenario) -> Scenario:
+        events = tuple(_first_step(e) for e in rounds_of(s))
+        return with_hyper(replace(s, events=events), warm_up=2 ** s.case.hyper["warm_up"])
+
+    return round_scenarios(setting).map(first)
+
+
+def _slower_and_higher(bench: Bench, s: Scenario) -> None:
+    h = s.case.hyper
+    related(bench, s, with_hyper(s, eta_l=2 * h["eta_l"], warm_up=2 * h["warm_up"]), lambda k, x: x)
+
+
+def _all_warming(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return round_scenarios(setting).map(lambda s: with_hyper(s, warm_up=64))
 
 
 def _no_sgd(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -155,7 +180,7 @@ LAWS = (
     ),
     law(
         id="joint-dead-zone-edge",
-        words="a client that takes one step is not changed by it, or by eta_l eps_s at least",
+        words="a client that takes one step is not changed by it, or by eps_s times its rate at least",
         source="Alg. 2, line 11 (L679)",
         cases=_single_steps,
         check=_none_or_long,
@@ -174,6 +199,24 @@ LAWS = (
         applies=unless(about(Fact.JOINT), _summed),
         shows="delta",
         needs=("z",),
+    ),
+    law(
+        id="joint-warm-up-first",
+        words="a warm-up under rounds of one step: the rate is eta_l over its length, without a warm-up",
+        source="App. H.2 (L1663): a linear warm-up over the first local steps",
+        cases=_one_step_each,
+        check=_first_rate,
+        applies=unless(about(Fact.JOINT), _has("warm_up")),
+        needs=("warm_up", "eta_l"),
+    ),
+    law(
+        id="joint-warm-up-whole",
+        words="where the warm-up outlasts every round, twice its length and twice eta_l are the same path",
+        source="App. H.2 (L1663): the rate is linear",
+        cases=_all_warming,
+        check=_slower_and_higher,
+        applies=unless(about(Fact.JOINT), _has("warm_up")),
+        needs=("warm_up", "eta_l"),
     ),
     law(
         id="joint-louder",

@@ -21,7 +21,7 @@ from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.delayed_solvers import updating
-from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, read, sent, server, strategy
+from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, rates, read, sent, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
 from fedspec_suite.laws.joint import law
 from fedspec_suite.measure.bench import Bench
@@ -85,8 +85,8 @@ def models(s: Scenario, sets: Sets) -> list[Array]:
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
             kind = strategy(s, p, e)
             g = read(-problem.e[i], h, o)
-            steps = [direction(kind, g, k, sets, own, o) for k in range(1, tau + 1)]
-            changes.append(np.asarray(-h["eta_l"] * total(steps)))
+            steps = [eta * direction(kind, g, k, sets, own, o) for k, eta in enumerate(rates(h, tau), 1)]
+            changes.append(np.asarray(-total(steps)))
         past.append(aggregate(s, e, changes))
         x = x + h["eta"] * server(s, past).step
         out.append(x)

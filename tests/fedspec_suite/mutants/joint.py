@@ -17,7 +17,8 @@ _PLAN = "type(plan)(**{**vars(plan), "
 
 _ADAGRAD = """y = begin_adagrad(x)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
 """
 _DELAYED_ADAGRAD = """y = begin(x, v0=h.v0_l)
         for k in range(tau):
@@ -31,7 +32,7 @@ _ADAM = """y = begin(x, v0=h.v0_l, m0=h.m0_l)
 _SM3 = """y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, **more, idle=h.idle)
+            y = sm3_ii_delayed(y, g, S, **own(k), idle=h.idle)
 """
 
 
@@ -190,8 +191,8 @@ MUTANTS = (
     *_boxes(
         slug="stabiliser-of-the-server",
         words="the clients use the server's tau for eps",
-        old="eta_l=h.eta_l, eps=h.eps",
-        new="eta_l=h.eta_l, eps=h.tau",
+        old="eta_l, eps=h.eps",
+        new="eta_l, eps=h.tau",
         algorithms=(*_PAIRS, "fedadaadagrad", "fedadaadam"),
     ),
     Mutant(
@@ -207,8 +208,8 @@ MUTANTS = (
         words="delay and dead zone do not reach the clients",
         algorithms=("fedada2",),
         rule=_step("fedada2"),
-        old="eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s",
-        new="eta_l=h.eta_l, eps=h.eps",
+        old="eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s",
+        new="eta_l=eta_l, eps=h.eps",
     ),
     *(
         Mutant(

@@ -1,4 +1,4 @@
-"""Mutants of what the clients of FedAda2's methods start from, and of when they update."""
+"""Mutants of what the clients of FedAda2's methods start from, of when they update, and of their rates' warm-up."""
 
 from __future__ import annotations
 
@@ -40,5 +40,31 @@ MUTANTS = tuple(
             "begin_sm3(x, cover)",
         ),
         ("fedblended", "optimize", "epoch-lost", "the delay counts steps", '"epoch": epoch, ', ""),
+    )
+) + tuple(
+    Mutant(
+        id=f"warm-up-{slug}",
+        words=words,
+        algorithms=("joint-local", "joint-direct", "fedada2"),
+        rule="fedspec.client.delay.warmed",
+        old=old,
+        new=new,
+    )
+    for slug, words, old, new in (
+        ("lost", "the client rate does not warm up", "eta_l if k >= warm_up else eta_l * k / warm_up", "eta_l"),
+        (
+            "early",
+            "step k is taken at the rate of step k + 1",
+            "eta_l if k >= warm_up else eta_l * k / warm_up",
+            "eta_l if k + 1 >= warm_up else eta_l * (k + 1) / warm_up",
+        ),
+        (
+            "late",
+            "the whole rate is reached a step late",
+            "eta_l if k >= warm_up else eta_l * k / warm_up",
+            "eta_l if k > warm_up else eta_l * k / (warm_up + 1)",
+        ),
+        ("endless", "the rate goes on rising past eta_l", "eta_l if k >= warm_up else ", ""),
+        ("held", "the whole rate follows the first step at once", "k >= warm_up", "k > 1"),
     )
 )

@@ -108,6 +108,12 @@ def read(g: Array, h: Numbers, o: Options) -> Array:
     return shortened(g, h["clip_norm"]) if o.get("clipped") == Clipped.GRADIENTS else g
 
 
+def rates(h: Numbers, tau: int) -> list[Any]:
+    """The client rate at each of tau local steps, written out."""
+    rising = [h["eta_l"] * k / h.get("warm_up", 1) for k in range(1, h.get("warm_up", 1))]
+    return [*rising, *[h["eta_l"]] * tau][:tau]
+
+
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     """A participant's change, before it is weighted or clipped; the server's second moment is v."""
     h, o, problem = s.case.hyper, s.case.options, s.case.problem
@@ -119,11 +125,11 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     sets = named_cover(CoverName(o.get("cover", "singletons")), shapes(s.case.x0)).sets
     rows: list[Array] = []
     steps: list[Array] = []
-    for _ in range(e.steps[place]):
-        at = x - h["eta_l"] * total(steps) if steps else x
+    for rate in rates(h, e.steps[place]):
+        at = x - total(steps) if steps else x
         rows.append(read(problem.H[i] @ at - problem.e[i], h, o))
-        steps.append(last_step(strategy(s, place, e), rows, sets, own, o))
-    return np.asarray(-h["eta_l"] * total(steps))
+        steps.append(rate * last_step(strategy(s, place, e), rows, sets, own, o))
+    return np.asarray(-total(steps))
 
 
 def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
