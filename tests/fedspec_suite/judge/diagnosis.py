@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -15,7 +15,7 @@ from fedspec.params import flatten
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.seen import seen
-from fedspec_suite.judge.variants import CANNOT, Variant, claimed, pairs, single
+from fedspec_suite.judge.variants import CANNOT, Edition, Variant, claimed, pairs, single
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
@@ -51,10 +51,15 @@ class Known:
     setting: Setting
 
     @cache  # noqa: B019 - it lives as long as what is known does
+    def editions(self, variant: Variant) -> Callable[[], Edition]:
+        """What the sessions of a variant run in, one after another."""
+        return variant.editions()
+
+    @cache  # noqa: B019
     def exact(self, variant: Variant, k: int) -> list[Shown] | None:
         """What a variant answers on a sample; None where it cannot run."""
         try:
-            return variant.exact(self.samples[k])
+            return variant.exact(self.samples[k], self.editions(variant)())
         except CANNOT:
             return None
 
@@ -179,11 +184,12 @@ def _close(known: Known, v: Variant, given: Given) -> bool:
 
     The first event that differs ends it.
     """
+    edition = v.editions()
     for k, answers in given.items():
         s = known.samples[k]
         largest = np.abs(flatten(s.case.x0).astype(float)).max() + 1
         try:
-            for got, want in zip(answers, v.quick(s), strict=True):
+            for got, want in zip(answers, v.quick(s, edition()), strict=True):
                 wanted = np.asarray(want, dtype=float)
                 off = np.abs(got["x"] - wanted) > LOOSE[s.case.dtype] * (largest + np.abs(wanted).max())
                 # Where rounding decides, a coordinate may be anything.
@@ -200,12 +206,13 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
     The first sample that tells the two apart ends it: no later one is run.
     """
     worst, decided, total = 0.0, 0, 0
+    edition = v.editions()
     for k, answers in given.items():
         info = np.finfo(known.samples[k].case.dtype)
         wanted = known.exact(v, k)
         if wanted is None:
             return float("inf")
-        plain = v.quick(known.samples[k])
+        plain = v.quick(known.samples[k], edition())
         for got, want, x in zip(answers, wanted, plain, strict=True):
             bounds = np.array([x.bound for x in want["x"]])
             size = max(float(np.abs([float(x) for x in want["x"]]).max()), float(info.eps))

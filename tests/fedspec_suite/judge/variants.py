@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -50,6 +50,10 @@ BROKEN = {
 """The equation that an option decides, by its tail; the step where none is named."""
 
 
+Edition: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""What every event of a session runs in: an edit of the specification, or none."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Variant:
     """The specification with something else about it.
@@ -87,14 +91,14 @@ class Variant:
             session = d.session(session, s)
         return session  # type: ignore[no-any-return]
 
-    def exact(self, s: Scenario) -> list[Shown]:
+    def exact(self, s: Scenario, edition: Edition) -> list[Shown]:
         """Its answers in running numbers."""
-        with self._edition()():
+        with edition():
             return reference(self.told(s), self.begin)
 
-    def quick(self, s: Scenario) -> Iterator[Any]:
+    def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
         """Its models in floating point, one after the other."""
-        told, edition = self.told(s), self._edition()
+        told = self.told(s)
         with edition(), np.errstate(all="ignore"):
             session = self.begin(told)
         for e in told.events:
@@ -102,11 +106,12 @@ class Variant:
                 x = session.step(e)["x"]
             yield x
 
-    def _edition(self) -> Callable[[], AbstractContextManager[None]]:
-        """What the events of one session run in."""
+    def editions(self) -> Callable[[], Edition]:
+        """What each of several sessions runs in, one after another: some edits remember those before."""
         if self.mutant is None:
-            return nullcontext
-        return partial(mutants.applied, self.mutant, mutants.forgetful(self.mutant))
+            return lambda: nullcontext
+        after = mutants.editions(self.mutant)
+        return lambda: partial(mutants.applied, cast(mutants.Mutant, self.mutant), after())
 
 
 def claimed(setting: Setting) -> Variant:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedspec.discovered import said
 from fedspec.errors import UnknownNameError
-from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, forgetful, fresh, original, texts
+from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, editions, fresh, original, texts
 
 __all__ = [
     "MUTANTS",
@@ -13,8 +13,8 @@ __all__ = [
     "applied",
     "blamed",
     "edited",
+    "editions",
     "find",
-    "forgetful",
     "fresh",
     "original",
     "texts",

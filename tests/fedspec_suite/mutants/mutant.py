@@ -129,14 +129,14 @@ def _rows(mutant: Mutant) -> dict[str, tuple[str, ...]]:
     return {i: names for i, names in held.items() if names}
 
 
-def forgetful(mutant: Mutant) -> Callable[..., Any]:
+def _forgetful(mutant: Mutant) -> Callable[..., Any]:
     """The edited function, which remembers no call of any other session."""
     return fresh(mutant) if mutant.leaks else edited(mutant)[1]
 
 
-def _editions(mutant: Mutant) -> Callable[[], Callable[..., Any]]:
+def editions(mutant: Mutant) -> Callable[[], Callable[..., Any]]:
     """The edited function for one session of a subject after another: the same one, unless it lives for a session."""
-    shared = forgetful(mutant)
+    shared = _forgetful(mutant)
     return lambda: fresh(mutant) if mutant.leaks == "session" else shared
 
 
@@ -148,7 +148,7 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         mutant: the edit.
         after: the edited function, where it must be one that remembers its calls.
     """
-    before, after = original(mutant), after or forgetful(mutant)
+    before, after = original(mutant), after or _forgetful(mutant)
     places = _places(mutant)
     rows = {i: CATALOGUE[i] for i in _rows(mutant)}
     try:
@@ -185,7 +185,7 @@ class Mutated:
         self.mutant = mutant
         offers = tuple(o for o in inner.offers if o.algorithm in mutant.algorithms)
         self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", offers=offers)
-        self.editions = _editions(mutant)
+        self.editions = editions(mutant)
 
     def start(self, case: Case) -> Session:
         """Begin a session; the options under which the edit is made override the case's."""

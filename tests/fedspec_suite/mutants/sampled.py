@@ -160,6 +160,6 @@ MUTANTS = (
         rule=_SAMPLED,
         old="a_i = local_norm(h, tau)",
         new="a_i = numbers([tau], x)[0]",
-        options={"solver": "momentum", **_REPLACED},
+        options={"solver": "momentum"},
     ),
 )

@@ -112,7 +112,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             "w",
             lambda m, s: replace(m, deltas=m.deltas * len(m.steps) / _clients(s)),
         )
-    if setting.algorithm.runs("fednova") or "tau_eff" in setting.algorithm.shows:
+    if "tau_eff" in setting.algorithm.shows:
         yield _resent("||a_i||_1 is taken for tau_i", "d", lambda m, s: replace(m, a_norms=list(m.steps)))
         yield _resent("||a_i||_1 is squared", "d", lambda m, s: replace(m, a_norms=[a * a for a in m.a_norms]))
         yield _resent("||a_i||_1 is one", "d", lambda m, s: replace(m, a_norms=[1 for _ in m.a_norms]))
