@@ -80,7 +80,6 @@ def twice(state: Any, g: Any, cover: Any, **more: Any) -> Any:
 
 RULES: list[tuple[str, str, Any, str, str]] = [
     ("fedspec.algorithms.fedada2", "sm3_ii_delayed", plain_sgd, "theorem_20", "theorem"),
-    ("fedspec.algorithms.fedada2", "sm3_ii_delayed", plain_sgd, "theorem_20", "dead_zone"),
     ("fedspec.algorithms.server_update", "adagrad", decaying, "corollaries", "convergence"),
     ("fedspec.client.sm3_delayed", "sm3_ii_delayed", forgetful, "pseudogradients", "repaired"),
     ("fedspec_proofs.fedada2.pseudogradients", "sm3_ii_delayed", forgetful, "pseudogradients", "carried_sum"),

@@ -21,6 +21,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.covers import Cover
 from fedspec.errors import InexactError
+from fedspec.readings import BiasCorrection, Maximum
 from fedspec_proofs.engines import exact
 
 Rule: TypeAlias = Callable[..., Any]
@@ -96,10 +97,13 @@ class Call:
 
 
 def options(rule: Rule) -> Iterator[dict[str, StrEnum]]:
-    """Every combination of the readings that a rule takes."""
+    """Every combination of the readings that a rule takes; a maximum after a correction needs a correction."""
     kinds = {n: t for n, t in _hints(rule).items() if isinstance(t, type) and issubclass(t, StrEnum)}
     for chosen in itertools.product(*kinds.values()):
-        yield dict(zip(kinds, chosen, strict=True))
+        named = dict(zip(kinds, chosen, strict=True))
+        uncorrected = named.get("bias_correction") is not BiasCorrection.MOMENTS
+        if not (named.get("maximum_of") is Maximum.AFTER and uncorrected):
+            yield named
 
 
 def delayed(rule: Rule) -> bool:

@@ -11,7 +11,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.algorithms.fedprox import FedProx
 from fedspec.mixing.accumulation import a_norm
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec.readings import NovaWeights, Solver, TauEff
+from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -127,7 +127,8 @@ def _several(choose: Choose) -> Run:
     r = run((Solver.PROXIMAL,))(choose)
     h = r.s.h
     assert isinstance(h, FedNova)
-    h = replace(h, nova_weights=NovaWeights.IMPLIED, tau_eff_choice=TauEff.WEIGHTED_NORM, mu=h.mu or 1 / (4 * h.eta_l))
+    mu = h.mu or 1 / (4 * h.eta_l)
+    h = FedNova(eta_l=h.eta_l, mu=mu, solver=h.solver, nova_weights=NovaWeights.IMPLIED)
     s = replace(r.s, h=h, examples=(1,) * len(r.s.steps))
     beta2, kappa2, holds = told(choose, s.problem, weights(s))
     return replace(r, s=s, x=start(s) + r.x - start(r.s), beta2=beta2, kappa2=kappa2, kappa_holds=holds)

@@ -17,6 +17,9 @@ def plain_scenario(setting: Setting) -> Scenario:
     """A case with the middle value of every hyper-parameter and small whole numbers everywhere else."""
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
     h = {n: kinds[n](setting.fixed.get(n, POOLS[n][1])) for n in setting.numbers if n in POOLS}
+    if "eps_s" in h:
+        # Nothing moves in so small a case if short steps are not taken.
+        h["eps_s"] = float(setting.fixed.get("eps_s", 0.0))
     if "v0" in setting.numbers:
         h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.0))
     d = setting.dtype
