@@ -34,7 +34,7 @@ from fedspec_proofs.words import sized
 def _from_sample() -> Dropped:
     """tau = (1, 16), one draw, tau_eff from the sample: the mean model settles where FedAvg's does."""
     s = opposite((1, 16), T=1024)
-    s = replace(s, h=replace(s.h, eta_l=ONE / 1024, sampled_steps=SampledSteps.SAMPLE))
+    s = replace(s, h=replace(s.h, eta_l=ONE / 1024, sampled_steps=SampledSteps.SAMPLE, tau_eff=1))
     maps = sample_maps(s)
     M, b = mean(lambda m: m[0], maps), mean(lambda m: m[1], maps)
     # From the fixed point of the mean the mean stays, and E|grad F|^2 is at least |grad F|^2 there.
