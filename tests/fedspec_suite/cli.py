@@ -27,7 +27,7 @@ from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import console, emit, spinner
+from fedspec_suite.report.terminal import Json, console, emit, spinner
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
@@ -42,8 +42,6 @@ cli_catalogue.mount(app)
 cli_identify.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
-
-Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 
 EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
 

@@ -9,9 +9,7 @@ import typer
 from fedspec.catalogue import CATALOGUE, find
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report import page, table
-from fedspec_suite.report.terminal import console, emit
-
-Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
+from fedspec_suite.report.terminal import Json, console, emit
 
 
 def list_(as_json: Json = False) -> None:

@@ -13,13 +13,12 @@ import typer
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError
 from fedspec_suite.report import claims as shown
 from fedspec_suite.report import terminal
+from fedspec_suite.report.terminal import Json
 
 app = typer.Typer(
     rich_markup_mode=None,
     help="The statements of the five papers: what is proved, checked, refuted or repaired, and the evidence.",
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 
 EXIT_CODES = "Exit code: 0 every claim came out as it stands, 1 one did not, or timed out, 2 usage error."
 

@@ -10,12 +10,12 @@ import typer
 
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.check import chosen
-from fedspec_suite.judge.diagnosis import NONE, Diagnosis, identify
+from fedspec_suite.judge.diagnosis import Diagnosis, identify
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import declared
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import console, emit, spinner
+from fedspec_suite.report.terminal import Json, console, emit, spinner
 
 
 def _words(d: Diagnosis, claim: str) -> str:
@@ -23,7 +23,7 @@ def _words(d: Diagnosis, claim: str) -> str:
         return "it played none of the cases; `fedspec smoke` shows its answers"
     if d.follows:
         return f"what it claims, {claim} (ratio {d.claimed:.2g})"
-    return "\n".join(map(str, d.found)) or "; ".join(filter(None, (NONE, d.seen)))
+    return d.unlike("\n")
 
 
 def mount(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def mount(app: typer.Typer) -> None:
             list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
         limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
-        as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")] = False,
+        as_json: Json = False,
     ) -> None:
         """Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.
 

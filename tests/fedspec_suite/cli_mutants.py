@@ -19,12 +19,11 @@ from fedspec_suite.kills.fingerprints import of_mutant
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
 from fedspec_suite.report import kills, table, terminal
+from fedspec_suite.report.terminal import Json
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Wrong implementations, and the laws that kill them."
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 
 EXIT_CODES = (
     "Exit code: 0 every mutant is killed by a law that does not read the rule, 1 one is not or a law crashes, "

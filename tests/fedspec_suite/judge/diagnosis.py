@@ -18,6 +18,7 @@ from fedspec_suite.judge.seen import seen
 from fedspec_suite.judge.variants import CANNOT, Edition, Variant, claimed, pairs, single
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -43,12 +44,13 @@ class Known:
 
     Attributes:
         samples: rich cases.
+        claimed: the specification under the claimed reading.
         variants: everything that may be named alone.
     """
 
     samples: tuple[Scenario, ...]
+    claimed: Variant
     variants: tuple[Variant, ...]
-    setting: Setting
 
     @cache  # noqa: B019 - it lives as long as what is known does
     def editions(self, variant: Variant) -> Callable[[], Edition]:
@@ -67,7 +69,7 @@ class Known:
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
     """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
-    return Known(samples_of(setting), tuple(single(setting)), setting)
+    return Known(samples_of(setting), claimed(setting), tuple(single(setting)))
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ class Diagnosis:
         """Whether its models are those of the claimed reading."""
         return self.claimed <= THRESHOLD
 
+    def unlike(self, separator: str) -> str:
+        """What it is instead, or that nothing known fits, and what is seen."""
+        return separator.join(map(str, self.found)) or "; ".join(filter(None, (NONE, self.seen)))
+
 
 def identify(bench: Bench, setting: Setting) -> Diagnosis:
     """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
@@ -124,7 +130,7 @@ def identify(bench: Bench, setting: Setting) -> Diagnosis:
     given = _played(bench, known.samples)
     if not given:
         return Diagnosis(0, float("inf"))
-    ratio = _ratio(known, claimed(setting), given)
+    ratio = _ratio(known, known.claimed, given)
     if ratio <= THRESHOLD:
         return Diagnosis(len(given), ratio)
     for among in (known.variants, pairs(setting, known.variants)):
@@ -148,11 +154,11 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
         return ""
     if d.follows:
         return NONE if model_failed else "x follows the claimed reading"
-    return "; or ".join(map(str, d.found)) or "; ".join(filter(None, (NONE, d.seen)))
+    return d.unlike("; or ")
 
 
 def _seen(known: Known, given: Given) -> str:
-    wanted = {k: known.exact(claimed(known.setting), k) for k in given}
+    wanted = {k: known.exact(known.claimed, k) for k in given}
     models = {k: [np.array([float(x) for x in w["x"]]) for w in run] for k, run in wanted.items() if run}
     return seen(known.samples, {k: given[k] for k in models}, models) if models else ""
 
@@ -214,14 +220,13 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
             return float("inf")
         plain = v.quick(known.samples[k], edition())
         for got, want, x in zip(answers, wanted, plain, strict=True):
-            bounds = np.array([x.bound for x in want["x"]])
-            size = max(float(np.abs([float(x) for x in want["x"]]).max()), float(info.eps))
+            bounds, values = bounds_of(want["x"]), np.array([float(x) for x in want["x"]])
+            size = max(float(np.abs(values).max()), float(info.eps))
             sure = THRESHOLD * float(info.eps) * bounds <= HOPELESS * size
             # Outside the domain of a root both say so.
             nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x, dtype=float))
             decided, total = decided + int((sure | nowhere).sum()), total + sure.size
-            values = np.array([float(x) for x in want["x"]])[sure]
-            ratios = np.abs(got["x"][sure] - values) / (float(info.eps) * bounds[sure] + float(info.tiny))
+            ratios = np.abs(got["x"] - values)[sure] / (float(info.eps) * bounds[sure] + float(info.tiny))
             if not np.isfinite(ratios).all():
                 return float("inf")
             worst = max(worst, float(ratios.max(initial=0.0)))

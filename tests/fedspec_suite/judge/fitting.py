@@ -37,7 +37,6 @@ class Step:
     """One step of the subject beside the specification's from the same model.
 
     Attributes:
-        sample: the number of its sample.
         number: how many steps came before it in the sample.
         event: what the event is called.
         taken: what the subject moved by.
@@ -46,7 +45,6 @@ class Step:
         known: numbers at hand, by what they are called.
     """
 
-    sample: int
     number: int
     event: str
     taken: Array
@@ -57,10 +55,10 @@ class Step:
 
 def steps(samples: Sequence[Scenario], given: Mapping[int, list[Shown]]) -> list[Step]:
     """Every step of the subject on the samples that it plays."""
-    return [step for k, answers in given.items() for step in _steps(k, samples[k], answers)]
+    return [step for k, answers in given.items() for step in _steps(samples[k], answers)]
 
 
-def _steps(k: int, s: Scenario, answers: list[Shown]) -> Iterator[Step]:
+def _steps(s: Scenario, answers: list[Shown]) -> Iterator[Step]:
     session: Any = specified(s)
     x0 = x = flatten(s.case.x0)
     before = np.zeros_like(x)
@@ -77,7 +75,6 @@ def _steps(k: int, s: Scenario, answers: list[Shown]) -> Iterator[Step]:
             x, before = after, np.zeros_like(x)
             continue
         yield Step(
-            sample=k,
             number=number,
             event=describe(event),
             taken=after - x,
@@ -129,7 +126,13 @@ def explained(found: Sequence[Step], dtype: str) -> str:
     moving = [s for s in found if np.abs(s.wanted).max() > 0 or np.abs(s.taken).max() > 0]
     if len(moving) < ENOUGH:
         return ""
-    return _first_alone(moving, dtype) or _multiple(moving, dtype) or _added(moving, dtype) or _replaced(moving, dtype)
+    if said := _first_alone(moving, dtype):
+        return said
+    if said := named(_multiples(moving, dtype, lambda s: s.taken, lambda s: s.wanted), dtype):
+        return f"every step is the specified one times {said}"
+    return _along(moving, dtype, "the specified one plus ", lambda s: s.taken - s.wanted) or _along(
+        moving, dtype, "", lambda s: s.taken
+    )
 
 
 def _small(residual: Array, s: Step, dtype: str) -> bool:
@@ -164,25 +167,12 @@ def _multiples(
     return out if len(out) >= ENOUGH else []
 
 
-def _multiple(found: Sequence[Step], dtype: str) -> str:
-    factors = _multiples(found, dtype, lambda s: s.taken, lambda s: s.wanted)
-    said = named(factors, dtype)
-    return f"every step is the specified one times {said}" if said else ""
-
-
-def _added(found: Sequence[Step], dtype: str) -> str:
+def _along(found: Sequence[Step], dtype: str, before: str, taken: Callable[[Step], Array]) -> str:
+    """Whether what is taken is a multiple of a vector at hand."""
     for name in found[0].beside:
-        factors = _multiples(found, dtype, lambda s: s.taken - s.wanted, lambda s, n=name: s.beside.get(n))  # type: ignore[misc]
+        factors = _multiples(found, dtype, taken, lambda s, n=name: s.beside.get(n))  # type: ignore[misc]
         if said := named(factors, dtype):
-            return f"every step is the specified one plus {said} times {name}"
-    return ""
-
-
-def _replaced(found: Sequence[Step], dtype: str) -> str:
-    for name in found[0].beside:
-        factors = _multiples(found, dtype, lambda s: s.taken, lambda s, n=name: s.beside.get(n))  # type: ignore[misc]
-        if said := named(factors, dtype):
-            return f"every step is {said} times {name}"
+            return f"every step is {before}{said} times {name}"
     return ""
 
 
@@ -192,7 +182,7 @@ def named(factors: Sequence[tuple[Step, float]], dtype: str) -> str:
         return ""
     values = np.array([c for _, c in factors])
     if np.ptp(values) <= CLOSE[dtype] * np.abs(values).max():
-        return f"{values[0]:.6g}" if abs(values[0]) > CLOSE[dtype] and len(factors) >= ENOUGH else ""
+        return f"{values[0]:.6g}" if abs(values[0]) > CLOSE[dtype] else ""
     if len(np.unique(values.round(9))) < ENOUGH:
         return ""
     sign = "-" if (values < 0).all() else ""

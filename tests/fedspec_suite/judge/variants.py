@@ -121,21 +121,17 @@ def claimed(setting: Setting) -> Variant:
 
 def single(setting: Setting) -> Iterator[Variant]:
     """Everything that may be said in one breath; what is catalogued comes before what is generic."""
-    own = setting.algorithm.id
+    one = replace(claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        yield Variant(
-            words=words, equation=_equation(setting, BROKEN.get(turned, "step")), algorithm=own, options=options
-        )
+        yield replace(one, words=words, equation=_equation(setting, BROKEN.get(turned, "step")), options=options)
     for m in mutants.MUTANTS.values():
-        if own in m.algorithms:
-            yield Variant(words=m.words, equation=mutants.blamed(m), algorithm=own, options=setting.options, mutant=m)
+        if one.algorithm in m.algorithms:
+            yield replace(one, words=m.words, equation=mutants.blamed(m), mutant=m)
     for d in defects(setting):
-        yield Variant(
-            words=d.words, equation=_equation(setting, d.tail), algorithm=own, options=setting.options, defects=(d,)
-        )
+        yield replace(one, words=d.words, equation=_equation(setting, d.tail), defects=(d,))
     for words, other, options in _relatives(setting):
-        yield Variant(words=words, equation="", algorithm=other, options=options)
+        yield replace(one, words=words, algorithm=other, options=options)
 
 
 def pairs(setting: Setting, singles: Sequence[Variant]) -> Iterator[Variant]:

@@ -8,10 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.status import Status
+
+Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
+"""An option that every command with a table has."""
 
 PATIENCE = 10.0
 """Seconds between two lines about progress."""

@@ -32,38 +32,35 @@ class Defect:
     about: str = ""
 
 
-class _Wrapped:
-    """A session around another; what it is asked for beyond its steps is the other's."""
-
-    def __init__(self, inner: Running) -> None:
-        self.__dict__["inner"] = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["inner"], name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in {"state", "run"}:
-            setattr(self.inner, name, value)
-        else:
-            self.__dict__[name] = value
-
-
 def with_x(state: Any, x: Any) -> Any:
     """A state of a session with another model in it."""
     return replace(state, x=x) if is_dataclass(state) and not isinstance(state, type) else x
 
 
-class Stepping(_Wrapped):
-    """Each event is taken by a function of the session within, the event and how many came before."""
+class Stepping:
+    """Each event is taken by a function of the session within, the event and how many came before.
+
+    Whatever else is read from it or put back is the session's within, however deep that is.
+    """
+
+    inner: Running
+    take: Callable[[Running, Event, int], Any]
+    count: int
 
     def __init__(self, inner: Running, take: Callable[[Running, Event, int], Any]) -> None:
-        super().__init__(inner)
-        self.take, self.count = take, 0
+        vars(self).update(inner=inner, take=take, count=0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["inner"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.inner, name, value)
 
     def step(self, event: Event) -> Any:
         """Take the event."""
-        self.count += 1
-        return self.take(self.inner, event, self.count - 1)
+        before = self.count
+        vars(self)["count"] = before + 1
+        return self.take(self.inner, event, before)
 
 
 def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:

@@ -11,22 +11,19 @@ from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, steppi
 from fedspec_suite.measure.scenario import Scenario
 
 
-def scaled(words: str, factor: Callable[[Scenario, Event, int], Any]) -> Defect:
+def _scaled(factor: int) -> Callable[[Running, Event, int], Any]:
     """Every step of the model is multiplied by a factor."""
 
-    def session(inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            if isinstance(event, Begin):
-                return inner.step(event)
-            before = model(inner.state)
-            answer = inner.step(event)
-            x = before + factor(s, event, k) * (model(inner.state) - before)
-            inner.state = with_x(inner.state, x)
-            return {**answer, "x": x}
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            return inner.step(event)
+        before = model(inner.state)
+        answer = inner.step(event)
+        x = before + factor * (model(inner.state) - before)
+        inner.state = with_x(inner.state, x)
+        return {**answer, "x": x}
 
-        return Stepping(inner, take)
-
-    return Defect(words=words, session=session)
+    return take
 
 
 def _lost(inner: Running, event: Event, k: int) -> Any:
@@ -85,8 +82,8 @@ def of() -> Iterator[Defect]:
     yield Defect(words="every answer is one event late", session=_late)
     yield stepping("the model never moves", _still)
     yield stepping("every answer is zero", _zero)
-    yield scaled("every step goes the wrong way", lambda s, e, k: -1)
-    yield scaled("every step is doubled", lambda s, e, k: 2)
+    yield stepping("every step goes the wrong way", _scaled(-1))
+    yield stepping("every step is doubled", _scaled(2))
     yield stepping("the first event is lost: the model and the state stay", _lost)
     yield stepping("the first event moves the state, not the model", _allocates)
     yield stepping("every event is taken twice", _twice)
