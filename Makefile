@@ -78,12 +78,13 @@ quick: venv ## Run the test suite with the quick profile
 	FEDSPEC_PROFILE=quick $(BIN)/pytest -n $(JOBS) $(ARGS)
 
 .PHONY: soak
-soak: venv ## Judge what must conform on the cases of other SEEDS (for the night; reports in out/)
+soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the night; reports in out/)
 	@mkdir -p out; failed=0; for seed in $(SEEDS); do echo "seed $$seed"; \
 	  $(BIN)/fedspec check spec torch py:examples/gossip_trace.py:SUBJECT --profile $(PROFILE) --seed $$seed \
 	    --jobs $(JOBS) --report out/soak-$$seed.jsonl > out/soak-$$seed.txt || { failed=1; \
 	    grep -E 'does not conform|inconclusive|error' out/soak-$$seed.txt || true; }; \
-	  tail -n 2 out/soak-$$seed.txt; done; exit $$failed
+	  tail -n 2 out/soak-$$seed.txt; done; \
+	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q tests/test_judge/test_mutants.py || failed=1; exit $$failed
 
 .PHONY: claims
 claims: venv ## Run the evidence of every claim of the ledger again

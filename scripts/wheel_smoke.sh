@@ -92,6 +92,10 @@ check(getattr(spec, "__version__", version) == version, "fedspec.__version__ is 
 print(f"wheel smoke: fedspec {version}: {len(modules)} modules, {len(data)} data files, base only")
 PY
 
+if "$venv/bin/fedspec" list </dev/null >"$away/bare.txt" 2>&1; then die "fedspec without its extra"; fi
+grep -q "pip install 'fedspec\[suite\]'" "$away/bare.txt" ||
+  { cat "$away/bare.txt" >&2; die "fedspec without its extra says not what to do"; }
+
 say "install with [suite]"
 "${install[@]}" "${wheel}[suite]"
 "$venv/bin/python" -m pip check --disable-pip-version-check >/dev/null || die "pip check"

@@ -255,6 +255,22 @@ def total(x: Vector) -> Scalar:
     return sums
 
 
+def at_scale(x: Vector) -> tuple[Scalar, Vector]:
+    """A scale s > 0 and x / s, whose squares neither vanish nor overflow; s = 1 where those of x do not either.
+
+    Exact numbers stay as they are. Of a stack, a column with a scale for each client.
+    """
+    if _is_object(x):
+        return 1, x
+    xp: Any = namespace(x)
+    info = xp.finfo(x.dtype)
+    low, high = float(info.smallest_normal) ** 0.5 / float(info.eps), float(info.max) ** 0.5 * float(info.eps)
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    extreme = ((largest > 0) & (largest < low)) | ((largest > high) & (largest < float("inf")))
+    s = xp.where(extreme, largest, xp.ones_like(largest))
+    return s, x / s
+
+
 def norm(x: Vector) -> Scalar:
     """The Euclidean length, of a stack one for each client; exact on rationals whose squares add up to a square.
 
@@ -263,12 +279,8 @@ def norm(x: Vector) -> Scalar:
     if _is_object(x):
         return sqrt(total(x * x))
     xp: Any = namespace(x)
-    info = xp.finfo(x.dtype)
-    low, high = float(info.smallest_normal) ** 0.5 / float(info.eps), float(info.max) ** 0.5 * float(info.eps)
-    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
-    extreme = ((largest > 0) & (largest < low)) | ((largest > high) & (largest < float("inf")))
-    scale = xp.where(extreme, largest, xp.ones_like(largest))
-    length: Any = scale * xp.sqrt(xp.sum((x / scale) ** 2, axis=-1, keepdims=True))
+    s, u = at_scale(x)
+    length: Any = s * xp.sqrt(xp.sum(u**2, axis=-1, keepdims=True))
     return length[0] if x.ndim == 1 else length  # type: ignore[no-any-return]
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
 
-from fedspec.arith import Sets, Vector, gather, largest, smallest
+from fedspec.arith import Array, Sets, Vector, concatenate, gather, largest, smallest
 from fedspec.errors import CoverError
 from fedspec.readings import CoverName
 
@@ -71,11 +70,11 @@ class Cover:
 
     def greatest(self, values: Vector) -> Sets:
         """For each set r: max over j in S_r of values(j)."""
-        return largest(gather(values, self._members))
+        return _reduced(largest, values, self._members)
 
     def least(self, mu: Sets) -> Vector:
         """For each coordinate j: min over r with j in S_r of mu(r)."""
-        return smallest(gather(mu, self._holders))
+        return _reduced(smallest, mu, self._holders)
 
     def holding(self, j: int) -> tuple[int, ...]:
         """The numbers r of the sets that hold coordinate j."""
@@ -90,18 +89,33 @@ class Cover:
         return tuple(map(tuple, found))
 
     @cached_property
-    def _members(self) -> Int[np.ndarray, "q most"]:
-        return _padded(self.sets)
+    def _members(self) -> _Rows:
+        return _by_length(self.sets)
 
     @cached_property
-    def _holders(self) -> Int[np.ndarray, "d most"]:
-        return _padded(self._sets_of)
+    def _holders(self) -> _Rows:
+        return _by_length(self._sets_of)
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> Int[np.ndarray, "rows most"]:
-    """Rows of one length: a maximum or minimum does not notice that the last entry is repeated."""
-    most = max(map(len, rows))
-    return np.array([[*row, *[row[-1]] * (most - len(row))] for row in rows])
+class _Rows(NamedTuple):
+    """Rows of indices, those of one length together, and where each row has got to: no more numbers than the rows."""
+
+    tables: tuple[Int[np.ndarray, "rows length"], ...]
+    places: Int[np.ndarray, "rows"]
+
+
+def _by_length(rows: Sequence[Sequence[int]]) -> _Rows:
+    of_length: dict[int, list[int]] = {}
+    for r, row in enumerate(rows):
+        of_length.setdefault(len(row), []).append(r)
+    tables = tuple(np.array([rows[r] for r in some]) for some in of_length.values())
+    return _Rows(tables, np.argsort(np.concatenate(list(of_length.values()))))
+
+
+def _reduced(reduce: Callable[[Array], Vector], x: Vector, rows: _Rows) -> Vector:
+    """One number for each row: what the coordinates of x that it names reduce to."""
+    found = [reduce(gather(x, table)) for table in rows.tables]
+    return found[0] if len(found) == 1 else gather(concatenate(found), rows.places)
 
 
 def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]]) -> Cover:
@@ -110,17 +124,14 @@ def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]]) -> Cover:
     start = 0
     for shape in shapes.values():
         size = prod(shape)
-        block = range(start, start + size)
+        block = np.arange(start, start + size)
         if name is CoverName.SINGLETONS:
-            sets.extend((j,) for j in block)
+            sets.extend(zip(block.tolist(), strict=True))
         elif name is CoverName.ONE or not shape:
-            sets.append(tuple(block))
+            sets.append(tuple(block.tolist()))
         else:
-            places = list(product(*map(range, shape)))
             for axis, length in enumerate(shape):
-                sets.extend(
-                    tuple(j for j, place in zip(block, places, strict=True) if place[axis] == slice_)
-                    for slice_ in range(length)
-                )
+                slices = np.moveaxis(block.reshape(shape), axis, 0).reshape(length, size // max(length, 1))
+                sets.extend(map(tuple, slices.tolist()))
         start += size
     return Cover(tuple(sets), start)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedspec.arith import namespace
-from fedspec.errors import ParameterError, PlanError
+from fedspec.errors import ParameterError, PlanError, WeightError
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,9 @@ DOMAINS: dict[str, Parameter] = {
         COUNT, "steps over which a client's rate rises to eta_l in every round; 1: it is eta_l at once", of_clients=True
     ),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
+    "m0": Parameter(
+        NONNEGATIVE, "initial first moment of a local solver, the same at every coordinate", of_clients=True
+    ),
     "v_hat0": Parameter(NONNEGATIVE, "initial value of the second moment's running maximum"),
     "beta1_l": Parameter(
         DECAY, "clients' decay of the first moment, where the server has one of its own", of_clients=True
@@ -94,9 +97,29 @@ COUNTS = frozenset(name for name, p in DOMAINS.items() if p.domain in (COUNT, WH
 """The hyper-parameters that count something: they stay whole numbers in every arithmetic."""
 
 
+PLANNED: dict[str, tuple[Domain, str]] = {
+    "steps": (COUNT, "number of local steps of a participating client"),
+    "tau": (COUNT, "number of local steps of a participating client"),
+    "k": (WHOLE, "number of local steps before this one"),
+    "clients": (COUNT, "number of clients"),
+    "delay": (WHOLE, "number of versions of the model since the update was begun"),
+}
+"""What a rule counts and a plan says; no hyper-parameter, though a server's stabiliser is called tau as well."""
+
+
 def is_number(x: object) -> bool:
     """Whether ``x`` has a value that can be compared: false for symbols."""
-    return isinstance(x, Real | Decimal | Fraction | np.number) or hasattr(x, "value")
+    return isinstance(x, Real | Decimal | Fraction | np.number | np.bool_) or hasattr(x, "value")
+
+
+def is_real(x: object) -> bool:
+    """Whether ``x`` may stand for one real number: a symbol may; a bool, a complex number, a list or a word may not."""
+    return hasattr(x, "__mul__") and not isinstance(x, bool | np.bool_ | complex | np.complexfloating | Sized)
+
+
+def is_finite(number: Any) -> bool:
+    """Whether a number is neither NaN nor infinite; fractions are not, however large."""
+    return isinstance(number, Rational) or math.isfinite(number)
 
 
 def require(name: str, value: Any) -> None:
@@ -106,17 +129,51 @@ def require(name: str, value: Any) -> None:
         ParameterError: it is not a number, NaN, infinite, or outside the domain of its name.
     """
     domain, meaning, _ = DOMAINS[name]
-    if not isinstance(value, np.ndarray) and namespace(value) is not None:
+    if not isinstance(value, np.ndarray | np.generic) and namespace(value) is not None:
         for number in np.ravel(value.tolist()):
             require(name, float(number))
         return
-    if isinstance(value, bool | complex | Sized) or not hasattr(value, "__mul__"):
+    if not is_real(value):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if not is_number(value):
         return
     number = getattr(value, "value", value)
-    if not math.isfinite(number) or not domain.holds(number):
+    if not is_finite(number) or not domain.holds(number):
         raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {domain.words}")
+
+
+def require_count(name: str, value: Any) -> None:
+    """Refuse a count of a plan that is not a whole number; an array of them, one for each client, each of them.
+
+    Raises:
+        PlanError: it is not a whole number, or too small.
+    """
+    domain, meaning = PLANNED[name]
+    if namespace(value) is not None:
+        for entry in np.ravel(value.tolist()).tolist():
+            require_count(name, entry)
+        return
+    if isinstance(value, bool) or not (isinstance(value, Real) and is_finite(value) and domain.holds(value)):
+        raise PlanError(f"{name}: got {value!r}; the {meaning} is {domain.words}")
+
+
+def require_weights(name: str, value: Any) -> None:
+    """Refuse weights, or norms ||a_i||_1, of which one is negative, infinite or NaN; a norm is not zero either.
+
+    Raises:
+        WeightError: there is such an entry.
+    """
+    domain = POSITIVE if name in NORMS else NONNEGATIVE
+    entries = [value] if namespace(value) is None else np.ravel(value.tolist()).tolist()
+    for i, entry in enumerate(entries):
+        # The ledger asks exact norms outside of what a client can have.
+        exact = name in NORMS and isinstance(entry, Fraction)
+        if is_number(entry) and not exact and not (is_finite(entry) and domain.holds(entry)):
+            what = "||a_i||_1 is (it is tau_i for plain SGD)" if name in NORMS else "weights are"
+            raise WeightError(f"{name}: entry {i} is {entry}; {what} {domain.words}")
+
+
+NORMS = frozenset({"a_norm", "a_norms"})
 
 
 def check_steps(tau: Any) -> None:
@@ -125,6 +182,4 @@ def check_steps(tau: Any) -> None:
     Raises:
         PlanError: tau is not a whole number, or below 1.
     """
-    number: Any = tau if isinstance(tau, Real) and tau is not True else math.nan
-    if not (math.isfinite(number) and number >= 1 and int(number) == number):
-        raise PlanError(f"steps: got {tau!r} local steps; a participating client takes a whole number >= 1")
+    require_count("steps", tau)

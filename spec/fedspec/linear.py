@@ -21,8 +21,10 @@ def solve(A: Shaped[Array, "d d"], b: Vector) -> Vector:
     """X with A x = b: LAPACK on floats, Gauss-Jordan elimination on exact numbers.
 
     Raises:
-        ShapeError: A is singular.
+        ShapeError: A is singular, or b has another length.
     """
+    if A.shape != (len(b), len(b)):
+        raise ShapeError(f"solve: A {A.shape}, b {b.shape}; A is square, with a row for each entry of b")
     if A.dtype != object:
         try:
             return np.linalg.solve(A, b)

@@ -37,6 +37,18 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
     return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
 
+def check_layers(layers: Sequence[slice], d: int) -> None:
+    """Refuse layers that do not divide the coordinates in their order.
+
+    Raises:
+        ShapeError: a coordinate lies in no layer, or in two.
+    """
+    found = [layer.indices(d) for layer in layers]
+    ends = [0, *(stop for _, stop, _ in found)]
+    if [(start, step) for start, _, step in found] != [(end, 1) for end in ends[:-1]] or ends[-1] != d:
+        raise ShapeError(f"layers: {layers} do not divide the coordinates 0..{d - 1}; give one slice after the other")
+
+
 def shapes(blocks: Mapping[str, Array]) -> dict[str, Sequence[int]]:
     """The shapes of the blocks, by name."""
     return {name: a.shape for name, a in blocks.items()}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
-from fedspec.domains import check_steps
+from fedspec.domains import check_steps, require_count
 from fedspec.errors import PlanError
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
@@ -159,8 +160,7 @@ class Arrival:
 
     def __post_init__(self) -> None:
         check_steps(self.steps)
-        if isinstance(self.delay, bool) or int(self.delay) != self.delay or self.delay < 0:
-            raise PlanError(f"delay: got {self.delay!r}; it counts versions of the model and is a whole number >= 0")
+        require_count("delay", self.delay)
 
     def check_clients(self, clients: Sequence[object]) -> None:
         """Refuse an update of a client that does not exist.
@@ -171,14 +171,15 @@ class Arrival:
         check_clients("client", (self.client,), len(clients))
 
 
-def check_clients(what: str, who: Iterable[int], n: int) -> None:
+def check_clients(what: str, who: Iterable[Any], n: int) -> None:
     """Refuse client numbers outside 0..n-1.
 
     Raises:
-        PlanError: a number is negative, or n or more.
+        PlanError: a number is negative, or n or more, or not whole.
     """
     for i in who:
-        if not 0 <= i < n:
+        whole = isinstance(i, Integral) and not isinstance(i, bool)
+        if not whole or not 0 <= i < n:
             raise PlanError(f"{what}: client {i} is not one of 0..{n - 1}")
 
 

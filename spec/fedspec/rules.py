@@ -25,9 +25,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
 
-from fedspec.arith import check_array
-from fedspec.domains import DOMAINS, require
-from fedspec.errors import ShapeError
+from fedspec.arith import check_array, namespace
+from fedspec.domains import DOMAINS, NORMS, PLANNED, is_number, require, require_count, require_weights
+from fedspec.errors import PlanError, ShapeError
 from fedspec.readings import choice
 
 P = ParamSpec("P")
@@ -99,9 +99,10 @@ _AXES = {
     "Stack": ("n", "d"),
     "Weights": ("n",),
     "Mixing": ("n", "n"),
+    "Scalar": ("*", "1"),
 }
 """The axes of what an annotation names; "..." stands for the clients of a stack, in all arguments or none, "*" for the
-same where a vector may also be common to them."""
+same where a vector may also be common to them; a number is common to all coordinates."""
 
 
 @functools.cache
@@ -113,7 +114,10 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
     annotation = annotation.removesuffix(" | Blocks") if hasattr(value, "dtype") else annotation
-    if annotation in _AXES:
+    if annotation == "Scalar":
+        if namespace(value) is not None and value.ndim:
+            yield name, tuple(value.shape), _AXES[annotation], None
+    elif annotation in _AXES:
         check_array(name, value)
         yield name, tuple(value.shape), _AXES[annotation], value.dtype
     elif annotation == "AnyCover":
@@ -125,7 +129,10 @@ def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[i
 
 def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any]]) -> str:
     """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
-    sizes: dict[str, Any] = {}
+    # Beside a stack that a rule takes as such, a vector is one: it would be spread over the rows.
+    sizes: dict[str, Any] = {"1": 1}
+    if any(axes == _AXES["Stack"] for _, _, axes, _ in arrays):
+        sizes["..."] = ()
     for _, shape, axes, _ in arrays:
         if axes[0] in ("...", "*"):
             clients, shape, axes, shared = shape[:-1], shape[-1:], axes[1:], axes[0] == "*"
@@ -133,12 +140,42 @@ def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any
                 return "shapes do not fit together"
         if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
             return "shapes do not fit together"
-    dtypes = {str(dtype) for *_, dtype in arrays if str(dtype) not in ("None", "object")}
+    dtypes = {_name(dtype) for *_, dtype in arrays} - {"None", "object"}
     return f"{' and '.join(sorted(dtypes))} do not mix" if len(dtypes) > 1 else ""
 
 
-def rule(function: Callable[P, R]) -> Callable[P, R]:
-    """Register a rule; check the domains of its hyper-parameters and that its arrays agree in shape."""
+# NumPy spells a type out anew each time, and rules are called for every step of every client.
+_name = functools.cache(str)
+
+
+def _counted_or_measured(name: str, value: Any, note: str) -> Any:
+    """A hyper-parameter or a count, refused outside its domain; a count as an int."""
+    match note:
+        case "Sequence[int]" if name in PLANNED:
+            for number in value:
+                require_count(name, number)
+        case "int" | "Count" if name in PLANNED:
+            require_count(name, value)
+        case "int" | "Scalar" if name in DOMAINS:
+            require(name, value)
+        case "Scalar" if name in PLANNED and is_number(value):
+            require_count(name, value)
+        case "Scalar" | "Weights" if note == "Weights" or name in NORMS:
+            require_weights(name, value)
+    return int(value) if note == "int" else value
+
+
+def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
+    """Refuse a stack of nobody, and one of more clients than there are."""
+    for name, value in arguments.items():
+        if notes[name] in ("Stack", "Stack | Blocks"):
+            clients = arguments.get("clients", len(value))
+            if not 0 < len(value) <= clients:
+                raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the domains of a function's hyper-parameters and counts, and that its arrays agree in shape."""
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
 
@@ -149,17 +186,16 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
         return {n: hints[n] for n in notes if isinstance(hints[n], type) and issubclass(hints[n], StrEnum)}
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
         arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
         for name, value in bound.arguments.items():
-            if name in DOMAINS and notes[name] in {"Scalar", "int"}:
-                require(name, value)
-                if notes[name] == "int":
-                    bound.arguments[name] = int(value)
-            elif name in readings():
+            if name in readings():
                 bound.arguments[name] = choice(readings()[name], name, value)
+            else:
+                bound.arguments[name] = _counted_or_measured(name, value, notes[name])
             arrays += _axes(name, value, notes[name])
+        _check_rows(bound.arguments, notes)
         if complaint := _complaint(arrays):
             listing = ", ".join(
                 f"{name} {shape}{'' if dtype is None else f' {dtype}'} for [{' '.join(axes)}]"
@@ -168,8 +204,13 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
             raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
         return function(*bound.args, **bound.kwargs)
 
-    RULES[f"{function.__module__}.{function.__qualname__}"] = checked
-    return checked
+    return call
+
+
+def rule(function: Callable[P, R]) -> Callable[P, R]:
+    """Register a rule; check the domains of its numbers and that its arrays agree in shape."""
+    RULES[f"{function.__module__}.{function.__qualname__}"] = call = checked(function)
+    return call
 
 
 def general(of: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:

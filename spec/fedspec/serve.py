@@ -12,16 +12,16 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
-from fedspec.contract import Case, Event, Session, Subject
+from fedspec.contract import Case, Event, Subject
 from fedspec.errors import ContractError
-from fedspec.wire import PROTOCOL, decode_case, decode_event, encode
+from fedspec.wire import PROTOCOL, decode_case, decode_event, decode_request, encode
 
 
 def load(reference: str) -> Subject:
@@ -38,14 +38,9 @@ def load(reference: str) -> Subject:
             path = Path(where).resolve()
             if not path.is_file():
                 raise ContractError(f"subject: there is no file {where}; give the path of the adapter")
-            sys.path.insert(0, str(path.parent))
-            found = importlib.util.spec_from_file_location(path.stem, path)
-            assert found is not None and found.loader is not None
-            module = importlib.util.module_from_spec(found)
-            sys.modules[path.stem] = module
-            found.loader.exec_module(module)
+            module = _run(path)
         else:
-            sys.path.insert(0, os.getcwd())
+            _search(os.getcwd())
             module = importlib.import_module(where)
     except ContractError:
         raise
@@ -64,52 +59,85 @@ def load(reference: str) -> Subject:
     return subject  # type: ignore[no-any-return]
 
 
+def _search(folder: str) -> None:
+    """Import from a folder before what is installed, but not before the standard library: a json.py may lie there."""
+    installed = [i for i, p in enumerate(sys.path) if Path(p).name in {"site-packages", "dist-packages"}]
+    sys.path.insert(min(installed, default=len(sys.path)), folder)
+
+
+def _run(path: Path) -> Any:
+    """The module in a file, under its own name unless that is taken."""
+    _search(str(path.parent))
+    taken = path.stem in sys.stdlib_module_names or path.stem in sys.modules
+    found = importlib.util.spec_from_file_location(f"subject_{path.stem}" if taken else path.stem, path)
+    if found is None or found.loader is None:
+        raise ContractError(f"subject: {path} cannot be imported; give the path of a Python file")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module
+    found.loader.exec_module(module)
+    return module
+
+
 class _Server:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.sessions: dict[int, tuple[Session, Case]] = {}
+        self.sessions: dict[int, Observed] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         key = int(request.get("session", 0))
-        match request.get("cmd"):
+        match request["cmd"]:
             case "hello":
                 return {"protocol": PROTOCOL, "info": encode(self.subject.info)}
             case "start":
-                case = decode_case(request["case"])
-                self.sessions[key] = (self.subject.start(case), case)
+                self.sessions[key] = Observed(self.subject, decode_case(request["case"]))
                 return {}
             case "step":
                 if key not in self.sessions:
                     raise ContractError(f"step: there is no session {key}; start it first")
-                session, case = self.sessions[key]
-                return {"answer": encode(observed(session, decode_event(request["event"], case.dtype), case))}
-            case "stop":
-                self.sessions.pop(key, None)
-                return {}
-        raise ContractError(f"request: unknown command {request.get('cmd')!r}")
+                session = self.sessions[key]
+                return {"answer": encode(session.step(decode_event(request["event"], session.case.dtype)))}
+        self.sessions.pop(key, None)
+        return {}
 
 
-def observed(session: Session, event: Event, case: Case) -> dict[str, Any]:
-    """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and whether input was changed.
+KEPT = 16
+"""So many events before the present one are watched, too: a session may be long."""
 
-    Raises:
-        ContractError: the answer is not a mapping with the key ``x``.
-    """
-    before = _fingerprint((event, case.x0))
-    answer: object = session.step(event)
-    if not isinstance(answer, Mapping) or "x" not in answer:
-        keys = f" with keys {', '.join(map(str, answer)) or 'none'}" if isinstance(answer, Mapping) else ""
-        raise ContractError(
-            f"step: returned {type(answer).__name__}{keys}; return a mapping with at least the key 'x', the model"
-        )
-    x = answer["x"]
-    arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
-    dtypes = sorted({str(getattr(a, "dtype", "")) for a in arrays})
-    return {
-        **answer,
-        "dtype": None if "" in dtypes else ", ".join(dtypes),
-        "touched": "arrays that were handed in were changed in place" * (_fingerprint((event, case.x0)) != before),
-    }
+
+class Observed:
+    """A session of a subject, and everything that it was handed since before it began."""
+
+    def __init__(self, subject: Subject, case: Case) -> None:
+        self.case = case
+        given: dict[str, object] = {"x0": case.x0, "problem": case.problem}
+        self.handed = {name: (value, _fingerprint(value)) for name, value in given.items()}
+        self.session = subject.start(case)
+        self.events = 0
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take a step; add to the answer the dtype of ``x``, which JSON does not carry, and what input was changed.
+
+        Raises:
+            ContractError: the answer is not a mapping with the key ``x``.
+        """
+        self.events += 1
+        self.handed[f"event {self.events}"] = event, _fingerprint(event)
+        self.handed.pop(f"event {self.events - KEPT - 1}", None)
+        answer: object = self.session.step(event)
+        if not isinstance(answer, Mapping) or "x" not in answer:
+            keys = f" with keys {', '.join(map(str, answer)) or 'none'}" if isinstance(answer, Mapping) else ""
+            raise ContractError(
+                f"step: returned {type(answer).__name__}{keys}; return a mapping with at least the key 'x', the model"
+            )
+        x = answer["x"]
+        arrays = list(x.values()) if isinstance(x, Mapping) else list(x) if isinstance(x, list | tuple) else [x]
+        dtypes = sorted({str(getattr(a, "dtype", "")) for a in arrays})
+        changed = [name for name, (given, before) in self.handed.items() if _fingerprint(given) != before]
+        return {
+            **answer,
+            "dtype": None if "" in dtypes else ", ".join(dtypes),
+            "touched": f"arrays that were handed in were changed in place: {', '.join(changed)}" if changed else "",
+        }
 
 
 def _fingerprint(value: Any) -> Any:
@@ -133,14 +161,14 @@ def _place(error: Exception) -> str:
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
-def serve(subject: Subject, lines: TextIO, out: TextIO) -> None:
-    """Answer requests until the input ends."""
+def serve(subject: Subject, lines: Iterable[str | bytes], out: TextIO) -> None:
+    """Answer requests until the input ends, which it does when the judge does."""
     server = _Server(subject)
     for line in lines:
         if not line.strip():
             continue
         try:
-            reply = json.dumps({"ok": True, **server.answer(json.loads(line))})
+            reply = json.dumps({"ok": True, **server.answer(decode_request(line))})
         except Exception as error:
             said = " ".join(f"{type(error).__name__}: {error}{_place(error)}".split())
             reply = json.dumps({"ok": False, "error": said[:500], "detail": traceback.format_exc()[-4000:]})
@@ -157,6 +185,11 @@ def main(arguments: list[str] | None = None) -> int:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     # Whatever the subject or its libraries print, from Python or from C, must not mix with the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # Nor may it read the requests.
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
     try:
         subject = load(arguments[0])
     except Exception as error:
@@ -164,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         out.write(json.dumps({"ok": False, "error": said, "detail": traceback.format_exc()[-4000:]}) + "\n")
         out.flush()
         return 2
-    serve(subject, sys.stdin, out)
+    serve(subject, requests, out)
     return 0
 
 

@@ -11,11 +11,13 @@ anything that fails                                     ``{"ok": false, "error":
 ======================================================  =====================================================
 
 Arrays are nested lists of numbers, printed so that reading them back gives the same float; numbers that are not
-finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``.
+finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. What comes from the other side is held to the schemas
+(``fedspec/schemas``) before it is read, on both sides.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -24,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import (
-    LEVELS,
     Arrival,
     Begin,
     Case,
@@ -39,6 +40,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.errors import ContractError
+from fedspec.schema import check, check_message, said
 
 PROTOCOL = 1
 
@@ -52,14 +54,23 @@ EVENTS: dict[str, type] = {
 }
 
 
+_PLAIN = {int, bool, str, type(None)}
+"""What is its own JSON value."""
+
+
 def encode(value: Any) -> Any:
     """Turn a record of the contract, or an array, into JSON values."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.ndarray):
         return encode(value.tolist())
+    if type(value) is float:
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, float | np.floating):
+        # A long double's item would be itself.
+        return encode(float(value))
     if isinstance(value, np.generic):
-        return encode(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return value.item()
     if is_dataclass(value) and not isinstance(value, type):
         body = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
         kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
@@ -71,9 +82,65 @@ def encode(value: Any) -> Any:
     return value
 
 
+def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
+    """Read a line as a JSON object.
+
+    Raises:
+        ContractError: it is none.
+    """
+    try:
+        value = json.loads(line.decode() if isinstance(line, bytes) else line)
+    except RecursionError as error:
+        raise ContractError(f"{where}: its lists or objects are nested too deeply to be read") from error
+    except ValueError as error:
+        raise ContractError(f"{where}: is not JSON in UTF-8: {' '.join(str(error).split())[:200]}") from error
+    if not isinstance(value, dict):
+        raise ContractError(f"{where}: got {said(value)}; want an object")
+    return value
+
+
+def decode_request(line: str | bytes) -> dict[str, Any]:
+    """Read what the judge sends, held to the schema; the case or event in it is still to be decoded.
+
+    Raises:
+        ContractError: it is no request.
+    """
+    value = decode_line(line, "request")
+    command = value.get("cmd")
+    if command not in ("hello", "start", "step", "stop"):
+        raise ContractError(f"request: unknown command {said(command)}; known: hello, start, step, stop")
+    check_message(value, "request", command, "request")
+    return value
+
+
+REPLIES = {"hello": "info", "step": "answer"}
+"""What the reply to a command carries; to the others it carries nothing."""
+
+
+def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
+    """Read what a subject answers to a command, held to the schema; an answer's words for numbers become floats.
+
+    Raises:
+        ContractError: it is no reply to that.
+    """
+    value = decode_line(line, "reply")
+    if not isinstance(value.get("ok"), bool):
+        raise ContractError("reply: has no 'ok' that is true or false")
+    info = value.get("info")
+    if isinstance(info, dict) and isinstance(info.get("offers"), dict):
+        # A slip that is easily made in Python.
+        raise ContractError("info.offers: got an object; want a list; a tuple of one offer ends in a comma: (offer,)")
+    check_message(value, "reply", REPLIES.get(command, "") if value["ok"] else "error", "reply")
+    if "answer" in value:
+        value["answer"] = {n: v if n in ("dtype", "touched") else _numbers(v) for n, v in value["answer"].items()}
+    return value
+
+
 def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_numbers(v) for v in value]
+    if isinstance(value, dict):
+        return {n: _numbers(v) for n, v in value.items()}
     return float(value) if isinstance(value, str) else value
 
 
@@ -83,12 +150,13 @@ def decode_array(value: Any, dtype: str = "float64") -> Any:
     Raises:
         ContractError: the lists are ragged or hold something that is not a number.
     """
+    check(value, "array", "array")
     try:
-        return np.array(_numbers(value), dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise ContractError(
-            f"array: {str(value)[:80]} is not an array of numbers; send nested lists of numbers"
-        ) from error
+        # What float32 cannot hold is infinite there, as in any cast.
+        with np.errstate(over="ignore"):
+            return np.array(_numbers(value), dtype=dtype)
+    except ValueError as error:
+        raise ContractError(f"array: {str(value)[:80]} is ragged; send nested lists of equal lengths") from error
 
 
 def decode_blocks(value: Mapping[str, Any], dtype: str = "float64") -> dict[str, Any]:
@@ -97,7 +165,12 @@ def decode_blocks(value: Mapping[str, Any], dtype: str = "float64") -> dict[str,
 
 
 def decode_case(value: Mapping[str, Any]) -> Case:
-    """Read a case; its arrays come in the case's own dtype."""
+    """Read a case; its arrays come in the case's own dtype.
+
+    Raises:
+        ContractError: it is none.
+    """
+    check(value, "case", "case")
     dtype = value["dtype"]
     problem = value.get("problem")
     return Case(
@@ -121,9 +194,10 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     """Read an event.
 
     Raises:
-        ContractError: its type is unknown.
+        ContractError: its type is unknown, or it is none of its type.
     """
-    match value.get("type"):
+    check(value, "event", "event")
+    match value["type"]:
         case "gradient":
             return Gradient(g=decode_blocks(value["g"], dtype))
         case "begin":
@@ -140,20 +214,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             )
         case "arrival":
             return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"])
-        case "messages":
-            return Messages(
-                tuple(
-                    ClientMessage(
-                        client=m["client"],
-                        delta=decode_blocks(m["delta"], dtype),
-                        weight=m["weight"],
-                        steps=m["steps"],
-                        a_norm=m["a_norm"],
-                    )
-                    for m in value["messages"]
-                )
-            )
-    raise ContractError(f"event: unknown type {value.get('type')!r}; known: {', '.join(EVENTS)}")
+    return Messages(tuple(ClientMessage(**{**m, "delta": decode_blocks(m["delta"], dtype)}) for m in value["messages"]))
 
 
 def decode_info(value: Mapping[str, Any]) -> SubjectInfo:
@@ -162,29 +223,7 @@ def decode_info(value: Mapping[str, Any]) -> SubjectInfo:
     Raises:
         ContractError: a field is missing, misspelt or of the wrong kind.
     """
-    try:
-        for offer in value["offers"]:
-            for name in ("intermediates", "nonzero", "dtypes"):
-                if isinstance(offer.get(name, ()), str):
-                    raise ContractError(f"info: {name} of {offer['algorithm']} is a word; give a list of words")
-        offers = tuple(
-            Offer(
-                **{
-                    **offer,
-                    "nonzero": tuple(offer.get("nonzero", ())),
-                    "intermediates": tuple(offer.get("intermediates", ())),
-                    "dtypes": tuple(offer.get("dtypes", ("float64", "float32"))),
-                }
-            )
-            for offer in value["offers"]
-        )
-        info = SubjectInfo(**{**value, "offers": offers})
-    except (KeyError, TypeError) as error:
-        raise ContractError(
-            f"info: {error}; a subject's info has name, version and offers, "
-            f"an offer has at least algorithm, level and reading"
-        ) from error
-    for offer in offers:
-        if offer.level not in LEVELS:
-            raise ContractError(f"info: level {offer.level!r} of {offer.algorithm}; it is one of {', '.join(LEVELS)}")
-    return info
+    check(value, "info", "info")
+    names = ("nonzero", "intermediates", "dtypes")
+    offers = tuple(Offer(**{**o, **{n: tuple(o[n]) for n in names if n in o}}) for o in value["offers"])
+    return SubjectInfo(**{**value, "offers": offers})

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import math
+import os
 import sys
-import time
 import traceback
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from hypothesis.configuration import set_hypothesis_home_dir
-from rich.console import Console
 
-from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite import cli_catalogue, cli_claims, cli_identify, cli_mutants
+from fedspec.errors import FedspecError
+from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants
+from fedspec_suite.cli_check import EXIT_CODES, check_limit
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.check import Request, check
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT
+from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, console, emit, spinner
+from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
@@ -38,71 +33,11 @@ app = typer.Typer(
     help="An executable specification of federated optimisation, and the judge of implementations.",
 )
 
+cli_check.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
-
-EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
-
-
-def check_limit(limit: float) -> None:
-    """Refuse a time limit that is none.
-
-    Raises:
-        ParameterError: it is not a positive number of seconds.
-    """
-    if not 0 < limit < math.inf:
-        raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
-
-
-@app.command("check", epilog=EXIT_CODES)
-def check_(
-    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
-    only: Annotated[
-        list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-    ] = None,
-    law: Annotated[str, typer.Option(help="Only the laws of this pattern; see `fedspec laws`.")] = "*",
-    profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
-    seed: Annotated[int, typer.Option(help="Seed of the drawn cases.")] = 0,
-    limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
-    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
-    report: Annotated[Path | None, typer.Option(help="Write one JSON object a line, one for each offer.")] = None,
-    details: Annotated[bool, typer.Option("--details", help="Print every obligation.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Judge implementations."""
-    check_limit(limit)
-    request = Request(implementations, only or (), law, profile, seed, limit, device, jobs)
-    results: list[Result] = []
-    begun = time.monotonic()
-    if report:
-        report.parent.mkdir(parents=True, exist_ok=True)
-    stream = report.open("w", encoding="utf-8") if report else None
-    try:
-        with spinner() as progress:
-            for result in check(request, progress):
-                results.append(result)
-                if stream:
-                    stream.write(json.dumps(result.record()) + "\n")
-                    stream.flush()
-    finally:
-        if stream:
-            stream.close()
-    if as_json:
-        emit([r.record() for r in results])
-    else:
-        out = console()
-        table.verdicts(results, out)
-        if details:
-            for r in results:
-                out.print(f"\n{r.id}")
-                table.details(r, out)
-        out.print()
-        table.summary(results, out)
-        out.print(f"profile {profile}, seed {seed}, {time.monotonic() - begun:.0f} s")
-    raise typer.Exit(exit_code(results))
 
 
 def _said(shown: Mapping[str, Any]) -> str:
@@ -222,15 +157,16 @@ def _invariants(paper: str, as_json: bool) -> None:
 
 def main() -> None:
     """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
-    # Nothing is to be left in the folder that the command runs in.
-    set_hypothesis_home_dir(environments.cache_folder() / "hypothesis")
+    # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
     try:
-        app()
+        with terminable():
+            app()
     except FedspecError as error:
-        Console(stderr=True, highlight=False).print(f"fedspec: {error}", markup=False, soft_wrap=True)
+        complaints().print(f"fedspec: {error}")
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    except KeyboardInterrupt as interrupt:
+        raise SystemExit(143 if isinstance(interrupt, Terminated) else 130) from None
     except Exception:
         traceback.print_exc()
         sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")

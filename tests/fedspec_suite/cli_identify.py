@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.check import chosen
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.judge.request import chosen
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import declared
 from fedspec_suite.report import table
@@ -51,7 +51,7 @@ def mount(app: typer.Typer) -> None:
                     tables.append((f"{name} ({subject.info.version})", t))
                     for offer in (subject.info.offers[i] for i in chosen(subject.info.offers, only or ())):
                         setting = setting_of(offer)
-                        bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
+                        bench = bench_of(subject, offer, setting)
                         d = identify(bench, setting)
                         where = (offer.algorithm, offer.level, declared(offer))
                         t.add_row(*where, _words(d, offer.reading))

@@ -79,6 +79,16 @@ def standalone(fault: str = "") -> str:
     return f"cmd:{shlex.join([sys.executable, str(SUBJECTS / 'standalone.py'), *([fault] if fault else [])])}"
 
 
+def hostile_command(*words: str) -> list[str]:
+    """The program that misbehaves, as a command."""
+    return [sys.executable, "-S", str(SUBJECTS / "hostile.py"), *words]
+
+
+def hostile(*words: str) -> str:
+    """The same as the judge takes it."""
+    return f"cmd:{shlex.join(hostile_command(*words))}"
+
+
 def statuses(row: dict[str, Any]) -> dict[str, set[str]]:
     """The laws of a line by outcome."""
     out: dict[str, set[str]] = {}

@@ -109,11 +109,13 @@ def test_algorithms_do_not_know_the_catalogue_or_the_contract() -> None:
         assert not known & {"catalogue", "contract", "wire", "serve", "reference"}, name(path)
 
 
-@pytest.mark.parametrize("module", ["contract", "plan", "wire", "serve"])
+@pytest.mark.parametrize("module", ["contract", "plan", "schema", "wire", "serve"])
 def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
     for imported in imports(SPEC / f"{module}.py"):
         if imported.startswith("fedspec."):
-            assert imported.split(".")[1] in {"arith", "contract", "domains", "errors", "plan", "wire"}, imported
+            assert imported.split(".")[1] in {"arith", "contract", "domains", "errors", "plan", "schema", "wire"}, (
+                imported
+            )
 
 
 @pytest.mark.parametrize("path", files(SUITE), ids=name)

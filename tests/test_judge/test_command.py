@@ -71,7 +71,7 @@ def test_refuses_from_the_shell_too() -> None:
     fedspec("check", "nobody").refused("'nobody'", "optax")
 
 
-@pytest.mark.parametrize("arguments", [("check",), ("check", "spec", "--seed", "x"), ("nothing",)])
+@pytest.mark.parametrize("arguments", [("check",), ("check", "spec", "--jobs", "x"), ("nothing",)])
 def test_usage_errors_are_2(arguments: tuple[str, ...]) -> None:
     ran = inside(*arguments)
     assert ran.code == 2 and "Usage" in ran.err and "Traceback" not in ran.err
@@ -231,6 +231,13 @@ def test_the_printed_command_gives_its_line_again(arguments: tuple[str, ...]) ->
         assert ran.rows == [row]
 
 
+def test_details_hold_the_traceback_of_a_subject() -> None:
+    ran = fedspec("check", py("wrong:raises"), "--law", "follows-x", "--profile", "quick", "--details")
+    assert ran.code == 2
+    assert "Traceback (most recent call last):" in ran.out and "in step\n" in ran.out
+    assert ran.out.count("RuntimeError: no kernel for this device\n") == 1
+
+
 def test_an_adapter_beside_the_user_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         f"import sys; sys.path.insert(0, {str(SUBJECTS)!r})\nfrom right import fedavg as it\n"
@@ -252,12 +259,14 @@ def test_the_users_folder_is_left_as_it_was(tmp_path: Path) -> None:
         "80",
     ],
 )
-def test_the_table_prints_denominators_and_the_command(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_says_why_and_details_what_was_asked(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     ran = fedspec("check", py("wrong:uniform"), "--law", "follows-x", "--profile", "quick", "--details")
     assert ran.code == 1
     assert "does not conform" in ran.out and "0/1" in ran.out
-    assert "fedavg.step" in ran.out.partition("each line again")[0]
-    assert "weights = uniform" in " ".join(ran.out.split())
+    summary = " ".join(ran.out.partition("reading claimed")[0].split())
+    assert summary.startswith("0 of 1 offer conforms, 1 does not.")
+    assert "weights = uniform at fedavg.delta" in summary and "; first seen in round 1: x[" in summary
+    assert "fedavg.step round 1" in " ".join(ran.out.split())
     assert "1 of 1 obligations exercised" in ran.out
     assert "--law follows-x" in ran.out

@@ -10,7 +10,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
@@ -48,7 +48,7 @@ def cancelling(s: Scenario, level: Level) -> Scenario:
 @pytest.mark.parametrize("offer", offers("server", "client"), ids=name)
 def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     setting = setting_of(offer, dtype)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     s, decided = cancelling(plain_scenario(setting), offer.level), 0
     for law in FOLLOWS:
         if not law.why_not(setting, offer.intermediates, concurrent=True):

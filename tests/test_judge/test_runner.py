@@ -12,7 +12,7 @@ from fedspec.arith import Array
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import run_law
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
@@ -25,7 +25,7 @@ def test_a_crash_of_a_law_is_raised() -> None:
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     with pytest.raises(ZeroDivisionError, match="a slip of the judge"):
         run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
 
@@ -69,7 +69,7 @@ def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: s
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     assert run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
 
 
@@ -79,6 +79,6 @@ def test_what_is_never_shown_is_skipped() -> None:
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     obligation = run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
     assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")

@@ -165,7 +165,7 @@ def test_a_denominator_that_never_moves_plays_no_part() -> None:
 def test_no_rate_and_no_step_are_refused_and_no_round_is_the_start() -> None:
     with pytest.raises(ParameterError, match="eta_l: got 0"):
         lamb(eta_l=0.0)
-    with pytest.raises(PlanError, match="got 0 local steps"):
+    with pytest.raises(PlanError, match="steps: got 0; the number of local steps"):
         Plan((0,), (0,), (1,))
     assert list(fedlamb.init(lamb(), np.array([3.0, 4.0]), Setup((1,), {"w": (2,)})).x) == [3, 4]
 

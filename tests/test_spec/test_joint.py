@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction as F
 from typing import Any
 
@@ -223,6 +223,32 @@ class TestPrivate:
         assert list(clip(vec(3, 4), clip_norm=F(5))) == [3, 4]
         assert list(clip(vec(3, 4), clip_norm=F(9))) == [3, 4]
         assert list(clip(vec(0, 0), clip_norm=F(1))) == [0, 0]
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize(("first", "second"), [(3, 4), (1, 0), (1, 1), (-5, 12)])
+    @pytest.mark.parametrize("share", [0.25, 1.5])
+    def test_clip_over_the_whole_range_of_floats(self, dtype: Any, first: int, second: int, share: float) -> None:
+        """By 60 digits, from where lengths are subnormal to where they overflow."""
+        info = np.finfo(dtype)
+        least, most = np.log2(info.smallest_normal) + 8, np.log2(info.max) - 4.5
+        for power in np.linspace(least, most, 41).astype(int):
+            delta = np.ldexp(np.array([first, second], dtype), power)
+            exact = [Decimal(float(a)) for a in delta]
+            with localcontext(prec=60):
+                length = sum(a * a for a in exact).sqrt()
+                c = dtype(min(float(length) * share, float(info.max)))
+                want = [a * min(D(1), Decimal(float(c)) / length) for a in exact]
+            got = clip(delta, clip_norm=c)
+            assert got.dtype == dtype
+            assert [float(a) for a in got] == pytest.approx([float(a) for a in want], rel=8 * float(info.eps))
+
+    def test_clip_of_a_change_whose_length_is_no_float(self) -> None:
+        most = float(np.finfo(float).max)
+        assert clip(np.array([most, -most]), clip_norm=1.0).tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)])
+        assert clip(np.array([3e160, 4e160]), clip_norm=1.0).tolist() == pytest.approx([0.6, 0.8])
+        assert clip(np.array([1e-170, 0]), clip_norm=1e-180).tolist() == pytest.approx([1e-180, 0], abs=0)
+        stacked = clip(np.array([[most, most], [3.0, 4.0], [0, 0], [3e-200, 4e-200]]), clip_norm=1.0)
+        assert stacked[1:].tolist() == [[0.6000000000000001, 0.8], [0, 0], [3e-200, 4e-200]]
 
     def test_noise(self) -> None:
         """(1 + 3 + 2 (1/2) 4) / 2: sigma c z once, over the number of clients."""

@@ -40,11 +40,9 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.local_ams import FedAms, State, after, init, run
 from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
-from fedspec.client.lamb import layer_step, precondition, sent_moment
+from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
 from fedspec.costs import Costs
-from fedspec.domains import is_number
 from fedspec.entry import Algorithm, Family, Program, Reading
-from fedspec.errors import ParameterError
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
@@ -72,12 +70,8 @@ class FedLamb(FedAms):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = is_number(self.phi_m) and is_number(self.phi_M)
-        if self.phi is Phi.CLIP and numbers and not self.phi_m < self.phi_M:
-            raise ParameterError(
-                f"phi_m: got {self.phi_m} where phi_M is {self.phi_M}; phi = clip needs phi_m < phi_M, "
-                f"and a phi of one value is phi = constant"
-            )
+        if self.phi is Phi.CLIP:
+            check_ends(self.phi_m, self.phi_M)
 
 
 def fed_lamb(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.private import check_noise
-from fedspec.algorithms.server_update import Covered, covered
+from fedspec.algorithms.server_update import Covered, covered, server_step
 from fedspec.arith import Scalar, Shared, Vector, array, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
@@ -105,23 +105,17 @@ def step(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y, one_step = solver(h, x, state.server.v, state.cover)
         for k in range(tau):
-            y = one_step(y, gradient(k, y.x))
-        return clip(y.x - x, clip_norm=h.clip_norm)
-
-    def of_gradients(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y, one_step = solver(h, x, state.server.v, state.cover)
-        for k in range(tau):
-            y = one_step(y, clip(gradient(k, y.x), clip_norm=h.clip_norm))
+            g = gradient(k, y.x)
+            y = one_step(y, clip(g, clip_norm=h.clip_norm) if h.clipped is Clipped.GRADIENTS else g)
         change: Vector = y.x - x
-        return change
+        return change if h.clipped is Clipped.GRADIENTS else clip(change, clip_norm=h.clip_norm)
 
-    deltas = each(of_gradients if h.clipped is Clipped.GRADIENTS else client, clients, plan, state.x)
+    deltas = each(client, clients, plan, state.x)
     delta = noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)
-    if h.server is Adaptivity.ADAM:
-        server = adam(state.server, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
-    else:
-        server = adagrad(state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return replace(state, server=server), {"delta": delta, "m": server.m, "v": server.v}
+    server, shown = server_step(
+        state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau, beta2=h.beta2, server=h.server
+    )
+    return replace(state, server=server), shown
 
 
 def _reading(name: str, words: str, **fixes: str) -> Reading:

@@ -48,13 +48,24 @@ def server_update(
     """The mean of the changes and one step of the server.
 
         Delta = 1/|S| sum over S of Delta_i
+
+    Source: FedAda2, eq. (SU) (L100); with Adam: App. C.2 (L1136).
+    """
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    return server_step(state, delta, eta=eta, beta1=beta1, tau=tau, beta2=beta2, server=server)
+
+
+def server_step(
+    state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar, beta2: Scalar, server: Adaptivity
+) -> tuple[Adaptive, dict[str, Any]]:
+    """One step of the server along an aggregate, and what it shows.
+
         m = beta1 m + (1 - beta1) Delta
         v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
         x = x + eta m / (sqrt(v) + tau)
 
     Source: FedAda2, eq. (SU) (L100); with Adam: App. C.2 (L1136).
     """
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
     if server is Adaptivity.ADAM:
         after = adam(state, delta, eta=eta, beta1=beta1, beta2=beta2, tau=tau)
     else:

@@ -10,7 +10,7 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
-from fedspec.rules import general, rule
+from fedspec.rules import checked, general, rule
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class AdaGrad:
     v: Vector
 
 
+@checked
 def begin(x: Vector, *, v0: Scalar = 0) -> AdaGrad:
     """The state at the start of a round; FedAda2 starts at v_0 = 0."""
     return AdaGrad(x=x, v=constant(v0, x))

@@ -10,7 +10,7 @@ from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import DeadZone
-from fedspec.rules import rule
+from fedspec.rules import checked, rule
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Admu:
     t: int
 
 
+@checked
 def begin(x: Vector, *, v0: Scalar = 0, m0: Scalar = 0) -> Admu:
     """The state at the start of a round; FedAda2's default is m_0 = v_0 = 0. The first step sets v_hat."""
     return Admu(x=x, m=constant(m0, x), v=constant(v0, x), v_hat=zeros(x), t=0)

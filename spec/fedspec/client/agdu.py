@@ -9,7 +9,7 @@ from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.delay import due, unless_short
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
-from fedspec.rules import rule
+from fedspec.rules import checked, rule
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Agdu:
     t: int
 
 
+@checked
 def begin(x: Vector, *, v0: Scalar = 0) -> Agdu:
     """The state at the start of a round; FedAda2's default is v_0 = 0."""
     return Agdu(x=x, v=constant(v0, x), t=0)

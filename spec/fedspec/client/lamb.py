@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Count, Scalar, Shared, Vector, maximum, minimum, norm, ratio, sqrt
+from fedspec.domains import is_number
+from fedspec.errors import ParameterError
 from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
 from fedspec.rules import rule
@@ -64,14 +66,32 @@ def precondition(
     return Moments(m_i=m_i, v_i=v_i, t=t), p
 
 
+def check_ends(phi_m: Scalar, phi_M: Scalar) -> None:
+    """Refuse ends that a length cannot be moved between.
+
+    Raises:
+        ParameterError: phi_m is not below phi_M.
+    """
+    if is_number(phi_m) and is_number(phi_M) and not phi_m < phi_M:
+        raise ParameterError(
+            f"phi_m: got {phi_m} where phi_M is {phi_M}; phi = clip needs phi_m < phi_M, "
+            f"and a phi of one value is phi = constant"
+        )
+
+
 def scaling(x: Vector, phi: Phi, phi_m: Scalar, phi_M: Scalar) -> Scalar:
-    """phi(||x||): the length itself, 1, or the length moved into [phi_m, phi_M]."""
+    """phi(||x||): the length itself, 1, or the length moved into [phi_m, phi_M].
+
+    Raises:
+        ParameterError: it is moved, and phi_m is not below phi_M.
+    """
     match phi:
         case Phi.IDENTITY:
             return norm(x)
         case Phi.CONSTANT:
             return 1
         case Phi.CLIP:
+            check_ends(phi_m, phi_M)
             return minimum(maximum(norm(x), phi_m), phi_M)
 
 

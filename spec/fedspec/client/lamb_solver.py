@@ -12,6 +12,7 @@ from fedspec.arith import Scalar, Vector, concatenate, sqrt, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.params import check_layers
 from fedspec.readings import LocalCorrection, Phi
 from fedspec.rules import rule
 
@@ -101,8 +102,14 @@ def lamb(
         q = r + lam x                              lamb.q
         x = x - eta_l phi(||x||) q / ||q||         lamb.step
 
-    x, r and q are those of one layer; where q = 0 it stays. External: You et al. (2020), Algorithm 2.
+    x, r and q are those of one layer; where q = 0 it stays.
+
+    Raises:
+        ShapeError: the layers do not divide the coordinates.
+
+    External: You et al. (2020), Algorithm 2.
     """
+    check_layers(layers, state.x.shape[-1])
     own, r = lamb_ratio(
         Averages(m=state.m, v=state.v, t=state.t), g, beta1=beta1, beta2=beta2, eps=eps, bias_correction=bias_correction
     )

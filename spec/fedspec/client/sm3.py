@@ -9,7 +9,7 @@ from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Sm3Zero
-from fedspec.rules import rule
+from fedspec.rules import checked, rule
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Sm3:
     nu: Vector
 
 
+@checked
 def begin(x: Vector, cover: AnyCover) -> Sm3:
     """The state at the start of a round: all accumulators at zero."""
     return Sm3(x=x, mu=zeros(x, cover.q), nu=zeros(x))

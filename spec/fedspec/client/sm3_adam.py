@@ -9,7 +9,7 @@ from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
-from fedspec.rules import rule
+from fedspec.rules import checked, rule
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Sm3Adam:
     t: int
 
 
+@checked
 def begin(x: Vector, cover: AnyCover) -> Sm3Adam:
     """The state at the start of a round: everything at zero."""
     return Sm3Adam(x=x, m=zeros(x), mu=zeros(x, cover.q), nu=zeros(x), t=0)

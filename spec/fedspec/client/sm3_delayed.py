@@ -12,7 +12,7 @@ from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Idle
-from fedspec.rules import rule
+from fedspec.rules import checked, rule
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class DelayedSm3:
     t: int
 
 
+@checked
 def begin(x: Vector, cover: AnyCover, *, v0: Scalar = 0) -> DelayedSm3:
     """The state at the start of a round: v_0 in every accumulator, 0 by default; the first step sets nu.
 

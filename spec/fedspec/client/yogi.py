@@ -8,9 +8,10 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
-from fedspec.rules import general, rule
+from fedspec.rules import checked, general, rule
 
 
+@checked
 def begin(x: Vector, *, v0: Scalar) -> Adam:
     """The state at the start of a round: no momentum, second moment v_0."""
     return Adam(x=x, m=zeros(x), v=constant(v0, x), t=0)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Shared, Stack, Vector, Weights, numbers
 from fedspec.errors import PlanError
+from fedspec.mixing.weighted import check_shares
 from fedspec.readings import Control, Divisor, Stored
 from fedspec.rules import rule
 
@@ -77,8 +78,12 @@ def cross_client(d: Stack, p: Weights) -> Stack:
 
         c_i = sum_j p_j d_j - d_i                  fednova-vr.c_i
 
+    Raises:
+        WeightError: p does not sum to one.
+
     Source: FedNova, L204; Alg. 2, line 5 (L977). They sum to zero with weights p_i.
     """
+    check_shares(p)
     return p @ d - d
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
-from fedspec.domains import is_number
+from fedspec.domains import is_number, require
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_shares
 from fedspec.population import Blocks, weigh
@@ -42,10 +42,14 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
 
     Raises:
         PlanError: there is not one number of steps for each client.
+        WeightError: p does not sum to one.
+        ParameterError: the constant is not positive.
     """
     if len(steps) != len(p):
         raise PlanError(f"steps: {len(steps)} step counts for {len(p)} clients; give one for each")
+    check_shares(p)
     if choice is TauEff.FIXED:
+        require("tau_eff", fixed)
         return fixed
     tau_eff: Scalar = sum(p * (a_norms if choice is TauEff.WEIGHTED_NORM else numbers(steps, p)))
     return tau_eff

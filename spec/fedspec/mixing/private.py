@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Stack, Vector, minimum, norm, numbers, ratio
+from fedspec.arith import Scalar, Stack, Vector, at_scale, minimum, norm, numbers, ratio
 from fedspec.population import Blocks, weigh
 from fedspec.rules import rule
 
@@ -17,9 +17,11 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
     The paper names the clip value c and not the place of the mechanism (L1647); this is that of DP-FedAvg.
     External: McMahan et al. (2018), flat clipping.
     """
-    length = norm(delta)
+    # Neither the length of a change nor c / length need be floats; s = 1 where they are.
+    s, u = at_scale(delta)
+    length = norm(u)
     # A change of zero has no direction: c / 0 counts as 0, and 0 times it is 0.
-    return delta * minimum(1, ratio(clip_norm, length))
+    return u * minimum(s, ratio(clip_norm, length))
 
 
 @rule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
 from fedspec.preconditioner import corrected, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
-from fedspec.rules import general, rule
+from fedspec.rules import checked, general, rule
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Adaptive:
     t: int
 
 
+@checked
 def init(x: Vector, *, v0: Scalar) -> Adaptive:
     """The first state: no momentum, second moment v_0 (Reddi et al. and FedAda2 ask v_0 >= tau^2)."""
     return Adaptive(x=x, m=zeros(x), v=constant(v0, x), t=0)

@@ -3,138 +3,173 @@
 from __future__ import annotations
 
 import fnmatch
-import multiprocessing
-import shlex
+import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from fedspec.contract import Offer, Subject
-from fedspec.errors import UnknownNameError
+from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
+from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.diagnosis import diagnose
+from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
+from fedspec_suite.judge.workers import shared
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status, claimed, declared
+from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to judge and how thoroughly.
+class Task:
+    """Some offers of one subject, by number, as it made them when first asked, and the seconds that they may take."""
 
-    Attributes:
-        implementations: names as typed on the command line.
-        only: patterns ``ALGORITHM[/LEVEL[/READING]]``; none means every offer.
-        law: pattern of the laws to ask.
-        profile: ``quick``, ``full`` or ``soak``.
-        seed: of the drawn cases.
-        limit: seconds that one answer may take.
-        device: where the mirror runs.
-        jobs: processes that share the work.
-    """
-
-    implementations: Sequence[str]
-    only: Sequence[str] = ()
-    law: str = "*"
-    profile: str = "full"
-    seed: int = 0
-    limit: float = 20.0
-    device: str = "cpu"
-    jobs: int = 1
-
-
-def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
-    """The offers that a pattern ``ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
-
-    READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
-    matches nothing, for the two first, or for the reading alone.
-    """
-    for name in (declared, claimed, lambda offer: offer.reading):
-        found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
-        if found or not only:
-            break
-    return found if only else list(range(len(offers)))
-
-
-def _matches(pattern: str, *what: str) -> bool:
-    parts = pattern.split("/", 2)
-    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, parts, strict=False))
+    name: str
+    offers: tuple[tuple[int, Offer], ...]
+    among: tuple[Offer, ...]
+    budget: float = math.inf
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
     """Judge; results come in the order of the subjects and their offers, however many processes share the work.
 
+    A subject that cannot be started, and an offer that cannot be judged, are results of their own.
+
     Raises:
-        FedspecError: a name is unknown, or a subject cannot be started.
+        FedspecError: a name is unknown, or there is nothing that can be judged.
+    """
+    plan = planned(request, progress)
+    tasks = [step for step in plan if isinstance(step, Task)]
+    results = _results(request, tasks, progress)
+    total, done = sum(len(task.offers) for task in tasks), 0
+    for step in plan:
+        if isinstance(step, Result):
+            yield step
+            continue
+        for result in islice(results, len(step.offers)):
+            done += 1
+            if request.jobs > 1:
+                progress(f"judged {done} of {total} offers")
+            yield result
+    # To its end, where what is open is closed.
+    yield from results
+
+
+def _results(request: Request, tasks: Sequence[Task], progress: Callable[[str], None]) -> Iterator[Result]:
+    if request.jobs == 1 or len(tasks) == 1:
+        return (result for task in tasks for result in judge(request, task, progress))
+    return shared(partial(judge, request), partial(_lost, request), tasks, request.jobs)
+
+
+def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Result]:
+    """What is to be done, in the order in which it is printed.
+
+    Raises:
+        FedspecError: a name is unknown, or there is nothing that can be judged.
     """
     if request.profile not in PROFILES:
         raise UnknownNameError(f"profile: unknown {request.profile!r}; known: {', '.join(PROFILES)}")
     if not any(fnmatch.fnmatchcase(law, request.law) for law in (*LAWS, REQUIREMENT)):
         raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
-    tasks: list[tuple[str, tuple[int, ...]]] = []
+    plan: list[Task | Result] = []
     offered: list[str] = []
+    refused: list[FedspecError] = []
+    usable = False
     for name in [name for given in request.implementations for name in locate.expand(given)]:
-        with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
-            for offer in subject.info.offers:
+        try:
+            with _opened(request, name, progress) as subject:
+                offers = tuple(subject.info.offers)
+            if not offers:
+                raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+        except (ContractError, SubjectError) as error:
+            refused.append(error)
+            plan.append(failed(request, name, None, (), str(error)))
+            continue
+        wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
+        offered += [f"{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
+        for _, offer in wanted:
+            try:
                 setting_of(offer)
-                offered.append(f"{offer.algorithm}/{offer.level}/{declared(offer)}")
-            wanted = chosen(subject.info.offers, request.only)
+                usable = True
+            except FedspecError as error:
+                refused.append(error)
         size = max(1, -(-len(wanted) // request.jobs))
-        tasks += [(name, tuple(wanted[i : i + size])) for i in range(0, len(wanted), size)]
-    if not offered:
-        raise UnknownNameError(f"subject: {' '.join(request.implementations)} offers nothing; its info has no offers")
-    if not tasks:
-        raise UnknownNameError(
-            f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
-            f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
-        )
-    if request.jobs == 1 or len(tasks) == 1:
-        for name, offers in tasks:
-            yield from judge(request, name, offers, progress)
-        return
-    total, done = sum(len(offers) for _, offers in tasks), 0
-    # Not forked: the progress display has a thread of its own.
-    with ProcessPoolExecutor(request.jobs, multiprocessing.get_context("spawn")) as pool:
-        for results in pool.map(_judge_all, *zip(*((request, *task) for task in tasks), strict=True)):
-            done += len(results)
-            progress(f"judged {done} of {total} offers")
-            yield from results
+        for part in (wanted[i : i + size] for i in range(0, len(wanted), size)):
+            plan.append(Task(name, part, offers, request.budget * len(part) / len(wanted)))
+    if not usable:
+        raise refused[0] if refused else _unmatched(request, offered)
+    return plan
+
+
+def _unmatched(request: Request, offered: list[str]) -> FedspecError:
+    return UnknownNameError(
+        f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
+        f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
+    )
 
 
 def _some(names: list[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _judge_all(request: Request, name: str, offers: tuple[int, ...]) -> list[Result]:
-    return list(judge(request, name, offers, lambda text: None))
+def _opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
+    return locate.opened(
+        name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
+    )
 
 
-def judge(request: Request, name: str, offers: Sequence[int], progress: Callable[[str], None]) -> Iterator[Result]:
-    """Judge some offers of one subject, by their numbers."""
-    with locate.opened(name, limit=request.limit, device=request.device, progress=progress) as subject:
-        for offer in (subject.info.offers[i] for i in offers):
-            where = f"{name} {offer.algorithm}/{offer.level}"
-            obligations = judge_offer(
-                subject,
-                offer,
-                profile=request.profile,
-                seed=request.seed,
-                law=request.law,
-                progress=partial(_below, progress, where),
+def judge(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
+    """Judge some offers of one subject; what goes wrong is said of the offer with which it does."""
+    done = 0
+    try:
+        with _opened(request, task.name, progress) as opened:
+            subject = Budgeted(opened, task.budget)
+            for number, offer in task.offers:
+                yield _judged(request, task, subject, number, offer, progress)
+                done += 1
+    except Exception as error:
+        yield from _lost(request, task, done, reason_of(error))
+
+
+def _judged(
+    request: Request, task: Task, subject: Budgeted, number: int, offer: Offer, progress: Callable[[str], None]
+) -> Result:
+    again = command(request, task.name, offer, task.among)
+    try:
+        if subject.info.offers[number : number + 1] != (offer,):
+            raise SubjectError(
+                "subject: its offers are not those of the time before; let them be the same whenever it is started"
             )
-            again = command(request, name, offer, subject.info.offers)
-            yield _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
+        obligations = judge_offer(
+            subject,
+            offer,
+            profile=request.profile,
+            seed=request.seed,
+            law=request.law,
+            reach=request.reach,
+            progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
+        )
+        return _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
+    except Exception as error:
+        return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
+
+
+def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:
+    for _, offer in task.offers[done:]:
+        yield failed(request, task.name, offer, task.among, reason)
 
 
 MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 
-def _diagnosed(result: Result, subject: Subject, offer: Offer) -> Result:
-    if result.verdict is not Conformity.DOES_NOT:
+def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
+    if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     setting = setting_of(offer)
     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
@@ -145,20 +180,3 @@ def _diagnosed(result: Result, subject: Subject, offer: Offer) -> Result:
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:
     progress(f"{where} {law}")
-
-
-def command(request: Request, name: str, offer: Offer, offers: Sequence[Offer]) -> str:
-    """The command that judges this offer alone again."""
-    twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]
-    what = f"{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else "")
-    words = ["fedspec", "check", name, "--only", what]
-    for flag, value, default in (
-        ("--law", request.law, "*"),
-        ("--profile", request.profile, "full"),
-        ("--seed", request.seed, 0),
-        ("--limit", request.limit, 20.0),
-        ("--device", request.device, "cpu"),
-    ):
-        if value != default:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)

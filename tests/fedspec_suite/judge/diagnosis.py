@@ -15,7 +15,7 @@ from fedspec.params import flatten
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.seen import seen
-from fedspec_suite.judge.variants import CANNOT, Edition, Variant, claimed, pairs, single
+from fedspec_suite.judge.variants import CANNOT, Edition, Variant, as_claimed, pairs, single
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of
@@ -33,6 +33,8 @@ NAMED = 2
 """How many variants are named where several agree."""
 
 NONE = "no known variant"
+FOLLOWS = "x follows the claimed reading"
+SMALL = "x follows the claimed reading in small cases"
 
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
@@ -69,7 +71,7 @@ class Known:
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
     """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
-    return Known(samples_of(setting), claimed(setting), tuple(single(setting)))
+    return Known(samples_of(setting), as_claimed(setting), tuple(single(setting)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
     if not d.played:
         return ""
     if d.follows:
-        return NONE if model_failed else "x follows the claimed reading"
+        return SMALL if model_failed else FOLLOWS
     return d.unlike("; or ")
 
 

@@ -13,7 +13,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.process import Process
+from fedspec_suite.measure.process import LIMIT, START_LIMIT, Process
 from fedspec_suite.subjects import environments
 
 KINDS = (
@@ -45,7 +45,8 @@ def expand(implementation: str) -> tuple[str, ...]:
 def opened(
     implementation: str,
     *,
-    limit: float = 20.0,
+    limit: float = LIMIT,
+    start_limit: float = START_LIMIT,
     device: str = "cpu",
     progress: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Subject]:
@@ -76,12 +77,15 @@ def opened(
             command = shlex.split(rest)
         except ValueError as error:
             raise ContractError(f"subject: cannot read the command {rest!r}: {error}; check its quotes") from error
+        if not command:
+            raise ContractError("subject: cmd: names no command; give one, as in 'cmd:./program argument'")
     else:
         (name,) = expand(implementation)
         command = environments.command(name, progress)
-    with Process(command, limit=limit, environment=environment) as process:
+    with Process(command, limit=limit, start_limit=start_limit, environment=environment) as process:
         yield process
 
 
 def _serve(reference: str) -> list[str]:
-    return [sys.executable, "-m", "fedspec.serve", reference]
+    # Safe path: what lies in the user's folder must not stand in for a module that serving needs.
+    return [sys.executable, "-P", "-m", "fedspec.serve", reference]

@@ -17,6 +17,10 @@ DIGITS = {
 """Up to which relative error a narrower type somewhere inside would explain it."""
 
 
+INSIDE = "as if it computed in {} somewhere inside"
+AT_ONCE = "from the first event on"
+
+
 def seen(samples: Sequence[Scenario], given: Mapping[int, list[Shown]], wanted: Mapping[int, list[Array]]) -> str:
     """A sentence on how the subject's models and the wanted ones differ."""
     pairs = [
@@ -32,7 +36,7 @@ def seen(samples: Sequence[Scenario], given: Mapping[int, list[Shown]], wanted: 
     relative = [np.abs(got - want).max() / max(np.abs(want).max(), 1e-300) for _, _, got, want in pairs]
     for most, kind in DIGITS[dtype]:
         if max(relative) <= most:
-            return f"the numbers agree to {max(relative):.0e}, as if it computed in {kind} somewhere inside"
+            return f"the numbers agree to {max(relative):.0e}, {INSIDE.format(kind)}"
     off = [(k, j, got, want) for (k, j, got, want), r in zip(pairs, relative, strict=True) if r > DIGITS[dtype][0][0]]
     if len(off) > 2 and all(np.allclose(np.sort(got), np.sort(want), rtol=1e-5) for _, _, got, want in off):
         return "the numbers are those wanted, at other places: blocks or axes are in another order"
@@ -67,5 +71,5 @@ def _begins(
     played = len({k for k, *_ in pairs})
     broken = len({k for k, *_ in off})
     what = describe(samples[off[0][0]].events[first])
-    when = f"from {what} {first + 1} on" if first else "from the first event on"
+    when = f"from {what} {first + 1} on" if first else AT_ONCE
     return when + ("" if broken == played else f", in {broken} of {played} samples")

@@ -114,14 +114,14 @@ class Variant:
         return lambda: partial(mutants.applied, cast(mutants.Mutant, self.mutant), after())
 
 
-def claimed(setting: Setting) -> Variant:
+def as_claimed(setting: Setting) -> Variant:
     """The specification as it stands."""
     return Variant(words="", equation="", algorithm=setting.algorithm.id, options=setting.options, parts=0)
 
 
 def single(setting: Setting) -> Iterator[Variant]:
     """Everything that may be said in one breath; what is catalogued comes before what is generic."""
-    one = replace(claimed(setting), parts=1)
+    one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
         yield replace(one, words=words, equation=_equation(setting, BROKEN.get(turned, "step")), options=options)

@@ -102,7 +102,7 @@ def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) ->
     if reason := law.why_not(setting, control.offer.intermediates, concurrent=True):
         return [], reason
     try:
-        cases = drawn(law.cases(setting), count, seed, functools.partial(law.check, control))
+        cases = drawn(law.cases(setting), max(2, count // law.costs), seed, functools.partial(law.check, control))
     except (Deviates, SubjectError, NotOffered) as broken:
         return [], f"the specification itself breaks it: {broken}"
     return cases, "" if cases else "no case can be decided"

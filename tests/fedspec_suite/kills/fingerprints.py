@@ -23,7 +23,9 @@ from fedspec_suite.laws import Law
 from fedspec_suite.mutants import Mutant, texts
 
 _HERE = fedspec_suite.laws.__name__
-_SAID_ONLY = ("words", "source", "when", "cited")
+_SAID_ONLY = ("words", "source", "when", "cited", "simplify")
+_ASKS_THE_SAME = {"costs": 1}
+"""Fields that change what is asked of a mutant only where they differ from this."""
 
 
 def of_mutant(mutant: Mutant) -> str:
@@ -82,7 +84,8 @@ def _collect(value: Any, found: dict[str, Any]) -> None:
         case str() | int() | float() | None:
             found[repr(value)] = repr(value)
         case _ if is_dataclass(value) and type(value).__module__.startswith(_HERE):
-            _collect([(f.name, getattr(value, f.name)) for f in fields(value) if f.name not in _SAID_ONLY], found)
+            asked = [(f.name, getattr(value, f.name)) for f in fields(value) if f.name not in _SAID_ONLY]
+            _collect([(n, v) for n, v in asked if n not in _ASKS_THE_SAME or v != _ASKS_THE_SAME[n]], found)
 
 
 class _Module:
@@ -129,6 +132,9 @@ def _follow(module: _Module, name: str, found: dict[str, Any], line: int = 0) ->
 def _take(whole: str, found: dict[str, Any]) -> None:
     """Follow a dotted name to where it stands; all of it where it is a module."""
     origin, _, name = whole.rpartition(".")
+    if origin == Law.__module__:
+        # What a law may say of itself is not what a law says: its fields are looked at one by one.
+        return
     if whole in sys.modules:
         for each in _parsed(whole).defined:
             _follow(_parsed(whole), each, found)

@@ -13,6 +13,7 @@ from fedspec_suite.laws import (
     controls,
     dead_zone,
     delayed_preconditioner,
+    far,
     follows_rule,
     gossip,
     joint,
@@ -39,6 +40,7 @@ LAWS: dict[str, Law] = {
     law.id: law
     for law in (
         *follows_rule.LAWS,
+        *far.LAWS,
         *unrolled.LAWS,
         *aggregation.LAWS,
         *local_solvers.LAWS,

@@ -11,8 +11,10 @@ from hypothesis.strategies import SearchStrategy
 from fedspec.contract import Level
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates
 
 Check = Callable[[Bench, Any], None]
+Simplify = Callable[[Bench, Any, Deviates], Deviates]
 
 
 def always(setting: Setting) -> str:
@@ -37,6 +39,8 @@ class Law:
         zeroes: hyper-parameters that it sets to zero.
         reads_rule: whether it compares with the specification's own rule.
         needs_concurrency: whether it keeps two sessions open at once.
+        costs: how many times as much one of its cases costs: so many times fewer are drawn.
+        simplify: makes the first case that fails simpler, and says how that one does, where Hypothesis shall not.
     """
 
     id: str
@@ -51,6 +55,8 @@ class Law:
     zeroes: tuple[str, ...] = ()
     reads_rule: bool = False
     needs_concurrency: bool = False
+    costs: int = 1
+    simplify: Simplify | None = None
 
     def why_not(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
         """Why the law is not asked of an offer; empty when it is."""

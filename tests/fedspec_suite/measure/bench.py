@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,11 @@ from fedspec.contract import Offer, Session, Subject, blocks_like
 from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_suite.measure.extent import Extent, extent_of, widen
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
+from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
@@ -39,9 +42,11 @@ class Measured:
 
     Attributes:
         worst: the largest ratio that did not exceed the threshold.
+        extent: what the scenarios that were played reach over.
     """
 
     worst: float = 0.0
+    extent: Extent = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class Bench:
     options: Mapping[str, str]
     dtype: str
     measured: Measured = field(default_factory=Measured)
+    told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
 
     def play(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the subject; one answer for each event.
@@ -61,6 +67,7 @@ class Bench:
         Raises:
             Deviates: an answer has the wrong shape.
         """
+        widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
         stop = getattr(session, "stop", None)
@@ -103,6 +110,14 @@ class Bench:
     def expect(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the specification, in running arithmetic."""
         return reference(s)
+
+    def both(self, s: Scenario) -> tuple[list[Shown], list[Shown]]:
+        """What the specification and the subject give: asked once, however many laws look at it."""
+        key = pickle.dumps(s)
+        if key not in self.told:
+            self.told[key] = self.expect(s), self.play(s)
+        widen(self.measured.extent, extent_of(s))
+        return self.told[key]
 
     def follows(self, s: Scenario, want: Sequence[Array], name: str = "x", rounded: bool = False) -> None:
         """Play a scenario: its models, or other vectors, are the wanted ones, up to the rounding of the rule.
@@ -166,6 +181,11 @@ class Bench:
         """The equation id of ``x`` or of an intermediate."""
         tail = "step" if name == "x" else name
         return self.algorithm.equation(tail, self.options) or f"{self.algorithm.id}.{tail}"
+
+
+def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
+    """The bench of one offer of a subject in a setting of it, and in its floating-point type."""
+    return Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
 
 
 def specified(s: Scenario) -> Session:

@@ -30,7 +30,7 @@ from fedspec.contract import (
 )
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
-from fedspec_suite.measure.pools import draw_hypers
+from fedspec_suite.measure.pools import draw_hypers, picking
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -96,7 +96,7 @@ def server_scenarios(
     """Several rounds of messages."""
     shape = draw_shapes(draw, setting)
     x0 = draw_blocks(draw, shape, setting.dtype)
-    h = draw_hypers(draw, setting)
+    h = draw_hypers(picking(draw), setting)
     count = draw(_between(*rounds))
     events = tuple(draw_message_lists(draw, setting, shape, clients) for _ in range(count))
     return Scenario(case(setting, x0, h), events)
@@ -109,7 +109,7 @@ def client_scenarios(
     """One or two rounds of gradients; a new round begins at another model."""
     shape = draw_shapes(draw, setting)
     x0 = draw_blocks(draw, shape, setting.dtype)
-    h = draw_hypers(draw, setting)
+    h = draw_hypers(picking(draw), setting)
     events: list[Event] = []
     for r in range(draw(_between(*rounds))):
         if r:
@@ -139,7 +139,7 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
 
 def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
     """Hyper-parameters with a client rate small enough for quadratics."""
-    h = draw_hypers(draw, setting)
+    h = draw_hypers(picking(draw), setting)
     if "eta_l" in setting.numbers and "eta_l" not in setting.fixed:
         h["eta_l"] = draw(st.sampled_from((0.03125, 0.0625, 0.125)))
     return h
@@ -259,15 +259,22 @@ def arrival_scenarios(
     """Quadratic clients whose updates arrive late; no delay reaches back before the first version."""
     n = draw(_between(*clients))
     x0, h, problem = draw_start(draw, setting, n)
-    buffer = int(h.get("buffer", 1))
-    events = []
     few, most = rounds
     # Long runs and long delays, in which a mistake about either shows, are drawn more often.
-    for k in range(draw(st.sampled_from((*range(few, most + 1), most, most)))):
-        oldest = min(k // buffer, 3)
-        delay = 0 if everyone else draw(st.sampled_from((*range(oldest + 1), oldest)))
-        events.append(Arrival(draw(_between(0, n - 1)), draw(_between(1, 4)), delay))
-    return Scenario(case(setting, x0, h, problem), tuple(events))
+    count = draw(st.sampled_from((*range(few, most + 1), most, most)))
+    return Scenario(case(setting, x0, h, problem), draw_arrivals(draw, n, count, h, 0 if everyone else 3))
+
+
+def draw_arrivals(
+    draw: st.DrawFn, clients: int, count: int, h: Mapping[str, float], longest: int, steps: int = 4
+) -> tuple[Arrival, ...]:
+    """So many arrivals, none later than the longest delay, none from before the first version."""
+    buffer, events = int(h.get("buffer", 1)), []
+    for k in range(count):
+        oldest = min(k // buffer, longest)
+        delay = draw(st.sampled_from((*range(oldest + 1), oldest))) if longest else 0
+        events.append(Arrival(draw(_between(0, clients - 1)), draw(_between(1, steps)), delay))
+    return tuple(events)
 
 
 def trace_scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedspec.contract import Case, Event, Session, Subject
-from fedspec.serve import observed
+from fedspec.contract import Case, Event, Subject
+from fedspec.serve import Observed
 from fedspec_suite.measure.process import SubjectError
 
 
@@ -20,7 +20,7 @@ class Inside:
     def start(self, case: Case) -> InsideSession:
         """Begin a session."""
         try:
-            return InsideSession(self.subject.start(case), case)
+            return InsideSession(Observed(self.subject, case))
         except Exception as error:
             raise SubjectError(f"subject: {type(error).__name__}: {error}") from error
 
@@ -28,13 +28,12 @@ class Inside:
 class InsideSession:
     """A session whose failures are the subject's."""
 
-    def __init__(self, session: Session, case: Case) -> None:
+    def __init__(self, session: Observed) -> None:
         self.session = session
-        self.case = case
 
     def step(self, event: Event) -> Mapping[str, Any]:
         """Take the event."""
         try:
-            return observed(self.session, event, self.case)
+            return self.session.step(event)
         except Exception as error:
             raise SubjectError(f"subject: {type(error).__name__}: {error}") from error

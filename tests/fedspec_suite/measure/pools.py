@@ -5,6 +5,10 @@ Pairs of decays with (1 - beta1)^2 = 1 - beta2 are left out: there several varia
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeAlias
+
 from hypothesis import strategies as st
 
 from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, WHOLE, Domain
@@ -49,18 +53,52 @@ POOLS: dict[str, tuple[float, ...]] = {
 }
 """What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
 
-_LONGER_EPS_S = st.sampled_from((0.0, 1.1875, 9.1875))
-_V0 = st.sampled_from((0.0, 0.0625, 1.0))
-_V0_OVER_TAU = st.sampled_from((1, 4, 16))
-_ANY_V0_OVER_TAU = st.sampled_from((0, 1, 4, 16))
-_POOLED = {name: st.sampled_from(pool) for name, pool in POOLS.items()}
+_EDGES_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
+    COUNT: (1, 2, 5, 10, 20),
+    WHOLE: (0, 1, 5, 10),
+    DECAY: (0.0, 0.999, 0.9, 0.99),
+    POSITIVE: (0.001, 0.1, 3.3, 10.0),
+    NONNEGATIVE: (0.0, 1e-8, 0.0, 0.1),
+}
+
+_EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
+    "eta_l": (0.001, 0.1),
+    "gamma": (0.9, 1.0),
+    "mu": (0.0, 0.1),
+    "alpha": (0.0, 0.1, 1.0),
+    "mix": (0.001, 0.1, 0.9, 1.0),
+    "phi_m": (0.001, 0.1),
+    "phi_M": (1.1, 10.0),
+}
+
+EDGES: dict[str, tuple[float, ...]] = {
+    name: _EDGES_BY_NAME.get(name, _EDGES_BY_DOMAIN.get(DOMAINS[name].domain, ())) for name in POOLS
+}
+"""Where each lies at the boundary of its domain or near it, or is no dyadic rational."""
+
+_LONGER_EPS_S = (0.0, 1.1875, 9.1875)
+_V0 = (0.0, 0.0625, 1.0)
+_V0_OVER_TAU = (1, 4, 16)
+_ANY_V0_OVER_TAU = (0, 1, 4, 16)
+
+Pick: TypeAlias = Callable[[tuple[float, ...]], float]
+"""How one of a few numbers is chosen."""
 
 
-def draw_hypers(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
+def picking(draw: st.DrawFn) -> Pick:
+    """By Hypothesis."""
+    return lambda pool: draw(_one_of(pool))
+
+
+_one_of = cache(st.sampled_from)
+
+
+def draw_hypers(draw: Pick, setting: Setting, pools: Mapping[str, tuple[float, ...]] = POOLS) -> dict[str, float]:
     """Hyper-parameters: drawn from the pools, pinned where the subject pins them."""
-    h = {n: draw(_POOLED[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
+    h = {n: draw(pools[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
-    h = {n: kinds[n](setting.fixed[n]) if n in setting.fixed else h[n] for n in setting.numbers if n in POOLS}
+    given = {**h, **setting.fixed}
+    h = {n: kinds[n](given[n]) for n in setting.numbers if n in POOLS}
     if "v0" in setting.numbers:
         if "v0" in setting.fixed:
             h["v0"] = float(setting.fixed["v0"])

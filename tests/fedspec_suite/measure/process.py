@@ -5,22 +5,38 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import signal
 import subprocess
-import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from fedspec.contract import Case, Event, SubjectInfo
-from fedspec.errors import FedspecError
-from fedspec.wire import PROTOCOL, decode_info, encode
+from fedspec.errors import ContractError, FedspecError
+from fedspec.wire import PROTOCOL, decode_info, decode_line, decode_reply, encode
+from fedspec_suite.measure.inert import inert, inert_values
+from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
+
+LIMIT, START_LIMIT = 20.0, 120.0
+"""Seconds that an answer and the handshake may take, unless told."""
+
+LONGEST_DETAIL = 4000
+"""Characters that are kept of a subject's own account of a failure."""
+
+_GRACE = 2.0
+"""Seconds in which a process that has closed a pipe may end."""
 
 
 class SubjectError(FedspecError):
-    """A subject did not answer: it raised, hung, died, or said something that is not an answer."""
+    """A subject did not answer: it raised, hung, died, or said something that is not an answer.
+
+    Attributes:
+        detail: the subject's own account of it, such as a traceback.
+    """
+
+    def __init__(self, said: str, detail: str = "") -> None:
+        super().__init__(said)
+        self.detail = detail
 
 
 class SubjectHangs(SubjectError):
@@ -34,8 +50,8 @@ class Process:
         self,
         command: Sequence[str],
         *,
-        limit: float = 20.0,
-        start_limit: float = 120.0,
+        limit: float = LIMIT,
+        start_limit: float = START_LIMIT,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.command = list(command)
@@ -43,23 +59,23 @@ class Process:
         self.start_limit = start_limit
         self.environment = {**os.environ, **(environment or {})}
         self.sessions = 0
-        self._child: subprocess.Popen[str] | None = None
-        self._answers: queue.Queue[str | None] = queue.Queue()
-        self._errors: Any = None
-        self.info = self._hello()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._pipes: Pipes | None = None
+        try:
+            self.info = self._hello()
+        except BaseException:
+            # Nobody else knows of it yet: also where the user interrupts the handshake.
+            self.close()
+            raise
 
     def _launch(self) -> None:
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - lives as long as the child
-        self._answers = queue.Queue()
         try:
             self._child = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
+                stderr=subprocess.PIPE,
+                bufsize=0,
                 env=self.environment,
                 start_new_session=True,
             )
@@ -67,14 +83,14 @@ class Process:
             raise SubjectError(
                 f"subject: cannot run {self.command[0]!r}: {error.strerror}; check the command"
             ) from error
-        threading.Thread(target=_read, args=(self._child, self._answers), daemon=True).start()
+        self._pipes = Pipes(self._child)
 
     def _hello(self) -> SubjectInfo:
         self._launch()
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
         if reply.get("protocol", PROTOCOL) != PROTOCOL:
             raise SubjectError(f"subject: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
-        return decode_info(reply.get("info") or {})
+        return decode_info(inert_values(reply["info"]))
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request and wait for its answer.
@@ -84,49 +100,63 @@ class Process:
         """
         if self._child is None or self._child.poll() is not None:
             self.close()
-            self._hello()
+            try:
+                self._hello()
+            except ContractError as error:
+                self.close()
+                raise SubjectError(f"subject: started again, it says: {error}") from error
         return self._ask(message, self.limit)
 
     def _ask(self, message: Mapping[str, Any], limit: float) -> dict[str, Any]:
-        child = self._child
-        assert child is not None and child.stdin is not None
-        if not self._answers.empty() and (stray := self._answers.get_nowait()) is not None:
-            self.close()
-            raise SubjectError(
-                f"subject: said {stray.strip()[:80]!r} without being asked; print one line for each request"
-            )
+        pipes = self._pipes
+        if pipes is None:
+            raise SubjectError("subject: it is not running")
         try:
-            child.stdin.write(json.dumps(message) + "\n")
-            child.stdin.flush()
-            line = self._answers.get(timeout=limit)
-        except queue.Empty:
+            if stray := pipes.stray():
+                raise self._stopped(f"said {_quoted(stray)} without being asked; print one line for each request")
+            line = pipes.exchange(json.dumps(message).encode() + b"\n", limit)
+        except TimeoutError as error:
+            what = f"no answer to {message['cmd']!r}" if "answer" in str(error) else f"did not read {message['cmd']!r}"
             self.close()
-            raise SubjectHangs(f"subject: no answer to {message['cmd']!r} within {limit:g} s; it was stopped") from None
-        except (OSError, ValueError):
-            line = None
-        if line is None:
-            child.wait()
-            said = self._last_words()
-            self.close()
-            raise SubjectError(f"subject: it ended (exit code {child.returncode}) instead of answering{said}")
+            raise SubjectHangs(f"subject: {what} within {limit:g} s; it was stopped") from None
+        except TooLong:
+            raise self._stopped(f"its answer to {message['cmd']!r} is longer than {LONGEST >> 20} MB") from None
+        except Ended as pipe:
+            raise self._ended(str(pipe), limit) from None
+        return self._read(line, message["cmd"])
+
+    def _read(self, line: bytes, command: str) -> dict[str, Any]:
+        """What an answer says, if it is one."""
         try:
-            reply = json.loads(line)
-            assert isinstance(reply, dict) and isinstance(reply.get("ok"), bool)
-        except (ValueError, AssertionError):
-            self.close()
-            raise SubjectError(
-                f"subject: answered {line.strip()[:80]!r}, which is not a JSON object with 'ok'; "
-                f"print nothing else on standard output"
+            reply = decode_reply(line, command)
+        except ContractError as error:
+            if _says_ok(line):
+                raise SubjectError(f"subject: its answer to {command!r} is no answer: {inert(str(error))}") from None
+            raise self._stopped(
+                f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
             ) from None
         if not reply["ok"]:
-            said = str(reply.get("error", "it failed without saying why"))
-            raise SubjectError(said if said.startswith("subject:") else f"subject: {said}")
+            said = inert(reply["error"], most=500) or "it failed without saying why"
+            detail = inert(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
+            raise SubjectError(said if said.startswith("subject:") else f"subject: {said}", detail)
         return reply
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
-        return f": {lines[-1][:200]}" if lines else ""
+    def _stopped(self, why: str) -> SubjectError:
+        self.close()
+        return SubjectError(f"subject: {why}")
+
+    def _ended(self, pipe: str, limit: float) -> SubjectError:
+        """A pipe was closed: because the process has ended, or while it lives on."""
+        child, pipes = self._child, self._pipes
+        if child is None or pipes is None:
+            return SubjectError("subject: it is not running")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(min(limit, _GRACE))
+        said = inert(pipes.last_words(), most=200)
+        said = f": {said}" if said else ""
+        if child.returncode is None:
+            return self._stopped(f"it closed its {pipe} instead of answering, and was stopped{said}")
+        return self._stopped(f"it ended (exit code {child.returncode}) instead of answering{said}")
 
     def start(self, case: Case) -> RemoteSession:
         """Begin a session."""
@@ -136,18 +166,16 @@ class Process:
         return session
 
     def close(self) -> None:
-        """Stop the process and everything that it started."""
+        """Stop the process and everything that it started and that has not left its group."""
         child, self._child = self._child, None
-        if child is None:
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        for stream in (child.stdin, child.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self._errors.close()
+        pipes, self._pipes = self._pipes, None
+        if child is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_GRACE)
+        if pipes is not None:
+            pipes.close()
 
     def __enter__(self) -> Process:
         return self
@@ -166,11 +194,9 @@ class RemoteSession:
         self.number = number
 
     def step(self, event: Event) -> Mapping[str, Any]:
-        """Send an event; return the raw answer."""
+        """Send an event; return the answer, its numbers as floats."""
         reply = self.process.request({"cmd": "step", "session": self.number, "event": encode(event)})
-        answer = reply.get("answer")
-        if not isinstance(answer, Mapping):
-            raise SubjectError("subject: its reply to a step has no 'answer' object")
+        answer: Mapping[str, Any] = reply["answer"]
         return answer
 
     def stop(self) -> None:
@@ -178,9 +204,13 @@ class RemoteSession:
         self.process.request({"cmd": "stop", "session": self.number})
 
 
-def _read(child: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
-    assert child.stdout is not None
-    with contextlib.suppress(ValueError, OSError):
-        for line in child.stdout:
-            answers.put(line)
-    answers.put(None)
+def _quoted(line: bytes) -> str:
+    return repr(line.decode(errors="replace").strip()[:80])
+
+
+def _says_ok(line: bytes) -> bool:
+    """Whether a line is an object with 'ok', so that the next one answers the next request."""
+    try:
+        return isinstance(decode_line(line, "reply").get("ok"), bool)
+    except ContractError:
+        return False

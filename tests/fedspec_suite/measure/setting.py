@@ -12,6 +12,29 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.readings import Solver
 
 
+@dataclass(frozen=True)
+class Reach:
+    """How large the large cases may be.
+
+    Attributes:
+        coordinates: of the model; at levels with problems, where each client has d x d numbers, a thirtieth of it.
+        rounds: rounds, arrivals, or local steps of one client.
+        clients: in a round.
+        steps: local steps of a client in a round.
+        delay: versions that an update may be late.
+    """
+
+    coordinates: int = 1000
+    rounds: int = 50
+    clients: int = 50
+    steps: int = 20
+    delay: int = 20
+
+
+USUAL_REACH = Reach()
+"""Unless told otherwise."""
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What cases are drawn for: an algorithm at a level under resolved options, and what the subject pins down.
@@ -30,6 +53,7 @@ class Setting:
     v0_is_tau_squared: bool = False
     steps_only: bool = False
     """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
+    reach: Reach = USUAL_REACH
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -76,7 +100,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         require(name, value)
 
 
-def setting_of(offer: Offer, dtype: str = "") -> Setting:
+def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
     """What an offer is judged on, all options resolved; in its first floating-point type unless told.
 
     Raises:
@@ -101,4 +125,5 @@ def setting_of(offer: Offer, dtype: str = "") -> Setting:
         one_block=offer.blocks == "one",
         v0_is_tau_squared=tied,
         steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
+        reach=reach,
     )

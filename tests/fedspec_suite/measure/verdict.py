@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from fedspec_suite.measure.extent import Extent, widen
+
 
 class Status(StrEnum):
     """The outcome of one obligation."""
@@ -98,6 +100,10 @@ class Obligation:
     deviation: Deviation | None = None
     reads: bool = False
     """Whether it compares with the rule itself, so that its deviation names an equation."""
+    extent: Extent = field(default_factory=dict, repr=False)
+    """What its cases reach over, by quantity: the least and the greatest."""
+    detail: str = ""
+    """Where there was no answer: the subject's own account of it, such as a traceback."""
 
     @property
     def id(self) -> str:
@@ -166,6 +172,14 @@ class Result:
         """The reading claimed, the choices declared and what is pinned."""
         return declared(self)
 
+    @property
+    def extent(self) -> Extent:
+        """What the cases of all its obligations reach over, by quantity: the least and the greatest."""
+        whole: Extent = {}
+        for o in self.obligations:
+            widen(whole, o.extent)
+        return whole
+
     def record(self, obligations: bool = True) -> dict[str, Any]:
         """The result as JSON values."""
         body = asdict(self)
@@ -173,7 +187,7 @@ class Result:
             body.pop("obligations")
         else:
             body["obligations"] = [{"id": o.id, **asdict(o)} for o in self.obligations]
-        return {"id": self.id, **body}
+        return {"id": self.id, "extent": self.extent, **body}
 
 
 def exit_code(results: list[Result]) -> int:

@@ -19,7 +19,7 @@ _clip = partial(
     Mutant,
     algorithms=("dp-fedavg",),
     rule="fedspec.mixing.private.clip",
-    old="delta * minimum(1, ratio(clip_norm, length))",
+    old="u * minimum(s, ratio(clip_norm, length))",
 )
 _noisy_mean = partial(
     Mutant,
@@ -63,7 +63,7 @@ MUTANTS = (
         new="maximum(minimum(delta, clip_norm), -clip_norm)",
     ),
     _clip(id="clip-left-out", words="the changes are not clipped", new="delta"),
-    _clip(id="clip-always", words="short changes are stretched to length c", new="ratio(clip_norm, length) * delta"),
+    _clip(id="clip-always", words="short changes are stretched to length c", new="ratio(clip_norm, length) * u"),
     _clip(
         id="clip-squared",
         words="the squared length is compared with c",

@@ -261,8 +261,8 @@ MUTANTS = (
         words="coordinates are counted in column-major order",
         algorithms=("sm3-i", "sm3-ii"),
         rule="fedspec.covers.named_cover",
-        old="list(product(*map(range, shape)))",
-        new="[place[::-1] for place in product(*map(range, shape[::-1]))]",
+        old="block.reshape(shape)",
+        new='block.reshape(shape, order="F")',
         options={"cover": "axes"},
     ),
 )

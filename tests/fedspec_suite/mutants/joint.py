@@ -113,7 +113,7 @@ MUTANTS = (
         id="joint-servers-exchanged",
         words="the server's AdaGrad and Adam are exchanged",
         algorithms=_PAIRS,
-        rule=_SERVER,
+        rule=_A + "server_update.server_step",
         old="if server is Adaptivity.ADAM:",
         new="beta2 = beta2 or 0\n    if server is Adaptivity.ADAGRAD:",
     ),

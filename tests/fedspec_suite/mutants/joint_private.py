@@ -6,15 +6,15 @@ from fedspec_suite.mutants.mutant import Mutant
 
 _STEP = "fedspec.algorithms.joint_private.step"
 _SOLVER = "fedspec.algorithms.joint_private.solver"
-_CHANGE = "clip(y.x - x, clip_norm=h.clip_norm)"
+_CHANGE = "clip(change, clip_norm=h.clip_norm)"
 _NOISE = "array(plan.noise, state.x)"
-_GRADIENT = "clip(gradient(k, y.x), clip_norm=h.clip_norm)"
+_GRADIENT = "clip(g, clip_norm=h.clip_norm)"
 
 MUTANTS = (
     *(
         Mutant(id=f"dp-joint-{slug}", words=words, algorithms=("dp-joint",), rule=_STEP, old=old, new=new)
         for slug, words, old, new in (
-            ("unclipped", "the changes are not clipped", _CHANGE, "y.x - x"),
+            ("unclipped", "the changes are not clipped", _CHANGE, "change"),
             (
                 "clips-models",
                 "the local models are clipped instead of their changes",
@@ -33,8 +33,8 @@ MUTANTS = (
             (
                 "servers-exchanged",
                 "the server's AdaGrad and Adam are exchanged",
-                "if h.server is Adaptivity.ADAM:",
-                "h = replace(h, server='adam', beta2=0) if h.server is Adaptivity.ADAGRAD else h\n    if h.beta2 == 0:",
+                "beta2=h.beta2, server=h.server",
+                "beta2=h.beta2 or 0, server=Adaptivity('adam' if h.server is Adaptivity.ADAGRAD else 'adagrad')",
             ),
         )
     ),
@@ -49,12 +49,12 @@ MUTANTS = (
             options={"clipped": "gradients"},
         )
         for slug, words, old, new in (
-            ("unclipped", "the gradients are not clipped", _GRADIENT, "gradient(k, y.x)"),
+            ("unclipped", "the gradients are not clipped", _GRADIENT, "g"),
             (
                 "of-the-round",
                 "a gradient is clipped to its share of c among the local steps",
                 _GRADIENT,
-                "clip(gradient(k, y.x), clip_norm=h.clip_norm / tau)",
+                "clip(g, clip_norm=h.clip_norm / tau)",
             ),
         )
     ),

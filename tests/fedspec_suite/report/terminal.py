@@ -13,6 +13,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
+
+from fedspec_suite.measure.inert import inert
 
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
 """An option that every command with a table has."""
@@ -21,10 +24,52 @@ PATIENCE = 10.0
 """Seconds between two lines about progress."""
 
 
+class Plain(Console):
+    """Prints words as they are: no markup, no emoji codes, and control characters spelled out.
+
+    Some come from subjects, and a command must be fit for copying: ``py:package:Subject`` holds the code of an emoji.
+    """
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{"highlight": False, "markup": False, "emoji": False, **more})
+
+    def render_str(self, text: str, **more: Any) -> Text:
+        """Make a text of a string, also of one in a cell of a table."""
+        return super().render_str(inert(text, keep="\n"), **more)
+
+    def on_broken_pipe(self) -> None:
+        """Go on silently: who reads no further, as ``head`` does, changes no exit code."""
+        self.quiet = True
+        _deaf()
+
+
+def _deaf() -> None:
+    """Let nothing more be written to standard output, not even when the program ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Print, though nobody may read to the end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _deaf()
+
+
 def console() -> Console:
     """Standard output, as wide as the terminal, or wide enough for a table when it is none."""
-    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "200"))
-    return Console(width=wide, highlight=False)
+    told = os.environ.get("COLUMNS", "")
+    wide = int(told) if told.isdecimal() and int(told) else 200
+    return Plain(width=None if sys.stdout.isatty() else wide)
+
+
+def complaints() -> Console:
+    """Standard error."""
+    return Plain(stderr=True, soft_wrap=True)
 
 
 def emit(rows: Sequence[dict[str, Any]]) -> None:
@@ -35,10 +80,10 @@ def emit(rows: Sequence[dict[str, Any]]) -> None:
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A line on standard error that says how far the work is; one every while where that is no terminal."""
-    err = Console(stderr=True, highlight=False)
+    err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
-            yield status.update
+            yield lambda text: status.update(Text(inert(text)))
     else:
         told = time.monotonic()
 
@@ -46,7 +91,7 @@ def progress() -> Iterator[Callable[[str], None]]:
             nonlocal told
             if time.monotonic() - told > PATIENCE:
                 told = time.monotonic()
-                err.print(text, soft_wrap=True)
+                err.print(text)
 
         yield tell
 
@@ -54,9 +99,9 @@ def progress() -> Iterator[Callable[[str], None]]:
 @contextmanager
 def spinner() -> Iterator[Any]:
     """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
-    err = Console(stderr=True, highlight=False)
+    err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
-            yield status.update
+            yield lambda text: status.update(Text(inert(text)))
     else:
-        yield lambda text: err.print(text, soft_wrap=True) if ": " in text else None
+        yield lambda text: err.print(text) if ": " in text else None

@@ -17,11 +17,12 @@ import hashlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -142,9 +143,9 @@ def prepare(name: str, progress: Callable[[str], None]) -> Path:
             f"{subject.package}: cannot create {folder.parent}: {error}; "
             f"set FEDSPEC_CACHE to a folder that can be written"
         ) from error
-    with _locked(folder.with_name(folder.name + ".lock"), subject.package, progress):
+    with _locked(folder.with_name(folder.name + ".lock"), subject.package, progress) as lock:
         if not is_ready(name):  # another process may have made it while this one waited
-            _build(subject, folder, progress)
+            _build(subject, folder, lock, progress)
     return _python(folder)
 
 
@@ -174,24 +175,22 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _build(subject: Bundled, folder: Path, progress: Callable[[str], None]) -> None:
+def _build(subject: Bundled, folder: Path, lock: int, progress: Callable[[str], None]) -> None:
     begun = time.monotonic()
     log_path = folder.with_name(folder.name + ".log")
     (folder / STAMP).unlink(missing_ok=True)
     progress(f"{subject.package}: installing its pinned packages in {folder} (once)")
     with log_path.open("w", encoding="utf-8") as log:
-        _run(subject, [sys.executable, "-I", "-m", "venv", "--clear", str(folder)], log, log_path)
+        _run(subject, [sys.executable, "-I", "-m", "venv", "--clear", str(folder)], lock, log, log_path)
         pip = [str(_python(folder)), "-I", "-m", "pip", "--no-input", "--disable-pip-version-check"]
-        _run(subject, [*pip, "install", "-r", str(subject.requirements)], log, log_path)
+        _run(subject, [*pip, "install", "-r", str(subject.requirements)], lock, log, log_path)
     (folder / STAMP).write_text(subject.requirements.read_text(encoding="utf-8"), encoding="utf-8")
     progress(f"{subject.package}: environment ready after {time.monotonic() - begun:.0f} s")
 
 
-def _run(subject: Bundled, argv: list[str], log: TextIO, log_path: Path) -> None:
+def _run(subject: Bundled, argv: list[str], lock: int, log: TextIO, log_path: Path) -> None:
     try:
-        status = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
-        ).returncode
+        status = _ended(argv, lock, log)
         reason = f"exited with {status}"
     except OSError as error:
         status, reason = -1, str(error)
@@ -204,15 +203,41 @@ def _run(subject: Bundled, argv: list[str], log: TextIO, log_path: Path) -> None
         )
 
 
+def _ended(argv: list[str], lock: int, log: TextIO) -> int:
+    """Run to the end, or to an interrupt, which ends it with everything that it started.
+
+    It holds the lock too: if this process is killed, nobody begins anew while it still writes.
+    """
+    posix = os.name != "nt"
+    child = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=posix,
+        pass_fds=(lock,) if posix else (),
+    )
+    try:
+        return child.wait()
+    except BaseException:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                child.kill()
+            else:
+                os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        raise
+
+
 @contextmanager
-def _locked(path: Path, package: str, progress: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock file; the system lets go of it when the process ends, however it ends."""
+def _locked(path: Path, package: str, progress: Callable[[str], None]) -> Iterator[int]:
+    """Hold the lock file; the system lets go of it when the last process that has it open ends, however it ends."""
     with path.open("a+b") as file:
         if not _try_lock(file.fileno()):
             progress(f"{package}: waiting for another process that makes its environment")
             while not _try_lock(file.fileno()):
                 time.sleep(0.2)
-        yield
+        yield file.fileno()
 
 
 if sys.platform == "win32":

@@ -288,6 +288,38 @@ class InPlaceStart(FedAvg):
         return {"x": self.like}
 
 
+class WritesAtStart(FedAvg):
+    """Moves the case's own model before the first round, once its own is copied."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        for a in case.x0.values():
+            a += 1
+
+
+class WritesBack(FedAvg):
+    """Keeps the first change as its buffer, and adds the later ones to it."""
+
+    kept = None
+
+    def mean(self, messages):
+        mean = super().mean(messages)
+        if self.kept is None:
+            self.kept = messages[0].delta
+        else:
+            for a, more in zip(self.kept.values(), parts(mean, self.like), strict=True):
+                a += more
+        return mean
+
+
+class WritesProblem(FedAvg):
+    """Shares out the examples in the problem itself."""
+
+    def weights(self, messages):
+        self.problem.e[...] *= 2
+        return super().weights(messages)
+
+
 class Leaks(FedAdam):
     """Moments that belong to the class."""
 
@@ -340,6 +372,8 @@ raises, hangs, hangs_at_start, dies, quits = map(average, (Raises, Hangs, HangsA
 nothing, no_x, chatters, awkward = map(average, (Nothing, NoX, Chatters, Awkward))
 transposed, short, renamed, nan, inf = map(average, (Transposed, Short, Renamed, Poisoned, Infinite))
 in_place, in_place_start, random = map(average, (InPlace, InPlaceStart, Random))
+writes_at_start, writes_back = map(average, (WritesAtStart, WritesBack))
+writes_problem = average(WritesProblem, Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE))
 single = average(Single)
 double, half_double = average(Double, AVERAGE_32), average(HalfDouble, AVERAGE_32)
 one_at_a_time = average(OneAtATime)

@@ -1,0 +1,133 @@
+"""What is asked of the judge, and the line of what it could not be asked."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import shlex
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.errors import FedspecError
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.process import LIMIT, START_LIMIT
+from fedspec_suite.measure.setting import USUAL_REACH, Reach
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, claimed, declared
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to judge and how thoroughly.
+
+    Attributes:
+        implementations: names as typed on the command line.
+        only: patterns ``ALGORITHM[/LEVEL[/READING]]``; none means every offer.
+        law: pattern of the laws to ask.
+        profile: ``quick``, ``full`` or ``soak``.
+        seed: of the drawn cases.
+        limit: seconds that one answer may take.
+        device: where the mirror runs.
+        jobs: processes that share the work.
+        start_limit: seconds that the handshake may take, with the imports.
+        budget: seconds that one subject may take in all, whatever number of processes share it.
+        reach: how large the large cases are.
+    """
+
+    implementations: Sequence[str]
+    only: Sequence[str] = ()
+    law: str = "*"
+    profile: str = "full"
+    seed: int = 0
+    limit: float = LIMIT
+    device: str = "cpu"
+    jobs: int = 1
+    start_limit: float = START_LIMIT
+    budget: float = math.inf
+    reach: Reach = USUAL_REACH
+
+
+def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
+    """The offers that a pattern ``ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
+
+    READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
+    matches nothing, for the two first, or for the reading alone.
+    """
+    for name in (declared, claimed, lambda offer: offer.reading):
+        found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
+        if found or not only:
+            break
+    return found if only else list(range(len(offers)))
+
+
+def _matches(pattern: str, *what: str) -> bool:
+    parts = pattern.split("/", 2)
+    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, parts, strict=False))
+
+
+def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:
+    """The command that judges this offer, or this subject, alone again."""
+    words = ["fedspec", "check", name]
+    if offer is not None:
+        twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]
+        words += ["--only", f"{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else "")]
+    for flag, value, default in (
+        ("--law", request.law, "*"),
+        ("--profile", request.profile, "full"),
+        ("--seed", request.seed, 0),
+        ("--rounds", request.reach.rounds, Reach.rounds),
+        ("--clients", request.reach.clients, Reach.clients),
+        ("--dim", request.reach.coordinates, Reach.coordinates),
+        ("--limit", request.limit, LIMIT),
+        ("--start-limit", request.start_limit, START_LIMIT),
+        ("--budget", request.budget, math.inf),
+        ("--device", request.device, "cpu"),
+    ):
+        if value != default:
+            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
+
+
+def reason_of(error: Exception) -> str:
+    """Why something could not be judged, on one line."""
+    if isinstance(error, FedspecError):
+        return inert(str(error))
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return inert(
+        f"internal error: {type(error).__name__}: {error}{place}; this is a bug of fedspec, please report it", most=500
+    )
+
+
+def failed(
+    request: Request,
+    name: str,
+    offer: Offer | None,
+    among: Sequence[Offer],
+    reason: str,
+    info: SubjectInfo | None = None,
+) -> Result:
+    """The line of what could not be judged: of a whole subject where there is no offer."""
+    return Result(
+        subject=info.name if info else name,
+        version=info.version if info else "",
+        algorithm=offer.algorithm if offer else "",
+        level=offer.level if offer else "",
+        reading=offer.reading if offer else "",
+        options=dict(offer.options) if offer else {},
+        fixed=dict(offer.fixed) if offer else {},
+        verdict=Conformity.ERROR,
+        exercised=0,
+        passed=0,
+        required=1,
+        first_deviation=reason,
+        notes=offer.notes if offer else "",
+        obligations=(Obligation(ASKED, "any", Status.ERROR, (), reason=reason),),
+        command=command(request, name, offer, among),
+    )
+
+
+ASKED = "can-be-asked"
+"""The obligation of what could not be judged."""

@@ -1,0 +1,192 @@
+"""Processes that share the work: results come in the order of the tasks, and nothing outlives the judge."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_PATIENCE = 5.0
+"""Seconds in which a worker may stop its subject."""
+
+_AGAIN = 0.02
+"""Seconds until a signal that was lost is sent again."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end (SIGTERM): like an interrupt, so that everything that is open is closed."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """While the block runs, SIGTERM raises :class:`Terminated` in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGTERM, _terminate)
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_insist, hook)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
+def _insist(otherwise: Callable[[Any], Any], lost: Any) -> None:
+    """Send the signal again whose exception Python has dropped: it was raised in a finaliser or a callback of gc."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        number = signal.SIGTERM if issubclass(lost.exc_type, Terminated) else signal.SIGINT
+        # What is raised in this hook is dropped too: it has to have returned.
+        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+    else:
+        otherwise(lost)
+
+
+@dataclass
+class _Worker(Generic[Task]):
+    process: Any
+    connection: Connection
+    task: int = -1
+
+
+def shared(
+    work: Callable[[Task], Iterator[Result]],
+    lost: Callable[[Task, int, str], Iterator[Result]],
+    tasks: Sequence[Task],
+    jobs: int,
+) -> Iterator[Result]:
+    """Do the tasks in several processes; the results of each come in its order, those of all in the order of the tasks.
+
+    Args:
+        work: gives the results of a task; it goes to other processes, as do tasks and results.
+        lost: what to say instead when a worker died: of the task, after so many results, with the reason.
+        tasks: what is to be done.
+        jobs: how many processes.
+
+    Raises:
+        KeyboardInterrupt: after everything that has arrived was given.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = deque(range(len(tasks)))
+    arrived: list[list[Result]] = [[] for _ in tasks]
+    complete = [False] * len(tasks)
+    workers: list[_Worker[Task]] = []
+    turn = given = 0
+    try:
+        while turn < len(tasks):
+            while waiting and len(workers) < jobs:
+                workers.append(_begin(context, work))
+                _hand(workers[-1], waiting, tasks)
+            for connection in wait([w.connection for w in workers]):
+                worker = next(w for w in workers if w.connection is connection)
+                try:
+                    result: Result | None = worker.connection.recv()
+                except (EOFError, OSError):
+                    workers.remove(worker)
+                    worker.process.join(_PATIENCE)
+                    _stop([worker])
+                    if worker.task >= 0:
+                        reason = f"the judge's own process ended (exit code {worker.process.exitcode})"
+                        arrived[worker.task] += lost(tasks[worker.task], len(arrived[worker.task]), reason)
+                        complete[worker.task] = True
+                    continue
+                if result is not None:
+                    arrived[worker.task].append(result)
+                    continue
+                complete[worker.task] = True
+                _hand(worker, waiting, tasks)
+            while turn < len(tasks):
+                while given < len(arrived[turn]):
+                    given += 1
+                    yield arrived[turn][given - 1]
+                if not complete[turn]:
+                    break
+                turn, given = turn + 1, 0
+    except KeyboardInterrupt:
+        _stop(workers)
+        for one in arrived[turn:]:
+            yield from one[given:]
+            given = 0
+        raise
+    finally:
+        _stop(workers)
+
+
+def _begin(context: Any, work: Callable[[Task], Iterator[Result]]) -> _Worker[Task]:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, work), daemon=True)
+    # The terminal interrupts the workers too, which are told by the judge instead.
+    with _uninterrupted():
+        process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _hand(worker: _Worker[Task], waiting: deque[int], tasks: Sequence[Task]) -> None:
+    worker.task = waiting.popleft() if waiting else -1
+    # One that has died meanwhile is found when it is listened to.
+    with suppress(OSError):
+        if worker.task >= 0:
+            worker.connection.send(tasks[worker.task])
+
+
+def _stop(workers: list[_Worker[Task]]) -> None:
+    for worker in workers:
+        worker.process.terminate()
+    for worker in workers:
+        worker.process.join(_PATIENCE)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+        worker.connection.close()
+    workers[:] = []
+
+
+def _work(connection: Connection, work: Callable[[Any], Iterator[Any]]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, OSError, KeyboardInterrupt), terminable():
+        threading.Thread(target=_follow, daemon=True).start()
+        while True:
+            for result in work(connection.recv()):
+                connection.send(result)
+            connection.send(None)
+
+
+def _follow() -> None:
+    """End with the judge, even where it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PATIENCE)
+        os.kill(os.getpid(), signal.SIGKILL)

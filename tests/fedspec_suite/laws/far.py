@@ -1,0 +1,76 @@
+"""The subject follows the rule beyond the small cases: everything that it shows, on the cases of ``measure.reach``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from fedspec.contract import LEVELS, Begin
+from fedspec_suite.laws.follows_rule import SHOWN
+from fedspec_suite.laws.law import Law
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.extent import beyond
+from fedspec_suite.measure.reach import Side, far_scenarios
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.simpler import simplest
+from fedspec_suite.measure.verdict import Deviates, Undecided
+
+
+def _follows(bench: Bench, s: Scenario) -> None:
+    """Compare every vector of every answer; those that rounding may have spoilt, late in a long run, decide nothing.
+
+    Raises:
+        Deviates: one is another.
+        Undecided: not one vector could be compared.
+    """
+    want, decided, reason = bench.expect(s), False, Undecided("nothing is shown")
+    for k, got in enumerate(bench.play(s)):
+        if isinstance(s.events[k], Begin):
+            continue
+        for name in SHOWN:
+            if name not in got or name not in want[k]:
+                continue
+            try:
+                bench.compare(name, got[name], want[k][name], f"{describe(s.events[k])} {k + 1}")
+                decided = True
+            except Undecided as undecided:
+                reason = undecided
+        if not np.isfinite(bounds_of(want[k]["x"])).all():
+            # Where the rule itself divides zero by zero, whatever comes of it goes on from there.
+            break
+    if not decided:
+        raise reason
+
+
+def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
+    """The deviation in the simplest case found, with what the case takes."""
+    least, broken = simplest(s, broken, partial(_follows, bench))
+    where = f"in a case with {beyond(least) or 'usual numbers'}"
+    note = "; ".join(filter(None, (broken.deviation.note, where)))
+    return Deviates(replace(broken.deviation, note=note))
+
+
+_SIDES: dict[Side, str] = {
+    "numbers": "with full mantissas, from 1e-6 to 1e6, and hyper-parameters at the edges of their domains",
+    "coordinates": "in models of up to a thousand coordinates, in blocks of up to three axes",
+    "rounds": "over up to fifty rounds, steps or arrivals, from which most clients are absent",
+    "clients": "with up to fifty clients",
+}
+
+LAWS = tuple(
+    Law(
+        id=f"far-{side}",
+        words=f"what it shows is what the rule gives, {words}",
+        levels=LEVELS,
+        source="the rule itself",
+        cases=partial(far_scenarios, side=side),
+        check=_follows,
+        reads_rule=True,
+        costs=1 if side == "numbers" else 4,
+        simplify=_simplified,
+    )
+    for side, words in _SIDES.items()
+)

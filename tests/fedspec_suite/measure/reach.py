@@ -1,0 +1,263 @@
+"""How far the cases reach: large models, many rounds, many clients, full mantissas and hyper-parameters at their edges.
+
+The small cases of ``cases`` are dyadic and few of everything, so that they shrink to something to look at. These are
+drawn for what shows itself only outside them. One quantity is large in each; which other features it has (full
+mantissas, other magnitudes, sparse vectors, edges of domains, unlike shares) is tossed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.catalogue import Program
+from fedspec.contract import Begin, ClientMessage, Event, Gradient, Messages, Quadratics, Round
+from fedspec_suite.measure.cases import (
+    STRATEGIES,
+    case,
+    draw_arrivals,
+    draw_clusters,
+    draw_exchange,
+)
+from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Reach, Setting
+
+Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
+"""What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
+
+
+WORK = 2000
+"""Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
+
+_STEP = 12
+"""What a step costs beside its coordinates, in coordinates."""
+
+_LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
+_SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
+"""In how many quarters of the cases they have each feature."""
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """What a case draws with: nearly everything from a seed; what is connected by Hypothesis."""
+
+    draw: st.DrawFn
+    setting: Setting
+    side: Side
+    reach: Reach
+    rng: np.random.Generator
+    tossed: frozenset[str]
+    scale: float
+
+    def size(self, side: Side, most: int, usual: int, least: int = 1) -> int:
+        """How many there are: up to ``most`` on the case's own side, else a few."""
+        if self.side != side or most <= usual:
+            return int(self.rng.integers(least, max(least, min(most, usual)) + 1))
+        return most if self.rng.random() < 0.5 else int(self.rng.integers(usual + 1, most + 1))
+
+    def pick(self, pool: Sequence[float]) -> float:
+        """One of a few numbers."""
+        return float(pool[int(self.rng.integers(len(pool)))])
+
+    def array(self, *shape: int) -> Array:
+        """Numbers of the case's magnitude: all bits of the mantissa in use, or eighths; many of them zero if sparse."""
+        if "mantissas" in self.tossed:
+            out = self.rng.uniform(-3, 3, shape) * self.scale
+        else:
+            out = self.rng.integers(-24, 25, shape) / 8 * self.scale
+        if "sparse" in self.tossed:
+            out = np.where(self.rng.random(shape) < 0.5, 0.0, out)
+        return out.astype(self.setting.dtype)
+
+    @property
+    def work(self) -> int:
+        """What the case may cost: more where it is to be larger than usual."""
+        usual, mine = Reach(), self.reach
+        more = (mine.coordinates / usual.coordinates, mine.rounds / usual.rounds, mine.clients / usual.clients)
+        return int(WORK * max(1, *more))
+
+    @property
+    def steps(self) -> int:
+        """How many local steps a client takes at most."""
+        return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
+
+    def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+        """A model's worth of arrays."""
+        return {name: self.array(*s) for name, s in shape.items()}
+
+    def shape(self, most: int) -> dict[str, tuple[int, ...]]:
+        """Up to six blocks of up to three axes; one where the subject takes one."""
+        d = self.size("coordinates", most, 3)
+        count = 1 if self.setting.one_block or self.rng.random() < 0.5 else int(self.rng.integers(1, min(6, d) + 1))
+        ends = np.linspace(0, d, count + 1).astype(int)
+        return {name: self._axes(int(n)) for name, n in zip("abcdef", np.diff(ends), strict=False)}
+
+    def _axes(self, n: int) -> tuple[int, ...]:
+        """About n numbers on one to three axes, unlike in length."""
+        axes: tuple[int, ...] = ((), (3,), (2, 3))[int(self.rng.integers(3))]
+        return (*axes, n // prod(axes)) if n >= 2 * prod(axes) else (n,)
+
+    def hypers(self, usual: Mapping[str, tuple[float, ...]] | None = None) -> dict[str, float]:
+        """Hyper-parameters, some of them at the edges of their domains."""
+        pools = {**POOLS, **(usual or {})}
+        if "edges" in self.tossed:
+            pools = {n: EDGES[n] or pool for n, pool in pools.items()}
+        if self.setting.v0_is_tau_squared:
+            # The subject squares it: the square must be exact.
+            pools["tau"] = POOLS["tau"]
+        reading = self.setting.algorithm.reading(self.setting.reading)
+        refused = {*self.setting.nonzero, *(n for r in reading.requires if "v0" not in r.about for n in r.about)}
+        taken = {n: tuple(v for v in pool if v or n not in refused) for n, pool in pools.items()}
+        return draw_hypers(self.pick, self.setting, taken)
+
+    def examples(self, n: int) -> Array:
+        """Sample sizes: like one another, or from none to a thousand million; never all zero."""
+        if "shares" not in self.tossed:
+            return self.rng.integers(1, 10, n).astype(float)
+        out = np.floor(10.0 ** self.rng.uniform(0, 9, n))
+        out[0] = 1e9
+        if "weight" not in self.setting.nonzero and n > 1:
+            out[-1] = 0.0
+        return out
+
+
+def _client(at: _Draws) -> Scenario:
+    shape = at.shape(at.reach.coordinates)
+    d = sum(map(prod, shape.values()))
+    x0, h = at.blocks(shape), at.hypers()
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d + _STEP))), 2)
+    events: list[Event] = []
+    for r in range(rounds):
+        if r:
+            events.append(Begin(at.blocks(shape)))
+        steps = int(at.rng.integers(1, max(1, min(at.steps, at.work // ((d + _STEP) * rounds))) + 1))
+        events.extend(Gradient(at.blocks(shape)) for _ in range(steps))
+    return Scenario(case(at.setting, x0, h), tuple(events))
+
+
+def _server(at: _Draws) -> Scenario:
+    shape = at.shape(at.reach.coordinates)
+    d = sum(map(prod, shape.values()))
+    x0, h = at.blocks(shape), at.hypers()
+    n = at.size("clients", min(at.reach.clients, max(1, at.work // d)), 3)
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
+    events = []
+    for _ in range(rounds):
+        count = n if at.side == "clients" else int(at.rng.integers(1, n + 1))
+        # Numbers of clients are names: neither consecutive nor in order.
+        names = at.rng.choice(10 * at.reach.clients, count, replace=False)
+        steps = at.rng.integers(1, at.steps + 1, count)
+        norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
+        rows = zip(names, at.examples(count), steps, norms, strict=True)
+        events.append(
+            Messages(
+                tuple(
+                    ClientMessage(int(i), at.blocks(shape), int(w), int(k), int(a) if a == int(a) else float(a))
+                    for i, w, k, a in rows
+                )
+            )
+        )
+    return Scenario(case(at.setting, x0, h), tuple(events))
+
+
+_CLIENT_RATES = {"eta_l": (0.03125, 0.0625, 0.125)}
+"""Small enough for the curvature of the quadratics below, whose largest eigenvalue is 3/2 at most."""
+
+
+def _problem(at: _Draws, n: int, d: int) -> Quadratics:
+    """H_i = A A' / (2 d) + I / 4 with entries of A in [-1, 1]; exactly symmetric."""
+    A = at.rng.uniform(-1, 1, (n, d, d)) if "mantissas" in at.tossed else at.rng.integers(-2, 3, (n, d, d)) / 2
+    H = A @ A.swapaxes(1, 2) / (2 * 2 ** int(np.ceil(np.log2(d)))) + np.eye(d) / 4
+    H = ((H + H.swapaxes(1, 2)) / 2).astype(at.setting.dtype)
+    return Quadratics(H, at.array(n, d), at.examples(n))
+
+
+def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
+    """A model in the shape that the algorithm takes, and the objectives of n clients."""
+    shape = at.shape(max(1, at.reach.coordinates // 30))
+    if "layers" not in at.setting.takes:
+        shape = {"w": (sum(map(prod, shape.values())),)}
+    d = sum(map(prod, shape.values()))
+    x0 = {"w": np.tile(at.array(d), (n, 1))} if "peers" in at.setting.takes else at.blocks(shape)
+    return x0, _problem(at, n, d), d
+
+
+def _round(at: _Draws) -> Scenario:
+    setting, takes = at.setting, at.setting.takes
+    n = at.size("clients", at.reach.clients, 3)
+    x0, problem, d = _posed(at, n)
+    h = at.hypers(_CLIENT_RATES)
+    cost = d * max(1, d // 3) + _STEP
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (cost * n))), 2)
+    if "steps" in at.tossed:
+        rounds = min(rounds, max(1, at.work // (cost * n * at.steps)))
+    most = max(1, min(at.steps, at.work // (cost * n * rounds)))
+    events = []
+    for _ in range(rounds):
+        # In long runs most clients stay away for many rounds.
+        some = n if "everyone" in takes or at.side == "clients" else int(at.rng.integers(1, n + 1))
+        chosen = [int(i) for i in at.rng.choice(n, some, replace="repeats" in takes)]
+        if not problem.examples[chosen].any():
+            chosen = [int(np.argmax(problem.examples))]
+        if "everyone" in takes:
+            chosen = list(range(n))
+        elif "repeats" not in takes:
+            chosen.sort()
+        more: dict[str, Any] = {}
+        if "strategies" in takes:
+            kinds = setting.algorithm.run.strategies if isinstance(setting.algorithm.run, Program) else STRATEGIES
+            more["strategies"] = tuple(str(at.rng.choice([*map(str, kinds)])) for _ in chosen)
+        if "scales" in takes:
+            more["scales"] = tuple(float(c) for c in at.rng.choice([0.1, 0.5, 1.0, 2.0], len(chosen)))
+        if "noise" in takes:
+            more["noise"] = tuple(at.rng.standard_normal(d).tolist())
+        steps = tuple(int(k) for k in at.rng.integers(1, most + 1, len(chosen)))
+        events.append(Round(tuple(chosen), steps, **more))
+    return Scenario(case(setting, x0, h, problem), tuple(events))
+
+
+def _exchange(at: _Draws) -> Scenario:
+    n = at.size("clients", min(at.reach.clients, 20), 3) + ("clusters" in at.setting.takes)
+    clusters = draw_clusters(at.draw, at.setting, n)
+    x0, problem, d = _posed(at, n)
+    h = at.hypers(_CLIENT_RATES)
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * d * n * n))), 2)
+    events = tuple(draw_exchange(at.draw, at.setting, clusters) for _ in range(rounds))
+    return Scenario(case(at.setting, x0, h, problem), events)
+
+
+def _arrival(at: _Draws) -> Scenario:
+    n = at.size("clients", at.reach.clients, 3)
+    x0, problem, _ = _posed(at, n)
+    h = at.hypers(_CLIENT_RATES)
+    count = at.size("rounds", at.reach.rounds, 9, least=2)
+    return Scenario(case(at.setting, x0, h, problem), draw_arrivals(at.draw, n, count, h, at.reach.delay))
+
+
+_KINDS: dict[str, Callable[[_Draws], Scenario]] = {
+    "client": _client,
+    "server": _server,
+    "round": _round,
+    "exchange": _exchange,
+    "arrival": _arrival,
+}
+
+
+@st.composite
+def far_scenarios(draw: st.DrawFn, setting: Setting, side: Side) -> Scenario:
+    """A case that is large on one side."""
+    # One number for nearly everything: Hypothesis would repeat itself, and ``simpler`` does what its shrinking would.
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    often = _LIKELY if side == "numbers" else _SOMETIMES
+    tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
+    scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
+    run = setting.algorithm.run
+    kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
+    return _KINDS[kind](_Draws(draw, setting, side, setting.reach, rng, tossed, scale))

@@ -1,0 +1,170 @@
+"""What a verdict comes to, in sentences: what an offer is called, what is wrong with it, what is broken, what holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL
+from fedspec_suite.judge.runner import REQUIREMENT
+from fedspec_suite.judge.seen import AT_ONCE, INSIDE
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import THRESHOLD
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+
+SINGLE = THRESHOLD * 2.0**29
+"""The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
+
+SEEN_SINGLE = INSIDE.format("float32")
+SINGLE_ONLY = "agrees to float32 accuracy only"
+
+_PARTS: tuple[Callable[[Result], str], ...] = (
+    lambda r: r.level,
+    lambda r: r.reading,
+    lambda r: " ".join(f"{n}={v}" for n, v in r.options.items()),
+    lambda r: " ".join(["fixed", *(f"{n}={v:g}" for n, v in r.fixed.items())]) if r.fixed else "",
+)
+"""What tells two offers of one algorithm apart, the first that does being enough."""
+
+
+def subject(r: Result) -> str:
+    """Name, version and variant."""
+    name, _, variant = r.subject.partition(" ")
+    return one_line(f"{name} {r.version} {variant}")
+
+
+def names(results: Sequence[Result]) -> list[str]:
+    """What each offer is called: subject and algorithm, and as much more as tells it from the others."""
+    return [_name(r, results) for r in results]
+
+
+def _name(r: Result, results: Sequence[Result]) -> str:
+    words = [subject(r), r.algorithm]
+    rivals = [o for o in results if (subject(o), o.algorithm) == (subject(r), r.algorithm)]
+    for part in _PARTS:
+        if any(part(o) != part(r) for o in rivals):
+            words.append(part(r))
+            rivals = [o for o in rivals if part(o) == part(r)]
+    return " ".join(filter(None, [*words, ordinal(r, results)]))
+
+
+def ordinal(r: Result, results: Sequence[Result]) -> str:
+    """Which it is among offers that claim the very same; empty where there is no other."""
+    same = [o for o in results if (subject(o), o.id) == (subject(r), r.id)]
+    return f"({1 + [o is r for o in same].index(True)} of {len(same)})" if len(same) > 1 else ""
+
+
+def head(r: Result) -> str:
+    """Why an offer has its verdict, without what it is called."""
+    match r.verdict:
+        case Conformity.DOES_NOT:
+            return "; ".join(filter(None, (_wrong(r), _unanswered(r))))
+        case Conformity.ERROR:
+            said = one_line(r.first_deviation.removeprefix("subject: "))
+            return "; ".join(filter(None, (said, _unanswered(r))))
+        case Conformity.INCONCLUSIVE if not r.required:
+            return "nothing is asked of what it offers"
+        case Conformity.INCONCLUSIVE:
+            open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE]
+            which = ", ".join(dict.fromkeys(o.law for o in open_))
+            return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
+    return "conforms"
+
+
+def _wrong(r: Result) -> str:
+    """What it is instead of what it claims, and the deviation that the judge looked at first."""
+    cause, (where, said) = _cause(r), _first(r)
+    if cause in {FOLLOWS, SMALL}:
+        return f"{cause}, but {f'in {where} ' if where else ''}{said}"
+    return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
+
+
+def _cause(r: Result) -> str:
+    # Whether it deviates at once is said with the event in which it does.
+    near = re.sub(r" \(ratio [^)]*\)", "", r.nearest).removesuffix(f"; {AT_ONCE}")
+    near = re.sub(r"( at \S+); or (.*)\1$", r"\1, or \2", near).replace("; or ", ", or ")
+    if not single_only(r):
+        return one_line(near)
+    if not near.startswith(NONE):
+        return one_line("; ".join(filter(None, (near, SINGLE_ONLY))))
+    seen = near.removeprefix(NONE).removeprefix("; ")
+    return f"{SINGLE_ONLY}, {SEEN_SINGLE}" if SEEN_SINGLE in seen or not seen else f"{SINGLE_ONLY}; {one_line(seen)}"
+
+
+def single_only(r: Result) -> bool:
+    """Whether all that fails, fails in float64 alone and by no more than float32 rounds."""
+    failed = _failed(r)
+    by = [o.deviation.ratio if o.deviation else None for o in failed if o.dtype == "float64"]
+    return bool(failed) and len(by) == len(failed) and all(ratio is not None and ratio <= SINGLE for ratio in by)
+
+
+def _failed(r: Result) -> list[Obligation]:
+    return [o for o in r.obligations if o.status is Status.FAIL]
+
+
+def _first(r: Result) -> tuple[str, str]:
+    """In which event the first deviation shows, if in one, and what is wrong there."""
+    o = next((o for o in _failed(r) if o.deviation and r.first_deviation.startswith(str(o.deviation))), None)
+    if o is None or o.deviation is None:
+        return "", one_line(r.first_deviation)
+    d = o.deviation
+    name = (LAWS[o.law].shows if o.law in LAWS else "") or "x"
+    at = f"{name}[{d.component}]" if d.component is not None else name
+    numbers = f"{at} is {d.got:.9g}, not {d.want:.9g}" if d.got is not None and d.want is not None else ""
+    said = "; ".join(filter(None, (numbers, d.note)))
+    law = "" if o.reads or o.law == REQUIREMENT else f" (law {o.law})"
+    return d.where, one_line(said) + law
+
+
+def _unanswered(r: Result) -> str:
+    """How many obligations got no answer, where others did."""
+    n = sum(o.status is Status.ERROR for o in r.obligations)
+    return f"{n} of {r.required} obligations got no answer" if 0 < n < r.required else ""
+
+
+def offer_single(r: Result) -> str:
+    """What the laws find in float32 alone, and how to claim no more than that."""
+    single = [o for o in r.obligations if o.dtype == "float32" and o.status is not Status.SKIP]
+    passed = sum(o.status is Status.PASS for o in single)
+    found = f"in float32 {passed} of {len(single)} obligations pass; " if single else ""
+    return f'{found}where no more is meant, offer it with dtypes=("float32",)'
+
+
+def unknown(r: Result) -> bool:
+    """Whether it does not conform and nothing known is like it."""
+    return r.verdict is Conformity.DOES_NOT and r.nearest.startswith(NONE)
+
+
+def broken(r: Result) -> list[str]:
+    """What the laws say that failed and do not run the rule, each once."""
+    out = []
+    for law, mine in _independent(r).items():
+        failed = [o.dtype for o in mine if o.status is Status.FAIL]
+        if failed:
+            out.append(words(law) + (f" ({', '.join(failed)} alone)" if len(failed) < len(mine) else ""))
+    return out
+
+
+def holds(r: Result) -> list[str]:
+    """What the laws say that passed and do not run the rule, each once."""
+    return [words(law) for law, mine in _independent(r).items() if all(o.status is Status.PASS for o in mine)]
+
+
+def _independent(r: Result) -> dict[str, list[Obligation]]:
+    out: dict[str, list[Obligation]] = {}
+    for o in r.obligations:
+        if not o.reads and o.status is not Status.SKIP:
+            out.setdefault(o.law, []).append(o)
+    return out
+
+
+def words(law: str) -> str:
+    """What a law says; its id where it is none of today's."""
+    if law == REQUIREMENT:
+        return "what is pinned satisfies what the claimed reading asks of it"
+    return LAWS[law].words if law in LAWS else law
+
+
+def one_line(text: str) -> str:
+    """Text without line ends."""
+    return " ".join(text.split())

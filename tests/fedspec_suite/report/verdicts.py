@@ -1,0 +1,247 @@
+"""What ``fedspec check`` prints: how many conform and why others do not, a line for each offer, the rest on request."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
+from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.report import sentences
+from fedspec_suite.report.table import plain
+
+COLOURS = {
+    Conformity.CONFORMS: "green",
+    Conformity.DOES_NOT: "red",
+    Conformity.ERROR: "magenta",
+    Conformity.INCONCLUSIVE: "yellow",
+}
+
+TOLD = {
+    Conformity.DOES_NOT: ("does not", "do not"),
+    Conformity.ERROR: ("gave no answer", "gave no answer"),
+    Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+}
+"""What is said of one, and of several, that do not conform."""
+
+WIDEST = 100
+"""Columns that are used at most."""
+
+MOST = 3
+"""Lines that an offer has in the summary at most; in proportion more where they are shorter."""
+
+INDENT, GAP = 2, 2
+"""Columns before a line of the table, and between two of its cells."""
+
+NARROW = {2: 10, 0: 9}
+"""How narrow the columns of the table may become where there is little room: the reading first, then the algorithm."""
+
+
+def show(results: Sequence[Result], console: Console, ran: str, *, details: bool = False) -> None:
+    """Print a summary, the table and how to go on; with ``details`` also everything else that is known.
+
+    Args:
+        results: the offers.
+        console: where; its width is bounded.
+        ran: what was run, for the last line.
+        details: whether to print every obligation, note, command and denominator.
+    """
+    console.width = min(console.width, WIDEST)
+    _summary(results, console)
+    console.print()
+    _table(results, console)
+    for r in results if details else ():
+        _details(r, results, console)
+    console.print()
+    _again(results, console)
+    if details:
+        _denominators(results, console)
+    _reach(results, console)
+    withheld = _withheld(results)
+    console.print(Text(ran + (f"; {withheld} obligations not offered" if withheld and not details else "")))
+
+
+def _reach(results: Sequence[Result], console: Console) -> None:
+    """What the cases reached over: beyond it nothing was looked at."""
+    whole: Extent = {}
+    for r in results:
+        widen(whole, {name: span for name, span in r.extent.items() if name in (*COUNTED, "magnitude")})
+    if whole:
+        _block(Text(f"cases: {in_words(whole)}"), console, 0)
+
+
+def _summary(results: Sequence[Result], console: Console) -> None:
+    """How many conform; a sentence for each of the others."""
+    of = {verdict: [r for r in results if r.verdict is verdict] for verdict in Conformity}
+    good, offers = len(of[Conformity.CONFORMS]), "offer" if len(results) == 1 else "offers"
+    said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
+    said += [f"{len(of[v])} {words[len(of[v]) > 1]}" for v, words in TOLD.items() if of[v]]
+    console.print(Text(", ".join(said) + ".", style="bold"))
+    called = dict(zip(map(id, results), sentences.names(results), strict=True))
+    for verdict in TOLD:
+        if of[verdict]:
+            console.print()
+            console.print(Text(f"{verdict}:", style=COLOURS[verdict]))
+        for r in of[verdict]:
+            for line in _told(r, called[id(r)], console):
+                console.print(line, no_wrap=True)
+
+
+def _told(r: Result, name: str, console: Console) -> list[Text]:
+    """An offer in the summary: why, and where nothing known is like it, what is broken and what holds."""
+    width, most = console.width - 2 * INDENT, ceil(MOST * WIDEST / console.width)
+    told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
+    lines = _filled(told, console, width, most)
+    if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
+        lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
+    elif sentences.unknown(r) and (room := most - len(lines)):
+        broken, holds = sentences.broken(r), sentences.holds(r)
+        laws = [_listed("broken: ", broken, "" if room > 1 else f"; {len(holds)} hold", width)] if broken else []
+        if holds:
+            laws.append(_listed(f"holds: {len(holds)} laws that do not run the rule, such as: ", holds, "", width))
+        lines += [Text(line, "dim") for line in laws[:room]]
+    return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
+
+
+def _words(text: str, console: Console, style: str = "") -> Text:
+    """Words that may be a subject's, as the console shows strings, and no markup."""
+    return console.render_str(text, style=style, markup=False, emoji=False, highlight=False)
+
+
+def _block(text: Text, console: Console, indent: int) -> None:
+    """Print a paragraph, indented."""
+    for line in _filled(text, console, console.width - indent):
+        console.print(Text.assemble(" " * indent, line))
+
+
+def _filled(text: Text, console: Console, width: int, most: int | None = None) -> list[Text]:
+    """Text in lines, so many at most; what does not fit is left out and marked."""
+    lines = list(text.wrap(console, width))
+    if most is not None and len(lines) > most > 0:
+        rest = Text(" ").join(lines[most - 1 :])
+        rest.truncate(width, overflow="ellipsis")
+        lines = [*lines[: most - 1], rest]
+    for line in lines:
+        line.rstrip()
+    return lines[:most]
+
+
+def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
+    """As many of the items as fit on a line, the shortest, one at least; and how many more there are."""
+    shortest, line = sorted(items, key=len), ""
+    for n in range(len(items), 0, -1):
+        left = f"; and {len(items) - n} more" if n < len(items) else ""
+        line = before + "; ".join(item for item in items if item in shortest[:n]) + left + after
+        if len(line) <= width:
+            return line
+    kept = max(0, len(shortest[0]) - (len(line) - width) - len("..."))
+    return line.replace(shortest[0], shortest[0][:kept].rstrip() + "...")
+
+
+def _table(results: Sequence[Result], console: Console) -> None:
+    """A line for each offer below its subject; what is long is wrapped in its cell, and never the verdict."""
+    head = ("algorithm", "level", "reading claimed", "verdict", "passed")
+    rows = [(r.algorithm, r.level, _claimed(r, results), str(r.verdict), f"{r.passed}/{r.required}") for r in results]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    around = INDENT + GAP * (len(head) - 1)
+    for column, least in NARROW.items():
+        over = max(0, around + sum(widths) - console.width)
+        widths[column] = max(least, widths[column] - over)
+
+    def line(*cells: str | Text) -> Padding:
+        grid = Table.grid(padding=(0, GAP))
+        for k, width in enumerate(widths):
+            grid.add_column(width=width, overflow="fold", justify="right" if k == 4 else "left")
+        grid.add_row(*(_words(c, console) if isinstance(c, str) else c for c in cells))
+        return Padding(grid, (0, 0, 0, INDENT), expand=False)
+
+    console.print(line(*(Text(c, style="bold") for c in head)))
+    console.print(Text("─" * (around + sum(widths))))
+    before = ""
+    for r, row in zip(results, rows, strict=True):
+        if sentences.subject(r) != before:
+            before = sentences.subject(r)
+            console.print(_words(before, console), overflow="fold")
+        console.print(line(*row[:3], Text(row[3], style=COLOURS[r.verdict]), row[4]))
+
+
+def _claimed(r: Result, results: Sequence[Result]) -> str:
+    return " ".join(filter(None, (r.declared, sentences.ordinal(r, results))))
+
+
+def _details(r: Result, results: Sequence[Result], console: Console) -> None:
+    """Every obligation of one offer, and whatever else is known of it."""
+    console.print()
+    console.print(_words(f"{r.id} {sentences.ordinal(r, results)}".rstrip(), console, "bold"))
+    for what, said in (("first deviation", r.first_deviation), ("nearest known", r.nearest), ("note", r.notes)):
+        if said:
+            _block(Text.assemble((f"{what}: ", "dim"), _words(said, console)), console, INDENT)
+    if r.verdict is Conformity.DOES_NOT:
+        for what, laws in (("broken", sentences.broken(r)), ("holds", sentences.holds(r))):
+            for k, law in enumerate([f"{what}:", *laws] if laws else []):
+                _block(Text(law, "" if k else "dim"), console, 2 * INDENT if k else INDENT)
+    if r.extent:
+        _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
+    if r.command:
+        console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(r.command, console)), soft_wrap=True)
+    table = plain("law", "type", "status", "cases", "largest ratio", "what")
+    for o in r.obligations:
+        style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
+        table.add_row(
+            o.law,
+            o.dtype,
+            Text(o.status, style=style),
+            str(o.cases) if o.cases else "",
+            f"{o.ratio:.2g}" if o.status is Status.PASS else "",
+            _words(str(o.deviation) if o.deviation else o.reason, console),
+        )
+    console.print(table)
+    for detail in dict.fromkeys(o.detail.rstrip() for o in r.obligations if o.detail):
+        first = next(o for o in r.obligations if o.detail.rstrip() == detail)
+        console.print(Text(f"\n{' ' * INDENT}what the subject says of {first.id}:", "dim"))
+        for line in detail.splitlines():
+            console.print(Text.assemble(" " * 2 * INDENT, _words(line, console)), soft_wrap=True)
+
+
+def _again(results: Sequence[Result], console: Console) -> None:
+    """The command that judges one row alone: of the only row, or what is common to those of all."""
+    commands = [shlex.split(r.command) for r in results if r.command]
+    if not commands:
+        return
+    implementations = list(dict.fromkeys(words[2] for words in commands))
+    line = shlex.join(commands[0])
+    if len(commands) > 1:
+        name = shlex.quote(implementations[0]) if len(implementations) == 1 else "IMPL"
+        # Where a whole subject could not be judged, its command names no offer.
+        flags = commands[0][5 if commands[0][3:4] == ["--only"] else 3 :]
+        line = f"fedspec check {name} --only 'ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
+    beyond = "" if shutil.which("fedspec") else f" (fedspec is {Path(sys.argv[0])})"
+    console.print(_words(f"one row alone{beyond}: {line}", console, "dim"), soft_wrap=True)
+    if len(implementations) > 1:
+        known = _words(f"IMPL: {', '.join(map(shlex.quote, implementations))}", console, "dim")
+        console.print(Text("\n").join(_filled(known, console, console.width, MOST)))
+
+
+def _withheld(results: Sequence[Result]) -> int:
+    return sum(o.status is Status.SKIP for r in results for o in r.obligations)
+
+
+def _denominators(results: Sequence[Result], console: Console) -> None:
+    """What was exercised of what was required, what was not offered."""
+    required, exercised, passed = (sum(getattr(r, n) for r in results) for n in ("required", "exercised", "passed"))
+    cases = sum(o.cases for r in results for o in r.obligations)
+    console.print(
+        Text(
+            f"{exercised} of {required} obligations exercised on {cases} cases, {passed} passed; "
+            f"{_withheld(results)} not offered; {len(results)} offers"
+        )
+    )

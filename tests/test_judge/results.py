@@ -1,0 +1,60 @@
+"""Results made by hand, for what is said of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.report.verdicts import show
+
+HERE = Deviation("fedavg.step", "round 2", 1, got=0.25, want=0.5, ratio=1e15)
+
+
+def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more: Any) -> Obligation:
+    """One obligation; a failed one deviates at HERE unless told otherwise."""
+    if status is Status.FAIL:
+        more = {"deviation": HERE, **more}
+    reads = law in LAWS and LAWS[law].reads_rule
+    return Obligation(law, dtype, status, ("fedavg.step",), cases=12, reads=reads, **more)
+
+
+def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, **more: Any) -> Result:
+    """One line of the table, counted from its obligations."""
+    said = next((str(o.deviation) for o in obligations if o.status is Status.FAIL), "")
+    required = [o for o in obligations if o.status is not Status.SKIP]
+    r = Result(
+        subject="mine",
+        version="0.1",
+        algorithm="fedavg",
+        level="server",
+        reading="mcmahan-2017",
+        options={},
+        fixed={},
+        verdict=verdict,
+        exercised=len(required),
+        passed=sum(o.status is Status.PASS for o in required),
+        required=len(required),
+        first_deviation=said,
+        obligations=obligations,
+        command="fedspec check py:mine.py:it --only fedavg/server --profile quick",
+    )
+    return replace(r, **more)
+
+
+def wrong(nearest: str, *obligations: Obligation, **more: Any) -> Result:
+    """An offer that does not conform."""
+    failed = obligations or (asked("follows-x", Status.FAIL),)
+    return result(Conformity.DOES_NOT, *failed, nearest=nearest, **more)
+
+
+def printed(results: Sequence[Result], width: int = 100, **more: Any) -> list[str]:
+    """The lines that the command prints of these results."""
+    out = io.StringIO()
+    show(results, Console(file=out, width=width, highlight=False), "profile quick, seed 0, 1 s", **more)
+    return out.getvalue().splitlines()

@@ -1,0 +1,124 @@
+"""The cases reach as far as they say, and what shows itself only there is caught, placed and put in words."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).with_name("subjects")))
+
+from gated import GATES, Gated
+
+from fedspec.contract import Gradient
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge import runner
+from fedspec_suite.judge.runner import judge_offer
+from fedspec_suite.measure.bench import reference
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.extent import Extent, beyond, extent_of, in_words, widen
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.reach import far_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Reach, Setting, setting_of
+from fedspec_suite.measure.verdict import Deviation, Status
+
+QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 512 coordinates")
+
+
+def found(name: str) -> Deviation | None:
+    """What the law that must see a gated flaw finds."""
+    subject = Gated(name)
+    offer = replace(subject.info.offers[0], dtypes=("float64",))
+    (o,) = judge_offer(Inside(subject), offer, law=subject.gate.law, cases=32)
+    assert o.status in {Status.PASS, Status.FAIL}, o.reason
+    return o.deviation
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in GATES])
+def test_a_flaw_behind_a_gate_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "SHRINKING", 0)
+    assert found(name)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_small_cases_do_not_see_it(name: str) -> None:
+    subject = Gated(name)
+    offer = replace(subject.info.offers[0], dtypes=("float64",))
+    (o,) = judge_offer(Inside(subject), offer, law="follows-x", cases=12)
+    assert o.status is Status.PASS
+
+
+def test_a_shrunk_case_says_what_it_takes() -> None:
+    deviation = found("tau or 1e-3")
+    assert deviation is not None and "tau = 0" in deviation.note and "rounds" not in deviation.note
+
+
+def setting(algorithm: str, level: str, **more: object) -> Setting:
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
+    return replace(setting_of(offer), **more)  # type: ignore[arg-type]
+
+
+def reached(algorithm: str, level: str, side: str, **more: object) -> Extent:
+    whole: Extent = {}
+    for s in drawn(far_scenarios(setting(algorithm, level, **more), side), 24, seed=3):  # type: ignore[arg-type]
+        widen(whole, extent_of(s))
+    return whole
+
+
+def test_they_reach_as_far_as_they_say() -> None:
+    assert reached("adam", "client", "coordinates")["coordinates"][1] == 1000
+    assert reached("fedadam", "server", "coordinates")["axes"] == (1, 3)
+    assert reached("fedadam", "server", "rounds")["rounds"][1] == 50
+    assert reached("fednova", "server", "rounds")["steps"][1] == 20
+    clients = reached("fedavg", "round", "clients")
+    assert clients["clients"][1] == 50 and clients["examples"][0] == 0 and clients["examples"][1] > 2**31 / 4
+    assert reached("fedbuff", "trace", "rounds")["delay"][1] > 10
+    numbers = reached("fedadam", "server", "numbers")
+    assert numbers["tau"][0] == 0 and numbers["beta1"] == (0, 0.999)
+    assert numbers["magnitude"][0] < 1e-6 and numbers["magnitude"][1] > 1e6
+
+
+def test_a_subject_is_not_asked_what_it_refuses() -> None:
+    numbers = reached("fedadam", "server", "numbers", nonzero=("tau", "weight"))
+    assert numbers["tau"][0] > 0 and numbers["examples"][0] >= 1
+    few = Reach(coordinates=9, rounds=4, clients=2)
+    for side, name in (("coordinates", "coordinates"), ("rounds", "rounds"), ("clients", "clients")):
+        assert reached("fedavg", "server", side, reach=few)[name][1] == getattr(few, name)
+
+
+def test_numbers_that_a_type_does_not_have_begin_with_an_error() -> None:
+    """In float32 a rate of 0.1 is rounded by the subject, before it computes."""
+    x0, g = np.zeros(1, "float32"), np.ones(1, "float32")
+    sgd = setting("sgd", "client", dtype="float32")
+    (s, *_) = drawn(far_scenarios(sgd, "numbers"), 3, seed=0)
+    case = replace(s.case, x0={"w": x0}, hyper={"eta_l": 0.1})
+    (answer,) = reference(Scenario(case, (Gradient({"w": g}),)))
+    (exact,) = reference(Scenario(replace(case, hyper={"eta_l": 0.125}), (Gradient({"w": g}),)))
+    assert answer["x"][0].bound > exact["x"][0].bound
+
+
+def test_an_extent_in_words() -> None:
+    assert (
+        in_words({"rounds": (1, 50), "tau": (0, 0.1), "clients": (3, 3)}) == "1 to 50 rounds, 3 clients, tau 0 to 0.1"
+    )
+    sgd = setting("sgd", "client", reach=Reach(coordinates=40))
+    sizes = [(s, extent_of(s)["coordinates"][1]) for s in drawn(far_scenarios(sgd, "coordinates"), 24, seed=0)]
+    assert all(("40 coordinates" in beyond(s)) == (d == 40) for s, d in sizes) and any(d == 40 for _, d in sizes)
+
+
+def test_a_verdict_says_what_its_cases_reached_over() -> None:
+    offer = replace(SUBJECT.info.offers[0], dtypes=("float64",))
+    ask = partial(judge_offer, Inside(SUBJECT), offer, cases=8)
+    (small,), (far,) = ask(law="follows-x"), ask(law="far-coordinates")
+    assert small.extent["coordinates"][1] < 30 <= far.extent["coordinates"][1]
+
+
+def test_the_largest_cases_are_as_large_as_told() -> None:
+    long = reached("fedadam", "server", "rounds", reach=Reach(rounds=300))
+    wide = reached("sgd", "client", "coordinates", reach=Reach(coordinates=3000))
+    assert long["rounds"][1] == 300 and wide["coordinates"][1] == 3000

@@ -1,0 +1,59 @@
+"""What the README shows of a run is what the command prints, line by line."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_judge.results import asked, printed, result
+
+from fedspec_suite.measure.extent import Extent
+from fedspec_suite.measure.verdict import Conformity, Status
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = next(line for line in printed([result(Conformity.CONFORMS, asked("follows-x"))]) if "reading claimed" in line)
+
+EXTENT: Extent = {
+    "coordinates": (1, 999),
+    "blocks": (1, 5),
+    "axes": (1, 3),
+    "rounds": (1, 50),
+    "clients": (1, 50),
+    "steps": (1, 20),
+    "examples": (0, 10**9),
+    "magnitude": (2.1e-10, 2.8e6),
+}
+
+
+def excerpt(file: str, command: str) -> list[str]:
+    """What a document prints below a command."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    return text.partition(f"$ {command}\n")[2].partition("```")[0].splitlines()
+
+
+def test_the_readme_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The README's reader has activated the environment; whoever runs the tests need not have.
+    monkeypatch.setattr(shutil, "which", lambda program: program)
+    command = "fedspec check py:examples/mine.py:Subject"
+    withheld = [asked("follows-delta", Status.SKIP, dtype) for dtype in ("float64", "float32")]
+    r = result(
+        Conformity.CONFORMS,
+        *([replace(asked("follows-x"), extent=EXTENT)] * 48),
+        *withheld,
+        options={"weights": "examples"},
+        command=f"{command} --only fedavg/server",
+    )
+    *shown, last = excerpt("README.md", command)
+    *lines, _ = printed([r])
+    assert shown == lines
+    assert last.startswith("profile full, seed 0, ") and last.endswith(" s; 2 obligations not offered")
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/reading-a-verdict.md", "docs/subjects.md"])
+def test_no_document_shows_another_table(file: str) -> None:
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    heads = [line for line in lines if "reading claimed" in line and "passed" in line]
+    assert heads and all(line.split() == HEAD.split() for line in heads)
+    assert not [line for line in lines if line.startswith(("each line again", "subject  "))]

@@ -1,0 +1,155 @@
+"""What a verdict comes to, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_judge.results import HERE, asked, result, wrong
+
+from fedspec_suite.judge.seen import AT_ONCE
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
+from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, unknown
+
+FAIL, PASS = Status.FAIL, Status.PASS
+SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float32 somewhere inside"
+
+
+def test_a_known_variant_is_one_sentence() -> None:
+    r = wrong("the sum is no mean at fedavg.delta (ratio 0.18)")
+    assert head(r) == "the sum is no mean at fedavg.delta; first seen in round 2: x[1] is 0.25, not 0.5"
+
+
+def test_what_is_seen_is_said_unless_the_event_says_it() -> None:
+    seen = "; first seen in round 2: x[1] is 0.25, not 0.5"
+    assert head(wrong(f"no known variant; {AT_ONCE}")) == f"no known variant{seen}"
+    later = "no known variant; from round 2 on, in 3 of 12 samples"
+    assert head(wrong(later)) == later + seen
+
+
+def test_two_variants_name_their_equation_once() -> None:
+    same = wrong("A (in the step) at fedavg.step (ratio 0.18); or B at fedavg.step (ratio 2)")
+    other = wrong("A at fedavg.delta (ratio 0.18); or the rule of sgd (ratio 2)")
+    assert head(same).startswith("A (in the step) at fedavg.step, or B; first seen")
+    assert head(other).startswith("A at fedavg.delta, or the rule of sgd; first seen")
+
+
+def test_where_x_is_right_the_rest_is_a_but() -> None:
+    asks = Deviation("fedyogi.v0", "", note="reading reddi-2021 asks v_0 >= tau^2, the subject fixes v0 = 0")
+    r = wrong("x follows the claimed reading", asked("reading-requires", FAIL, "any", deviation=asks))
+    assert head(r) == f"x follows the claimed reading, but {asks.note}"
+    late = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
+    r = wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=late))
+    assert head(r) == "x follows the claimed reading, but in round 2 arrays were changed in place (law inputs)"
+
+
+def test_the_quantity_is_the_one_that_the_law_reads() -> None:
+    r = wrong("A", asked("follows-v-hat", FAIL), asked("follows-x", FAIL))
+    assert head(r) == "A; first seen in round 2: v_hat[1] is 0.25, not 0.5"
+
+
+def test_the_deviation_is_the_one_that_the_judge_put_first() -> None:
+    first = replace(HERE, where="round 1", got=3.0)
+    r = wrong("A", asked("zero-weight", FAIL), asked("follows-x", FAIL, deviation=first), first_deviation=str(first))
+    assert head(r) == "A; first seen in round 1: x[1] is 3, not 0.5"
+
+
+def test_a_subject_that_cannot_be_compared_is_told_by_its_deviation() -> None:
+    assert head(wrong("")) == "first seen in round 2: x[1] is 0.25, not 0.5"
+
+
+def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:
+    r = wrong(
+        "no known variant",
+        asked("follows-x", FAIL),
+        asked("zero-weight", FAIL),
+        asked("zero-weight", FAIL, "float32"),
+        asked("unanimous", PASS),
+        asked("unanimous", FAIL, "float32"),
+        asked("repeats"),
+        asked("repeats", PASS, "float32"),
+        asked("mean", Status.SKIP),
+        asked("client-order", Status.INCONCLUSIVE),
+    )
+    assert unknown(r)
+    assert broken(r) == [LAWS["zero-weight"].words, f"{LAWS['unanimous'].words} (float32 alone)"]
+    assert holds(r) == [LAWS["repeats"].words]
+    assert not unknown(wrong("A at fedavg.step (ratio 1)")) and not unknown(result())
+
+
+def by(ratio: float | None, dtype: str = "float64", nearest: str = SEEN) -> Result:
+    deviation = replace(HERE, ratio=ratio, note="" if ratio else "other bits")
+    passed = asked("follows-x", PASS, "float32" if dtype == "float64" else "float64")
+    return wrong(nearest, asked("follows-x", FAIL, dtype, deviation=deviation), passed)
+
+
+@pytest.mark.parametrize(
+    ("r", "agrees"),
+    [
+        (by(2.6e8), True),
+        (by(1e10), True),
+        (by(1e11), False),
+        (by(None), False),
+        (by(1e3, "float32"), False),
+        (result(), False),
+    ],
+)
+def test_float32_accuracy_is_the_threshold_in_its_own_epsilon(r: Result, agrees: bool) -> None:
+    assert single_only(r) is agrees
+    assert ("agrees to float32 accuracy only" in head(r)) is agrees
+
+
+def test_float32_inside_is_said_in_words_and_with_the_way_out() -> None:
+    cause = "agrees to float32 accuracy only, as if it computed in float32 somewhere inside; first seen in round 2"
+    assert head(by(1e8)).startswith(cause)
+    assert head(by(1e8, nearest="no known variant")).startswith(cause)
+    assert offer_single(by(1e8)) == (
+        'in float32 1 of 1 obligations pass; where no more is meant, offer it with dtypes=("float32",)'
+    )
+
+
+def test_float32_accuracy_does_not_hide_what_is_known_of_the_cause() -> None:
+    named = head(by(1e8, nearest="1e-8 inside the root at sm3-ii.step (ratio 0.4)"))
+    assert named.startswith("1e-8 inside the root at sm3-ii.step; agrees to float32 accuracy only; first seen")
+    fitted = head(by(1e8, nearest="no known variant; only block b deviates, never w"))
+    assert fitted.startswith("agrees to float32 accuracy only; only block b deviates, never w; first seen")
+
+
+def test_no_answer_says_what_was_raised_and_how_often() -> None:
+    error = asked("follows-x", Status.ERROR, reason="subject: KeyError: 'lr'")
+    r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
+    assert head(r) == "KeyError: 'lr'; 1 of 2 obligations got no answer"
+    assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
+    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith("; 1 of 2 obligations got no answer")
+
+
+def test_inconclusive_says_which_laws() -> None:
+    r = result(Conformity.INCONCLUSIVE, asked("repeats"), asked("rests", Status.INCONCLUSIVE))
+    assert head(r) == "1 of 2 obligations could not be decided, rounding errors too large: rests"
+    assert head(result(Conformity.INCONCLUSIVE, asked("repeats", Status.SKIP))) == "nothing is asked of what it offers"
+
+
+def test_offers_are_called_by_no_more_than_tells_them_apart() -> None:
+    a = result()
+    assert names([a, result(algorithm="fedprox")]) == ["mine 0.1 fedavg", "mine 0.1 fedprox"]
+    assert names([a, result(level="round")]) == ["mine 0.1 fedavg server", "mine 0.1 fedavg round"]
+    assert names([a, result(level="round", reading="other")]) == ["mine 0.1 fedavg server", "mine 0.1 fedavg round"]
+    assert names([a, result(reading="other")]) == ["mine 0.1 fedavg mcmahan-2017", "mine 0.1 fedavg other"]
+    assert names([a, result(subject="mine (new)")]) == ["mine 0.1 fedavg", "mine 0.1 (new) fedavg"]
+    assert names([a, result(version="0.2")]) == ["mine 0.1 fedavg", "mine 0.2 fedavg"]
+
+
+def test_twins_are_told_apart_by_what_is_declared_or_pinned() -> None:
+    options = [result(options={"weights": w}) for w in ("examples", "uniform")]
+    assert names(options) == ["mine 0.1 fedavg weights=examples", "mine 0.1 fedavg weights=uniform"]
+    pinned = [result(fixed=fixed) for fixed in ({}, {"eta": 1.0}, {"eta": 0.1})]
+    assert names(pinned) == ["mine 0.1 fedavg", "mine 0.1 fedavg fixed eta=1", "mine 0.1 fedavg fixed eta=0.1"]
+    assert names([result(), result()]) == ["mine 0.1 fedavg (1 of 2)", "mine 0.1 fedavg (2 of 2)"]
+    assert len(set(names([*options, *pinned, result()]))) == 6
+
+
+def test_line_ends_of_a_subject_do_not_break_a_sentence() -> None:
+    error = asked("follows-x", Status.ERROR, reason="subject: one\ntwo")
+    r = result(Conformity.ERROR, error, first_deviation=error.reason, version="1\n2")
+    assert head(r) == "one two" and names([r]) == ["mine 1 2 fedavg"]

@@ -1,0 +1,214 @@
+"""What ``fedspec check`` prints: first a summary, then the table, nothing wider than it may be, the rest on request."""
+
+from __future__ import annotations
+
+import pytest
+from test_judge.results import asked, printed, result, wrong
+
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.verdict import Conformity, Result, Status
+
+WIDTHS = (60, 80, 100, 200)
+UNKNOWN = wrong(
+    "no known variant; every step is the specified one times t^-1",
+    *(asked(law, Status.FAIL) for law in ("follows-x", "unrolled", "zero-weight", "unanimous", "mean")),
+    *(asked(law) for law in ("client-order", "repeats", "isolated")),
+)
+LONG = {
+    "subject": "a-package-with-a-name-that-is-much-longer-than-a-table-has-room-for-in-one-line (variant "
+    + "y" * 60
+    + ")",
+    "version": "2026.11.20+" + "f" * 60,
+    "algorithm": "fednova-adaptive",
+    "reading": "as-printed",
+    "options": {
+        "tau_eff_choice": "weighted-norm",
+        "nova_weights": "implied",
+        "solver": "proximal",
+        "server": "adagrad",
+    },
+    "fixed": {"beta1": 0.0, "beta2": 0.999, "v0": 1e-06},
+    "notes": "n" * 300,
+}
+MANY = [
+    result(Conformity.CONFORMS, asked("follows-x")),
+    wrong("A at fedavg.step (ratio 1)", subject="other"),
+    UNKNOWN,
+    wrong("B, and " + "much more " * 40, **LONG),
+    result(Conformity.ERROR, asked("follows-x", Status.ERROR), first_deviation="subject: " + "E" * 300, **LONG),
+    result(Conformity.INCONCLUSIVE, asked("rests", Status.INCONCLUSIVE), level="round"),
+]
+
+
+def rows(lines: list[str]) -> list[str]:
+    """The lines of the table, wrapped ones among them."""
+    begin = next(k for k, line in enumerate(lines) if line and set(line) == {"─"})
+    return lines[begin + 1 : lines.index("", begin)]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("results", [*([r] for r in MANY), MANY])
+def test_nothing_is_wider_than_a_hundred_columns(width: int, results: list[Result]) -> None:
+    lines = [line for line in printed(results, width) if not line.startswith("one row alone")]
+    assert max(map(len, lines)) <= min(width, 100)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_row_shows_its_verdict_and_its_count_whole(width: int) -> None:
+    table = rows(printed(MANY, width))
+    for r in MANY:
+        assert any(f" {r.verdict} " in line and line.endswith(f" {r.passed}/{r.required}") for line in table)
+    assert sum(line.endswith(tuple(f"{r.passed}/{r.required}" for r in MANY)) for line in table) == len(MANY)
+
+
+def test_long_names_are_wrapped_and_not_cut() -> None:
+    table = "".join("".join(rows(printed([MANY[3]], 100))).split())
+    assert LONG["version"] in table and "y" * 60 in table
+    for n, v in LONG["options"].items():  # type: ignore[attr-defined]
+        assert f"{n}={v}" in table
+    assert "fixedbeta1=0beta2=0.999v0=1e-06" in table
+
+
+def test_the_summary_comes_before_the_table_and_the_command_after_it() -> None:
+    lines = printed(MANY)
+    assert lines[0] == "1 of 6 offers conforms, 3 do not, 1 gave no answer, 1 is inconclusive."
+    order = [
+        lines.index("does not conform:"),
+        lines.index("error:"),
+        lines.index("inconclusive:"),
+        next(k for k, line in enumerate(lines) if "reading claimed" in line),
+        next(k for k, line in enumerate(lines) if line.startswith("one row alone")),
+        lines.index("profile quick, seed 0, 1 s"),
+    ]
+    assert order == sorted(order) and order[-1] == len(lines) - 1
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 of 1 offer conforms."), (3, "3 of 3 offers conform.")])
+def test_where_all_conform_the_summary_is_one_line(n: int, said: str) -> None:
+    lines = printed([result(Conformity.CONFORMS, asked("follows-x"))] * n)
+    assert lines[:2] == [said, ""] and "reading claimed" in lines[2]
+
+
+def test_every_offer_that_does_not_conform_has_its_sentence() -> None:
+    lines = printed(MANY)
+    summary = lines[: next(k for k, line in enumerate(lines) if "reading claimed" in line)]
+    assert "  other 0.1 fedavg: A at fedavg.step; first seen in round 2: x[1] is 0.25, not 0.5" in summary
+    assert sum(line.startswith("  ") and not line.startswith("    ") for line in summary) == 5
+
+
+@pytest.mark.parametrize("r", MANY[1:])
+def test_an_offer_has_three_lines_in_the_summary_at_most(r: Result) -> None:
+    lines = printed([r])
+    assert 1 <= lines.index("", 2) - 3 <= 3
+
+
+def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
+    lines = printed([UNKNOWN])[3:6]
+    assert lines[0].startswith("  mine 0.1 fedavg: no known variant; every step is the specified one times t^-1; first")
+    assert any(line.startswith("    broken: ") and LAWS["zero-weight"].words in line for line in lines)
+    assert any("more; 3 hold" in line or line.startswith("    holds: 3 laws") for line in lines)
+
+
+def test_what_is_left_out_of_a_list_is_counted() -> None:
+    (line,) = (line for line in printed([UNKNOWN]) if line.startswith("    broken: "))
+    shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if LAWS[law].words in line]
+    assert 0 < len(shown) < 4 and f"; and {4 - len(shown)} more" in line
+    short = wrong("no known variant", asked("follows-x", Status.FAIL), asked("zero-weight", Status.FAIL))
+    assert f"    broken: {LAWS['zero-weight'].words}" in printed([short])
+
+
+def test_float32_inside_says_how_to_offer_no_more() -> None:
+    deviation = UNKNOWN.obligations[0].deviation
+    assert deviation is not None
+    off = asked("follows-x", Status.FAIL, deviation=type(deviation)("fedavg.step", "round 1", 0, 1.0000001, 1.0, 4e8))
+    lines = printed([wrong("no known variant", off, asked("follows-x", Status.PASS, "float32"))])
+    assert "agrees to float32 accuracy only" in lines[3]
+    assert any('dtypes=("float32",)' in line for line in lines[4:6])
+
+
+def test_twins_are_told_apart_in_summary_and_table() -> None:
+    twins = [wrong("A", fixed=fixed) for fixed in ({"eta": 1.0}, {"eta": 0.5})]
+    lines = printed([*twins, *(wrong("A", options={"weights": "uniform"}) for _ in "ab")])
+    for told in ("fixed eta=1", "fixed eta=0.5", "weights=uniform (1 of 2)", "weights=uniform (2 of 2)"):
+        assert any(line.startswith(f"  mine 0.1 fedavg {told}: ") for line in lines)
+        assert any(f"  mcmahan-2017 {told} " in line for line in rows(lines))
+
+
+def test_one_command_stands_for_all() -> None:
+    def command(name: str, what: str) -> str:
+        return f"fedspec check {name} --only '{what}' --law 'r*' --seed 3"
+
+    one, two = (result(command=command("flwr:new", what)) for what in ("fedavg/server/a b", "fedavg/server/c"))
+    other = result(command=command("optax", "sgd/client"))
+    said = [line.split(": ", 1)[1] for line in printed([one]) if line.startswith("one row alone")]
+    assert said == [one.command]
+    (line,) = (line for line in printed([one, two]) if line.startswith("one row alone"))
+    assert line.endswith(": fedspec check flwr:new --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3")
+    lines = printed([one, two, other])
+    (at,) = (k for k, line in enumerate(lines) if line.startswith("one row alone"))
+    assert lines[at].endswith(": fedspec check IMPL --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3")
+    assert lines[at + 1] == "IMPL: flwr:new, optax"
+    assert sum("fedspec check" in line for line in lines) == 1
+    spaced = result(command=command("'cmd:node a.mjs'", "sgd/client"))
+    assert "IMPL: flwr:new, 'cmd:node a.mjs'" in printed([one, spaced])
+    lost = result(Conformity.ERROR, command="fedspec check optax --law 'r*' --seed 3", algorithm="", reading="")
+    assert any(
+        line.endswith("IMPL --only 'ALGORITHM/LEVEL/READING' --law 'r*' --seed 3") for line in printed([lost, one])
+    )
+
+
+NOTED = [
+    result(
+        Conformity.CONFORMS,
+        asked("follows-x"),
+        asked("follows-delta", Status.SKIP, reason="not offered: delta is not shown"),
+        notes="the adapter divides by n",
+        command="fedspec check noted",
+    ),
+    UNKNOWN,
+]
+
+
+def test_notes_obligations_denominators_and_commands_come_on_request() -> None:
+    wanted = (
+        "the adapter divides by n",
+        "not offered: delta is not shown",
+        "fedspec check noted",
+        "9 of 9 obligations exercised on 120 cases, 4 passed; 1 not offered",
+        "fedavg.step round 2; got[1] 0.25, want 0.5; ratio 1e+15",
+        LAWS["isolated"].words,
+        LAWS["mean"].words,
+    )
+    brief, long = (" ".join(" ".join(printed(NOTED, details=details)).split()) for details in (False, True))
+    for words in wanted:
+        assert words not in brief and words in long
+    assert brief.endswith("1 s; 1 obligations not offered")
+
+
+def test_a_traceback_comes_on_request_and_once() -> None:
+    trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in step\n    [/red]\nKeyError: 'lr'\n"
+    silent = [asked("follows-x", Status.ERROR, dtype, detail=trace) for dtype in ("float64", "float32")]
+    r = result(Conformity.ERROR, *silent, first_deviation="subject: KeyError: 'lr' (a.py, line 3)")
+    assert not any("Traceback" in line for line in printed([r]))
+    lines = printed([r], details=True)
+    at = lines.index("    Traceback (most recent call last):")
+    assert lines[at - 1] == "  what the subject says of follows-x/float64:"
+    assert lines[at + 1 : at + 4] == ['      File "a.py", line 3, in step', "        [/red]", "    KeyError: 'lr'"]
+    assert sum("Traceback" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_details_are_no_wider_but_for_commands(width: int) -> None:
+    lines = printed(MANY, width, details=True)
+    assert max(len(line) for line in lines if "fedspec check" not in line) <= min(width, 100)
+
+
+def test_what_a_subject_says_is_not_markup() -> None:
+    r = wrong("A [/red] [bold]", notes="[/dim]", subject="[red]mine", first_deviation="[/x]")
+    lines = "\n".join(printed([r], details=True))
+    for words in ("A [/red] [bold]", "[/dim]", "[red]mine", "[/x]"):
+        assert words in lines
+
+
+def test_no_offers_print_no_rows() -> None:
+    assert printed([])[0] == "0 of 0 offers conform."

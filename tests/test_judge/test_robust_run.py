@@ -1,0 +1,215 @@
+"""One bad subject does not take the others with it: a line for each, the report whole, an exit code that says error."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_judge.support import Ran, fedspec, hostile, inside, py
+from test_judge.work import doubled, lost
+
+from fedspec_suite.judge import runner
+from fedspec_suite.judge.workers import shared
+
+QUICK = ("--profile", "quick", "--jobs", "1")
+SOME = (*QUICK, "--law", "repeats", "--limit", "5")
+GOOD = hostile("right")
+
+
+def among(bad: str, *arguments: str) -> tuple[Ran, list[dict[str, Any]]]:
+    ran = inside("check", GOOD, bad, GOOD, *(arguments or SOME), "--json")
+    return ran, ran.rows
+
+
+def middle(ran: Ran, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The line between two that conform."""
+    assert [r["verdict"] for r in rows] == ["conforms", "error", "conforms"]
+    assert ran.code == 2 and "Traceback" not in ran.err
+    return rows[1]
+
+
+OPENED = [
+    (hostile("info-list"), "reply.info: got a list; want an object"),
+    (hostile("offers-object"), "offers: got an object; want a list"),
+    (hostile("name-number"), "name: got 7; want a string"),
+    (hostile("offer-words"), "dtypes: got 'float64'; want a list"),
+    (hostile("fixed-huge"), "fixed.eta: got a whole number of 1329 bits"),
+    (py("offers:no_comma"), "a tuple of one offer ends in a comma"),
+    (py("offers:numbered"), "version: got 1.0; want a string"),
+    ("py:nowhere.py:it", "there is no file nowhere.py"),
+    ("cmd:/no/such/program", "check the command"),
+    ("cmd: ", "names no command"),
+    (py("odd:no_offer"), "offers nothing"),
+]
+
+
+@pytest.mark.parametrize(("bad", "says"), OPENED, ids=[says for _, says in OPENED])
+def test_a_subject_that_cannot_be_opened_is_a_line(bad: str, says: str) -> None:
+    row = middle(*among(bad))
+    assert says in row["first_deviation"]
+    assert (row["subject"], row["passed"], row["required"]) == (bad, 0, 1)
+    assert row["command"].startswith("fedspec check ")
+
+
+def test_if_none_can_be_opened_the_first_says_why() -> None:
+    inside("check", "py:nowhere.py:it", hostile("name-number"), *SOME).refused("nowhere.py")
+
+
+ANSWERED = [
+    ("x-words", "answer.x.w[0]: got 'one'; want a number"),
+    ("x-none", "answer.x: got null; want an object or a number, or one of the words nan, inf, -inf"),
+    ("x-huge", "a whole number of 1329 bits"),
+    ("x-long", "answer.x.w: got "),
+    ("dtype-number", "answer.dtype: got 64; want a string or null"),
+    ("no-object", "answer: got 'x'; want an object"),
+    ("deep", "not a JSON object"),
+    ("deep-enough", "nested more than 32 times"),
+    ("not-utf-8", "not a JSON object"),
+    ("ok-word", "not a JSON object with 'ok'"),
+    ("error-object", "reply.error: got an object; want a string"),
+    ("error-markup", r"[/x] \x1b[31m :smile: \ud800"),
+    ("closes-stdout", "closed its standard output"),
+    ("closes-stdin", "closed its standard input"),
+    ("dies-in-latin-1", "exit code 3) instead of answering: kein Ger\ufffdt"),
+]
+
+
+@pytest.mark.parametrize(("fault", "says"), ANSWERED)
+def test_an_answer_that_is_none_is_an_error(fault: str, says: str) -> None:
+    row = middle(*among(hostile(fault)))
+    assert says in row["first_deviation"], row["first_deviation"]
+    assert len(row["first_deviation"]) < 700
+
+
+def test_an_offer_that_cannot_be_judged_is_a_line_beside_the_others() -> None:
+    ran = inside("check", hostile("one-bad-offer"), *SOME, "--json")
+    assert [(r["algorithm"], r["verdict"]) for r in ran.rows] == [("fedbest", "error"), ("fedavg", "conforms")]
+    assert "'fedbest'" in ran.rows[0]["first_deviation"] and ran.code == 2
+
+
+def test_offers_that_shrink_between_two_handshakes(tmp_path: Path) -> None:
+    ran = inside("check", hostile("shrinks", str(tmp_path / "times")), GOOD, *SOME, "--json")
+    assert [r["verdict"] for r in ran.rows] == ["conforms", "error", "conforms"]
+    assert "not those of the time before" in ran.rows[1]["first_deviation"]
+
+
+@pytest.mark.parametrize("fault", ["dtype-sometimes", "stderr-flood"])
+def test_what_is_harmless_conforms(fault: str) -> None:
+    ran = inside("check", hostile(fault), *QUICK, "--law", "[dir]*", "--json")
+    assert (ran.code, ran.rows[0]["verdict"]) == (0, "conforms"), ran.rows[0]["first_deviation"]
+
+
+def test_what_is_shown_only_sometimes_is_found_out() -> None:
+    ran = inside("check", hostile("shows-sometimes"), GOOD, *QUICK, "--law", "[fr]*", "--json")
+    assert [r["verdict"] for r in ran.rows] == ["does not conform", "conforms"]
+
+
+def test_a_bug_of_the_judge_is_a_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter((None, ZeroDivisionError("a slip"), None))
+    asked = runner.judge_offer
+
+    def slips(*given: Any, **more: Any) -> Any:
+        if error := next(calls):
+            raise error
+        return asked(*given, **more)
+
+    monkeypatch.setattr("fedspec_suite.judge.check.judge_offer", slips)
+    row = middle(*among(GOOD))
+    assert "internal error: ZeroDivisionError: a slip" in row["first_deviation"]
+    assert "bug of fedspec" in row["first_deviation"]
+
+
+def test_every_line_is_in_the_report_and_in_the_table(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    ran = inside("check", GOOD, hostile("name-number"), GOOD, *SOME, "--report", str(report))
+    lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+    assert [r["verdict"] for r in lines] == ["conforms", "error", "conforms"]
+    assert ran.out.count("conforms") == 2 and "got 7" in ran.out
+    assert ran.out.startswith("2 of 3 offers conform, 1 gave no answer.")
+
+
+def test_a_refused_run_leaves_the_old_report(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    report.write_text("old\n")
+    inside("check", GOOD, "--only", "fedbest", *SOME, "--report", str(report)).refused("fedbest")
+    assert report.read_text() == "old\n"
+    assert inside("check", GOOD, *SOME, "--report", str(report)).code == 0
+    assert json.loads(report.read_text())["verdict"] == "conforms"
+    inside("check", GOOD, "--only", "fedbest", *SOME, "--report", str(tmp_path / "new.jsonl")).refused("fedbest")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.jsonl"]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    inside("check", GOOD, *SOME, "--report", str(tmp_path)).refused("report", "another file")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_said_and_the_table_is_printed() -> None:
+    ran = inside("check", GOOD, *SOME, "--report", "/dev/full")
+    assert ran.code == 2
+    assert ran.out.startswith("1 of 1 offer conforms.")
+    assert "/dev/full is not complete" in ran.err and "Traceback" not in ran.err
+
+
+def test_when_the_budget_is_used_the_rest_is_not_asked() -> None:
+    ran = inside("check", hostile("sleepy"), *QUICK, "--budget", "2", "--json")
+    (slow,) = ran.rows
+    assert (slow["verdict"], ran.code) == ("error", 2)
+    unasked = [o for o in slow["obligations"] if "not asked, budget used (2 s)" in o["reason"]]
+    assert len(unasked) > 3 and all(o["status"] == "error" for o in unasked)
+    assert "budget used" in slow["first_deviation"] and "--budget 2" in slow["command"]
+    assert slow["passed"] + len(unasked) == slow["required"]
+
+
+@pytest.mark.parametrize("option", ["--budget", "--start-limit"])
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
+def test_limits_are_numbers_of_seconds(option: str, value: str) -> None:
+    inside("check", GOOD, option, value).refused(option.removeprefix("--"), "seconds")
+
+
+def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
+    slow = hostile("slow-hello", str(tmp_path / "pid"))
+    inside("check", slow, *SOME, "--start-limit", "0.5").refused("no answer to 'hello' within 0.5 s")
+
+
+@pytest.mark.slow
+def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
+    main, report = "from fedspec_suite.cli import main; main()", tmp_path / "report.jsonl"
+    more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(report))
+    arguments = ("check", GOOD, hostile("hangs"), *more)
+    judge = subprocess.Popen(
+        [sys.executable, "-c", main, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    # The second never answers.
+    while judge.poll() is None and not (report.exists() and report.read_text()):
+        time.sleep(0.1)
+    judge.send_signal(signal.SIGINT)
+    out, err = judge.communicate(timeout=60)
+    assert judge.returncode == 130, err
+    assert out.startswith("1 of 1 offer conforms.")
+    assert "interrupted" in err and "Traceback" not in err
+
+
+def test_a_worker_that_dies_takes_its_own_task_only() -> None:
+    results = list(shared(doubled, lost, [0, 1, 2, 3], 2))
+    assert results == [0, 1, 10, 11, 20, "lost 2 after 1: the judge's own process ended (exit code 9)", 30, 31]
+
+
+@pytest.mark.slow
+def test_several_processes_say_the_same(tmp_path: Path) -> None:
+    arguments = ("check", GOOD, hostile("name-number"), GOOD, "--law", "repeats", "--profile", "quick")
+    one = inside(*arguments, "--jobs", "1", "--json")
+    two = fedspec(*arguments, "--jobs", "2", "--json", cwd=tmp_path)
+    assert one.code == two.code == 2 and one.out == two.out
+    # Nor do they leave anything in the user's folder.
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,163 @@
+"""What a subject says does nothing to the terminal, and what the command prints is what was meant, whoever reads it."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_judge.support import hostile, inside, py
+
+from fedspec_suite.judge.request import Request, command
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.report import table
+from fedspec_suite.report.terminal import Plain
+
+SOME = ("--profile", "quick", "--jobs", "1", "--law", "repeats")
+GOOD = hostile("right")
+MAIN = "from fedspec_suite.cli import main; main()"
+
+
+def test_what_is_not_printed_is_spelled_out() -> None:
+    assert inert("a\x1b[2J\r\nb\a\x9b\u202e\ud800 é") == r"a\x1b[2J\r\nb\x07\x9b\u202e\ud800 é"
+    assert inert("a\nb", keep="\n") == "a\nb"
+    assert inert("x" * 10, most=4) == "xxxx..."
+
+
+def test_the_console_makes_inert_what_was_not_made_so_before() -> None:
+    out = io.StringIO()
+    Plain(file=out, width=60).print("[/x] \x1b[31m :smile:\nb")
+    assert out.getvalue() == "[/x] \\x1b[31m :smile:\nb\n"
+
+
+@pytest.mark.parametrize("columns", ["200", "80"])
+@pytest.mark.parametrize("more", [(), ("--details",)])
+def test_names_and_notes_are_inert(columns: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    ran = inside("check", hostile("markup"), GOOD, *SOME, *more)
+    assert ran.code == 0, ran.err
+    said = "".join(ran.out.split())
+    assert r"[/x]\x1b[31m:smile:\r\n\x07" in said and "[bold]1" in said
+    assert (r"a\x1b[2Jb\nc[/x]" in said) is bool(more)
+    assert not {c for c in ran.out if not c.isprintable()} - {"\n"}
+
+
+def test_errors_are_inert() -> None:
+    ran = inside("check", hostile("error-markup"), GOOD, *SOME)
+    assert r"[/x] \x1b[31m :smile: \ud800" in ran.out
+    assert not {c for c in ran.out + ran.err if not c.isprintable()} - {"\n"}
+
+
+def test_refusals_are_inert() -> None:
+    said = inside("check", "py:\x1b[31m[/x]:smile:.py:it", *SOME)
+    said.refused(r"\x1b[31m[/x]:smile:")
+
+
+@pytest.mark.parametrize("name", ["py:package:Subject", "py:[bold]:x", "cmd:./[/x] 'a b'"])
+def test_commands_can_be_copied(name: str) -> None:
+    line = command(Request([name], law="rat[a-f]", budget=7.5, start_limit=3.0), name, None, ())
+    out = io.StringIO()
+    Plain(file=out, width=60).print(f"  {line}", style="dim", soft_wrap=True)
+    assert out.getvalue() == f"  {line}\n"
+    assert shlex.split(line)[:3] == ["fedspec", "check", name]
+    assert shlex.split(line)[3:] == ["--law", "rat[a-f]", "--start-limit", "3", "--budget", "7.5"]
+
+
+def test_the_table_prints_the_pattern_verbatim() -> None:
+    ran = inside("check", GOOD, "--profile", "quick", "--jobs", "1", "--law", "rat[a-f]", "--json")
+    out = io.StringIO()
+    console = Plain(file=out, width=200)
+    console.print(table.plain("[/x]", ":smile:"))
+    assert "[/x]" in out.getvalue() and ":smile:" in out.getvalue()
+    assert "--law 'rat[a-f]'" in ran.rows[0]["command"]
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_reader_that_stops_changes_no_exit_code(more: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ran = subprocess.run(
+        [sys.executable, "-c", MAIN, "check", GOOD, *SOME, *more],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    os.close(write)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+BLOCKED = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"hypothesis", "rich", "typer"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Finder())
+import importlib.util
+real = importlib.util.find_spec
+def find(name, package=None):
+    try:
+        return real(name, package)
+    except ModuleNotFoundError:
+        return None
+importlib.util.find_spec = find
+from fedspec_suite.cli_start import main
+main()
+"""
+
+
+def test_without_its_extra_the_command_says_what_to_install() -> None:
+    ran = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("fedspec: the command needs hypothesis, rich, typer")
+    assert "pip install 'fedspec[suite]'" in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_the_command_of_the_package_starts_there() -> None:
+    import tomllib
+
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["project"]["scripts"]["fedspec"] == "fedspec_suite.cli_start:main"
+    code = "from fedspec_suite.cli_start import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "check", "nobody"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 2 and "'nobody'" in ran.stderr
+
+
+SHADOWS = ("json", "random", "typing", "numpy", "colorsys")
+"""The last is one that nothing has imported before the subject does."""
+
+
+@pytest.mark.slow
+def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    # Its own module is found, and what it imports of the standard library is that.
+    (tmp_path / "helper.py").write_text("import colorsys, random\nNUMBER = colorsys.rgb_to_hsv(0, 0, 1)\n")
+    (tmp_path / "mine.py").write_text(f"import helper\n{source}".replace("from __future__ import annotations\n", ""))
+    some = ("--profile", "quick", "--jobs", "1", "--only", "fedavg/round", "--law", "repeats", "--json")
+    for name in ("py:mine.py:fedavg", "py:mine:fedavg"):
+        ran = subprocess.run(
+            [sys.executable, "-P", "-c", MAIN, "check", name, *some],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_an_adapter_may_have_the_name_of_a_module(tmp_path: Path) -> None:
+    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    (tmp_path / "json.py").write_text(source)
+    ran = inside("check", f"py:{tmp_path / 'json.py'}:fedavg", *SOME, "--only", "fedavg/round")
+    assert ran.code == 0, ran.err

@@ -1,0 +1,212 @@
+"""What a rule once answered with a wrong number is refused by name: domains, counts, weights, shapes that broadcast."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import torch
+import z3
+
+from fedspec.client import adagrad, admu, agdu, lamb_solver, momentum, sgd, sm3, sm3_adam, sm3_delayed, yogi
+from fedspec.client.lamb import layer_step
+from fedspec.covers import Cover
+from fedspec.domains import COUNTS, DOMAINS, PLANNED, require, require_count
+from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, WeightError
+from fedspec.linear import solve
+from fedspec.mixing.accumulation import momentum_norm
+from fedspec.mixing.arrivals import discount, local_change
+from fedspec.mixing.control_variates import client_control, cross_client, drift_controls, server_control
+from fedspec.mixing.duals import dynamic_average, server_dual
+from fedspec.mixing.gossip import broadcast
+from fedspec.mixing.nova import effective_steps, general_weights, normalised_gradient
+from fedspec.mixing.periodic import model_mean, moment_maximum
+from fedspec.mixing.private import noisy_mean
+from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
+from fedspec.mixing.scaled import scaled
+from fedspec.plan import Arrival, Plan
+from fedspec.readings import NovaWeights, Phi, SampledSteps, SampledWeights, TauEff
+from fedspec.rules import RULES
+from fedspec.server.adagrad import init
+
+TWO, ROWS, NOBODY = np.ones(2), np.arange(6.0).reshape(3, 2), np.ones((0, 2))
+THIRDS, PAIR = np.full(3, 1 / 3), Cover(((0, 1),), 2)
+
+
+def v(*numbers: Any) -> Any:
+    return np.array(numbers)
+
+
+BEGINNINGS: dict[str, Callable[..., Any]] = {
+    "server": lambda **h: init(TWO, **h),
+    "adagrad": lambda **h: adagrad.begin(TWO, **h),
+    "agdu": lambda **h: agdu.begin(TWO, **h),
+    "admu": lambda **h: admu.begin(TWO, **h),
+    "yogi": lambda **h: yogi.begin(TWO, **h),
+    "sm3 delayed": lambda **h: sm3_delayed.begin(TWO, PAIR, **h),
+}
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+@pytest.mark.parametrize("v0", [-1, -0.5, F(-1), Decimal(-1), math.nan, math.inf, True, "1", 1j, TWO], ids=repr)
+def test_no_state_begins_with_a_second_moment_that_is_none(begin: Callable[..., Any], v0: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^v0: got "):
+        begin(v0=v0)
+
+
+@pytest.mark.parametrize("m0", [-1, math.nan, F(-1)])
+def test_no_state_begins_with_a_first_moment_outside_its_domain(m0: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^m0: got "):
+        admu.begin(TWO, m0=m0)
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS)
+@pytest.mark.parametrize("v0", [0, 0.5, F(1, 2), F(10) ** 400, sympy.Symbol("v"), z3.Real("v")], ids=repr)
+def test_symbols_and_large_fractions_begin_a_state(begin: Callable[..., Any], v0: Any) -> None:
+    begin(v0=v0) if isinstance(v0, float | int) else init(np.array([v0, v0]), v0=v0)
+
+
+def test_a_state_begins_in_torch_with_a_number_for_each_client() -> None:
+    X, column = torch.ones(3, 2, dtype=torch.float64), torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
+    assert init(X, v0=column).v.tolist() == [[0, 0], [1, 1], [2, 2]]
+    with pytest.raises(ParameterError, match=r"^v0: got -1"):
+        init(X, v0=-column)
+
+
+@pytest.mark.parametrize("module", [sm3, sm3_adam, sm3_delayed], ids=lambda m: m.__name__)
+def test_no_state_begins_on_the_cover_of_another_model(module: Any) -> None:
+    with pytest.raises(ShapeError, match="shapes do not fit together"):
+        module.begin(np.ones(3), PAIR)
+
+
+TAU_EFF = {"p": v(0.5, 0.5), "a_norms": v(1.0, 2.0), "steps": [1, 2], "choice": TauEff.WEIGHTED_NORM}
+DRAWN = {"clients": 3, "sampled_weights": SampledWeights.WITHOUT_REPLACEMENT}
+DRIFT = {"v": ROWS, "X": ROWS, "x": TWO, "steps": [1, 2, 3], "eta_l": 0.1}
+STEPS = {"p": THIRDS, "w": THIRDS, "a_norms": np.ones(3), "sampled_steps": SampledSteps.SAMPLE}
+
+
+def layered(*layers: slice) -> lamb_solver.Lamb:
+    start = lamb_solver.begin(TWO)
+    return lamb_solver.lamb(start, TWO, layers, eta_l=0.1, beta1=0.5, beta2=0.5, eps=0.1)
+
+
+CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
+    "a mean over fewer than come": (lambda: model_mean(ROWS, clients=2), PlanError, "^models: 3 of 2"),
+    "a mean over -3": (lambda: model_mean(ROWS, clients=-3), PlanError, "^clients: got -3"),
+    "a mean over 3.5": (lambda: model_mean(ROWS, clients=3.5), PlanError, "^clients: got 3.5"),  # type: ignore[arg-type]
+    "a mean of nothing": (lambda: model_mean(NOBODY, clients=3), PlanError, "^models: 0 of 3"),
+    "moments of too many": (lambda: moment_maximum(TWO, ROWS, clients=1), PlanError, "^moments: 3 of 1"),
+    "duals of too many": (lambda: server_dual(TWO, ROWS, mu=1.0, clients=1), PlanError, "^deltas: 3 of 1"),
+    "models of nobody": (lambda: dynamic_average(NOBODY, TWO, mu=1.0), PlanError, "^Y: 0 of 0"),
+    "noise for nobody": (lambda: noisy_mean(NOBODY, TWO, clip_norm=1.0, sigma=1.0), PlanError, "^deltas: 0 of 0"),
+    "noise by rows": (lambda: noisy_mean(ROWS, ROWS, clip_norm=1.0, sigma=1.0), ShapeError, r"noise \(3, 2\)"),
+    "-3 local steps": (lambda: local_change(TWO, TWO, steps=-3), PlanError, "^steps: got -3"),
+    "2.5 local steps": (lambda: local_change(TWO, TWO, steps=2.5), PlanError, "^steps: got 2.5"),  # type: ignore[arg-type]
+    "no step": (lambda: client_control(TWO, TWO, TWO, TWO, steps=0, eta_l=0.1), PlanError, "^steps: got 0"),
+    "delay -1": (lambda: discount(0.5, delay=-1), PlanError, "^delay: got -1"),
+    "delay 1.5": (lambda: discount(0.5, delay=1.5), PlanError, "^delay: got 1.5"),  # type: ignore[arg-type]
+    "delay nan": (lambda: Arrival(0, 1, math.nan), PlanError, "^delay: got nan"),  # type: ignore[arg-type]
+    "delay none": (lambda: Arrival(0, 1, None), PlanError, "^delay: got None"),  # type: ignore[arg-type]
+    "norm of 2.5 steps": (lambda: momentum_norm(2.5, rho=0.5), PlanError, "^tau: got 2.5"),  # type: ignore[arg-type]
+    "step -1": (lambda: sgd.decayed_sgd(TWO, TWO, k=-1, eta_l=0.1, gamma=0.5), PlanError, "^k: got -1"),
+    "step -1 of momentum": (
+        lambda: momentum.dampened(momentum.begin(TWO), TWO, k=-1, eta_l=0.1, rho=0.5),
+        PlanError,
+        "^k: got -1",
+    ),
+    "drift from rows": (lambda: drift_controls(**{**DRIFT, "x": ROWS}), ShapeError, r"x \(3, 2\)"),
+    "drift from a row": (lambda: drift_controls(**{**DRIFT, "x": ROWS[:1]}), ShapeError, r"x \(1, 2\)"),
+    "drift of -2 steps": (lambda: drift_controls(**{**DRIFT, "steps": [1, -2, 3]}), PlanError, "^steps: got -2"),
+    "drift of half steps": (lambda: drift_controls(**{**DRIFT, "steps": [1, 0.5, 3]}), PlanError, "^steps: got 0.5"),
+    "weights not one": (
+        lambda: general_weights(v(0.5, 0.6), v(1.0, 2.0), NovaWeights.NOVA),
+        WeightError,
+        "^p: .* sums to 1.1",
+    ),
+    "exact weights not one": (
+        lambda: general_weights(v(F(1, 2), F(10**20 + 1, 2 * 10**20)), v(F(1), F(2)), NovaWeights.IMPLIED),
+        WeightError,
+        "^p: .* sums to ",
+    ),
+    "norm -2": (
+        lambda: general_weights(v(0.5, 0.5), v(1.0, -2.0), NovaWeights.IMPLIED),
+        WeightError,
+        "^a_norms: entry 1 is -2",
+    ),
+    "norm inf": (lambda: normalised_gradient(TWO, eta_l=0.1, a_norm=math.inf), WeightError, "^a_norm: entry 0 is inf"),
+    "norms for one": (lambda: normalised_gradient(TWO, eta_l=0.1, a_norm=v(1.0, 2.0)), ShapeError, r"a_norm \(2,\)"),  # type: ignore[arg-type]
+    "steps of no weights": (lambda: effective_steps(**{**TAU_EFF, "p": v(0.5, 0.6)}), WeightError, "sums to 1.1"),
+    "steps of norm 0": (
+        lambda: effective_steps(**{**TAU_EFF, "a_norms": v(1.0, 0.0)}),
+        WeightError,
+        "^a_norms: entry 1 is 0",
+    ),
+    "steps -2": (lambda: effective_steps(**{**TAU_EFF, "steps": [1, -2]}), PlanError, "^steps: got -2"),
+    "fixed -3": (
+        lambda: effective_steps(**{**TAU_EFF, "choice": TauEff.FIXED, "fixed": -3}),
+        ParameterError,
+        "^tau_eff: got -3",
+    ),
+    "drawn share -0.5": (lambda: sampled_weights(v(0.5, -0.5), **DRAWN), WeightError, "^p: entry 1 is -0.5"),
+    "drawn from -3": (lambda: sampled_weights(v(0.5, 0.5), **{**DRAWN, "clients": -3}), PlanError, "^clients: got -3"),
+    "drawn steps of -1": (lambda: sampled_steps(**{**STEPS, "w": -THIRDS}), WeightError, "^w: entry 0"),
+    "drawn update": (
+        lambda: sampled_update(TWO, ROWS, -THIRDS, tau_eff=1.0, eta_l=0.1),
+        WeightError,
+        "^w: entry 0",
+    ),
+    "controls below zero": (lambda: server_control(TWO, ROWS, v(0.5, 0.5, -0.5)), WeightError, "^p: entry 2"),
+    "corrections not one": (lambda: cross_client(ROWS, v(0.5, 0.5, 0.5)), WeightError, "^p: .* sums to 1.5"),
+    "reach below zero": (lambda: broadcast(TWO, ROWS, v(1.0, -1.0, 0.0)), WeightError, "^reach: entry 1 is -1"),
+    "a weight for each coordinate": (lambda: scaled(TWO, scale=v(1.0, 2.0)), ShapeError, r"scale \(2,\)"),  # type: ignore[arg-type]
+    "too few layers": (lambda: layered(slice(0, 1)), ShapeError, "^layers: "),
+    "layers that overlap": (lambda: layered(slice(0, 2), slice(1, 2)), ShapeError, "^layers: "),
+    "client 0.5": (lambda: Plan((0.5,), (1,), (1,)).check_clients([0, 1]), PlanError, "client 0.5 is not one"),  # type: ignore[arg-type]
+    "client True": (lambda: Plan((True,), (1,), (1,)).check_clients([0, 1]), PlanError, "client True is not one"),
+    "a shorter right side": (lambda: solve(np.eye(2), np.ones(3)), ShapeError, r"^solve: A \(2, 2\), b \(3,\)"),
+    "ends exchanged": (
+        lambda: layer_step(TWO, TWO, eta_l=0.1, phi_m=2.0, phi_M=1.0, phi=Phi.CLIP),
+        ParameterError,
+        "^phi_m: got 2.0",
+    ),
+    "a NumPy bool": (lambda: require("eta", np.True_), ParameterError, "^eta: got "),
+    "a NumPy complex": (lambda: require("eta", np.complex64(1)), ParameterError, "^eta: got "),
+    "a plain bool": (lambda: require_count("delay", True), PlanError, "^delay: got True"),
+}
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), CASES.values(), ids=CASES)
+def test_a_wrong_number_is_refused(call: Callable[[], object], kind: type[FedspecError], words: str) -> None:
+    with pytest.raises(kind, match=words) as caught:
+        call()
+    assert type(caught.value) is kind
+
+
+def test_every_count_of_a_rule_has_a_domain() -> None:
+    counted = {
+        p.name
+        for rule in RULES.values()
+        for p in inspect.signature(rule).parameters.values()
+        if str(p.annotation) in ("int", "Count", "Sequence[int]")
+    }
+    assert counted == set(PLANNED) | (counted & COUNTS)
+    assert set(DOMAINS) & set(PLANNED) == {"tau"}
+
+
+def test_what_is_just_inside_is_taken() -> None:
+    assert model_mean(ROWS, clients=3).tolist() == [2, 3]
+    assert model_mean(ROWS, clients=4).tolist() == [1.5, 2.25]
+    assert (
+        sampled_weights(v(1.0, 1.0), clients=1, sampled_weights=SampledWeights.WITH_REPLACEMENT).tolist() == [0.5] * 2
+    )
+    assert server_control(TWO, ROWS, THIRDS).tolist() == pytest.approx([3, 4])
+    assert discount(F(1, 2), delay=0) == F(1, 2)
+    assert local_change(v(F(3)), v(F(1)), steps=np.int64(2)).tolist() == [1]  # type: ignore[arg-type]
+    assert sgd.decayed_sgd(v(F(1)), v(F(1)), k=0, eta_l=F(1, 2), gamma=F(1, 2)).tolist() == [F(1, 2)]
