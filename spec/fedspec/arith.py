@@ -15,11 +15,11 @@ sympy, z3 and array-api-compat are imported only when one of their numbers arriv
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import reduce
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -72,11 +72,26 @@ def digits(precision: int = DIGITS) -> Iterator[None]:
         yield
 
 
-def _library(x: object) -> str:
-    return type(x).__module__.partition(".")[0]
+def _library(x: Any) -> str:
+    return _library_of(x.__class__)
 
 
-def _symbolic(*xs: object) -> str | None:
+@functools.cache
+def _library_of(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+@functools.cache
+def _spoken(kind: type) -> str:
+    """How instances of a type say their library: they are NumPy's, have ``__array_namespace__``, or are torch's."""
+    if issubclass(kind, np.ndarray):
+        return "numpy"
+    if hasattr(kind, "__array_namespace__"):
+        return "standard"
+    return "torch" if kind.__module__.partition(".")[0] == "torch" else ""
+
+
+def _symbolic(*xs: Any) -> str | None:
     return next((name for x in xs if (name := _library(x)) in {"sympy", "z3"}), None)
 
 
@@ -178,17 +193,18 @@ def _where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
     return x if a < b else y
 
 
-def namespace(*xs: object) -> Any:
+def namespace(*xs: Any) -> Any:
     """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
     for x in xs:
-        if isinstance(x, np.ndarray):
-            return np
-        if hasattr(x, "__array_namespace__"):
-            return x.__array_namespace__()
-        if _library(x) == "torch":
-            import array_api_compat
+        match _spoken(x.__class__):
+            case "numpy":
+                return np
+            case "standard":
+                return x.__array_namespace__()
+            case "torch":
+                import array_api_compat
 
-            return array_api_compat.array_namespace(x)
+                return array_api_compat.array_namespace(x)
     return None
 
 
@@ -293,12 +309,12 @@ def where_shorter(u: Vector, length: Scalar, x: Vector, y: Vector) -> Vector:
 
 def greatest(xs: Iterable[N]) -> N:
     """The largest of at least one number or vector."""
-    return reduce(maximum, xs)
+    return functools.reduce(maximum, xs)
 
 
 def least(xs: Iterable[N]) -> N:
     """The smallest of at least one number or vector."""
-    return reduce(minimum, xs)
+    return functools.reduce(minimum, xs)
 
 
 def gather(x: Vector, places: Shaped[np.ndarray, "..."]) -> Array:

@@ -6,6 +6,7 @@ suite to draw cases. Symbols (sympy, z3) have no value to check and pass.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
@@ -107,19 +108,29 @@ PLANNED: dict[str, tuple[Domain, str]] = {
 """What a rule counts and a plan says; no hyper-parameter, though a server's stabiliser is called tau as well."""
 
 
-def is_number(x: object) -> bool:
+def is_number(x: Any) -> bool:
     """Whether ``x`` has a value that can be compared: false for symbols."""
-    return isinstance(x, Real | Decimal | Fraction | np.number | np.bool_) or hasattr(x, "value")
+    return _is_number(x.__class__) or hasattr(x, "value")
 
 
-def is_real(x: object) -> bool:
+@functools.cache
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, Real | Decimal | Fraction | np.number | np.bool_)
+
+
+def is_real(x: Any) -> bool:
     """Whether ``x`` may stand for one real number: a symbol may; a bool, a complex number, a list or a word may not."""
-    return hasattr(x, "__mul__") and not isinstance(x, bool | np.bool_ | complex | np.complexfloating | Sized)
+    return _is_real(x.__class__) and hasattr(x, "__mul__")
+
+
+@functools.cache
+def _is_real(kind: type) -> bool:
+    return not issubclass(kind, bool | np.bool_ | complex | np.complexfloating | Sized)
 
 
 def is_finite(number: Any) -> bool:
     """Whether a number is neither NaN nor infinite; fractions are not, however large."""
-    return isinstance(number, Rational) or math.isfinite(number)
+    return (not isinstance(number, float) and isinstance(number, Rational)) or math.isfinite(number)
 
 
 def require(name: str, value: Any) -> None:

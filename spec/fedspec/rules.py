@@ -20,7 +20,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, ParamSpec, TypeVar
@@ -127,25 +127,23 @@ def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[i
             yield from _axes(f"{name}.{field}", getattr(value, field), note)
 
 
-def _complaint(arrays: Sequence[tuple[str, tuple[int, ...], tuple[str, ...], Any]]) -> str:
+# Rules are called for every step of every client, with arrays of the same few shapes.
+@functools.lru_cache(maxsize=4096)
+def _complaint(arrays: tuple[tuple[tuple[int, ...], tuple[str, ...], type, Any], ...]) -> str:
     """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
     # Beside a stack that a rule takes as such, a vector is one: it would be spread over the rows.
     sizes: dict[str, Any] = {"1": 1}
-    if any(axes == _AXES["Stack"] for _, _, axes, _ in arrays):
+    if any(axes == _AXES["Stack"] for _, axes, *_ in arrays):
         sizes["..."] = ()
-    for _, shape, axes, _ in arrays:
+    for shape, axes, *_ in arrays:
         if axes[0] in ("...", "*"):
             clients, shape, axes, shared = shape[:-1], shape[-1:], axes[1:], axes[0] == "*"
             if (clients or not shared) and sizes.setdefault("...", clients) != clients:
                 return "shapes do not fit together"
         if len(shape) != len(axes) or any(sizes.setdefault(a, n) != n for a, n in zip(axes, shape, strict=True)):
             return "shapes do not fit together"
-    dtypes = {_name(dtype) for *_, dtype in arrays} - {"None", "object"}
+    dtypes = {str(dtype) for *_, dtype in arrays} - {"None", "object"}
     return f"{' and '.join(sorted(dtypes))} do not mix" if len(dtypes) > 1 else ""
-
-
-# NumPy spells a type out anew each time, and rules are called for every step of every client.
-_name = functools.cache(str)
 
 
 def _counted_or_measured(name: str, value: Any, note: str) -> Any:
@@ -178,6 +176,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check the domains of a function's hyper-parameters and counts, and that its arrays agree in shape."""
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
+    positions = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    needed = {n for n, p in signature.parameters.items() if p.default is p.empty}
 
     @functools.cache
     def readings() -> dict[str, type[StrEnum]]:
@@ -187,22 +187,27 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        given: dict[str, Any] = {**dict(zip(positions, args, strict=False)), **kwargs}
+        if len(given) < len(args) + len(kwargs) or not needed <= given.keys() <= notes.keys():
+            # Python says what is wrong with the call.
+            signature.bind(*args, **kwargs)
+        chosen = readings()
         arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
-        for name, value in bound.arguments.items():
-            if name in readings():
-                bound.arguments[name] = choice(readings()[name], name, value)
+        for name, value in given.items():
+            if name in chosen:
+                given[name] = choice(chosen[name], name, value)
             else:
-                bound.arguments[name] = _counted_or_measured(name, value, notes[name])
-            arrays += _axes(name, value, notes[name])
-        _check_rows(bound.arguments, notes)
-        if complaint := _complaint(arrays):
+                note = notes[name]
+                given[name] = _counted_or_measured(name, value, note)
+                arrays += _axes(name, value, note)
+        _check_rows(given, notes)
+        if complaint := _complaint(tuple((shape, axes, type(dtype), dtype) for _, shape, axes, dtype in arrays)):
             listing = ", ".join(
                 f"{name} {shape}{'' if dtype is None else f' {dtype}'} for [{' '.join(axes)}]"
                 for name, shape, axes, dtype in arrays
             )
             raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
-        return function(*bound.args, **bound.kwargs)
+        return function(**given)  # type: ignore[call-arg]
 
     return call
 

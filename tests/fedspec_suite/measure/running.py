@@ -34,12 +34,13 @@ class Running:
 
     Attributes:
         value: the number as it should be.
+        size: its magnitude as a float.
         bound: how far it may be off, in units of epsilon.
         nonnegative: whether no evaluation within REACH bounds is below zero, because the bound says so, or because it
             is a square, or a sum, product, quotient or root of such.
     """
 
-    __slots__ = ("bound", "nonnegative", "value")
+    __slots__ = ("bound", "nonnegative", "size", "value")
 
     resolution: ClassVar[float]
     """The machine epsilon of the subject: what comparisons must see through."""
@@ -55,8 +56,9 @@ class Running:
             is_fraction = isinstance(value, Fraction)
             value = Decimal(value.numerator) / Decimal(value.denominator) if is_fraction else Decimal(value)
         self.value: Decimal = value
+        self.size = abs(float(value))
         self.bound = bound
-        self.nonnegative = value >= 0 and (bound == 0 or float(value) >= self._blur(bound))
+        self.nonnegative = value >= 0 and (bound == 0 or self.size >= self._blur(bound))
 
     def _blur(self, bound: float) -> float:
         """How far a number of that bound is looked at."""
@@ -66,8 +68,8 @@ class Running:
         """What an operation gives: the bound it inherits from its operands, and the rounding of its result."""
         out = object.__new__(type(self))
         out.value = value
-        size, blur = abs(float(value)), self._blur(inherited)
-        if not size + blur < self.largest:
+        out.size = size = abs(float(value))
+        if not size + self._blur(inherited) < self.largest:
             out.bound = math.inf
         elif inherited or value:
             out.bound = _AMPLE * inherited + size + self.lost
@@ -110,9 +112,8 @@ class Running:
         if isinstance(other, np.ndarray):
             return NotImplemented
         other = self._of(other)
-        a, b = abs(float(self.value)), abs(float(other.value))
         # Where both operands are almost zero, the product of their errors is all there is.
-        inherited = a * other.bound + b * self.bound + self._blur(self.bound) * other.bound
+        inherited = self.size * other.bound + other.size * self.bound + self._blur(self.bound) * other.bound
         same = self is other or (self.nonnegative and other.nonnegative)
         return self._rounded(self.value * other.value, inherited, same)
 
@@ -125,9 +126,8 @@ class Running:
         if other.value == 0:
             return self._unsure(self.value)
         value = self.value / other.value
-        b = abs(float(other.value))
-        nearest = b - self._blur(other.bound)
-        if not nearest > b / 1000:
+        nearest = other.size - self._blur(other.bound)
+        if not nearest > other.size / 1000:
             return self._unsure(value)
         inherited = (self.bound + abs(float(value)) * other.bound) / nearest
         return self._rounded(value, inherited, self.nonnegative and other.nonnegative)
@@ -154,7 +154,7 @@ class Running:
         if self.value < 0 or not self.nonnegative:
             return self._unsure(Decimal(0) if self.value < 0 else self.value.sqrt())
         root = self.value.sqrt()
-        size, lowest = float(root), float(self.value) - self._blur(self.bound)
+        size, lowest = float(root), self.size - self._blur(self.bound)
         if self.bound == 0:
             inherited = 0.0
         elif lowest > 0:
@@ -239,11 +239,11 @@ class Running:
         Raises:
             TypeError: it is one of another floating-point type's.
         """
+        if type(x) is type(self):
+            return x
         if not isinstance(x, Running):
             return type(self)(x)
-        if type(x) is not type(self):
-            raise TypeError(f"running: {type(self).__name__} and {type(x).__name__} numbers cannot be mixed")
-        return x
+        raise TypeError(f"running: {type(self).__name__} and {type(x).__name__} numbers cannot be mixed")
 
 
 class Running64(Running):
