@@ -84,7 +84,8 @@ soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the
 	    --jobs $(JOBS) --report out/soak-$$seed.jsonl > out/soak-$$seed.txt || { failed=1; \
 	    grep -E 'does not conform|inconclusive|error' out/soak-$$seed.txt || true; }; \
 	  tail -n 2 out/soak-$$seed.txt; done; \
-	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q tests/test_judge/test_mutants.py || failed=1; exit $$failed
+	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q tests/test_judge/test_mutants.py || failed=1; \
+	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q -m night || failed=1; exit $$failed
 
 .PHONY: claims
 claims: venv ## Run the evidence of every claim of the ledger again

@@ -22,7 +22,8 @@ def pytest_report_header() -> list[str]:
     """
     import torch
 
-    slow = "fewer cases, slow tests left out" if PROFILE == "quick" else "all cases, all tests"
+    said = {"quick": "fewer cases, slow tests left out", "soak": "all cases, all tests"}
+    slow = said.get(PROFILE, "all cases; what is marked night is left to make soak")
     devices = "cpu and cuda" if torch.cuda.is_available() else "cpu; no CUDA device here"
     return [f"profile: {PROFILE} ({slow})", f"mirror: {devices}"]
 
@@ -35,8 +36,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The quick profile leaves out what is marked slow, and says how much that is."""
-    if PROFILE == "quick":
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    """All profiles but soak leave out what is marked night, quick what is marked slow too; pytest says how many."""
+    left = {"quick": ("slow", "night"), "soak": ()}.get(PROFILE, ("night",))
+    out = [item for item in items if any(map(item.get_closest_marker, left))]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in set(out)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.mutants import MUTANTS, Mutant, original, texts
 
 STORED = stored.load()
-SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10)
+SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 3)
 
 MOMENTUM = "fedspec.client.momentum.momentum"
 

@@ -164,7 +164,7 @@ CONSTANTS = ("kappa", "C_D", "s_1", "s_2", "a_2", "e_0", "e_2")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("constant", [CONSTANTS[0], *(pytest.param(c, marks=pytest.mark.night) for c in CONSTANTS[1:])])
 @pytest.mark.parametrize("claim", [convergence.theorem_4_6, convergence.theorem_d_3], ids=lambda c: c.id)
 def test_a_theorem_that_does_not_miss_a_constant_is_not_called_checked(
     claim: Claim, constant: str, monkeypatch: pytest.MonkeyPatch
