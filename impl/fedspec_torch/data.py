@@ -33,7 +33,7 @@ class Pool(Protocol):
         ...
 
     def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
-        """Inputs and targets of some clients, one below the other (others may stand there too), and where each begins."""
+        """Inputs and targets of some clients one below the other, maybe among others', and where each one's begin."""
         ...
 
 
@@ -127,8 +127,8 @@ def check_examples(i: int, pair: Any, like: Any) -> None:
 class Batches:
     """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
 
-    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a client
-    has no more than that, its batch is all it has, in the order it was given.
+    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
+    client has no more than that, its batch is all it has, in the order it was given.
 
     Raises:
         PlanError: there is no such client.
@@ -171,13 +171,14 @@ class Batches:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
         inputs, targets, starts = self._found
         places = (k * size + np.arange(size))[None] % self.counts[rows, None]
-        which = torch.from_numpy(starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)).to(inputs.device)
-        return inputs[which], targets[which]
+        which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
+        at = torch.from_numpy(which).to(inputs.device)
+        return inputs[at], targets[at]
 
 
 def mixed(*words: Any) -> Array:
     """Integers that look random and are a function of these words alone (SplitMix64, Steele et al. 2014)."""
-    state = np.uint64(0)
+    state: Any = np.uint64(0)
     with np.errstate(over="ignore"):
         for word in words:
             z = (np.asarray(word).astype(np.uint64) ^ state) + np.uint64(0x9E3779B97F4A7C15)

@@ -2,7 +2,7 @@
 
 Three ways to the same numbers, up to the order of sums:
 
-* ``stacked``: the forward pass of all clients at once under ``vmap``, then one plain backward pass of the summed losses;
+* ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, which takes any module.
 """
@@ -133,8 +133,11 @@ def looped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]
         with torch.enable_grad():
             loss = network.value(leaves, inputs, targets)
             parts = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        unseen: Any = None
         # A parameter that the loss does not see has the gradient zero.
-        found = [torch.zeros_like(p) if part is None else part for part, p in zip(parts, leaves.values(), strict=True)]
+        found = [
+            torch.zeros_like(p) if part is unseen else part for part, p in zip(parts, leaves.values(), strict=True)
+        ]
         torch.cat([part.reshape(-1) for part in found], out=g[j])
         losses[j] = loss.detach()
     return g, losses

@@ -198,13 +198,9 @@ def simulate(
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
         ParameterError: a hyper-parameter is missing or outside its domain, or an option contradicts the reading.
-        PlanError: the algorithm is a local solver, which trains nothing by itself, or there are no rounds.
+        PlanError: the algorithm is a local solver, or there are no rounds.
     """
-    row = find(algorithm)
-    if isinstance(row.run, LocalSolver):
-        raise PlanError(
-            f"{algorithm}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
-        )
+    row = trainer(algorithm)
     if rounds < 1 or test_every < 1:
         raise PlanError(f"rounds, test_every: got {rounds} and {test_every}; both are at least 1")
     h = hyper_of(row, reading, hyper)
@@ -213,6 +209,21 @@ def simulate(
         x = x.repeat(len(federation))
     state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
     return Run(row, h, federation, plan, state, rounds, block, test, test_every)
+
+
+def trainer(algorithm: str) -> Algorithm:
+    """The row of an algorithm that trains a federation.
+
+    Raises:
+        UnknownNameError: there is no such algorithm.
+        PlanError: it is a local solver, which trains nothing by itself.
+    """
+    row = find(algorithm)
+    if isinstance(row.run, LocalSolver):
+        raise PlanError(
+            f"{algorithm}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
+        )
+    return row
 
 
 def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> Any:

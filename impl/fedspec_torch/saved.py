@@ -38,9 +38,10 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {}
-    header = {"fedspec": FORMAT, "content": json.dumps({name: _told(value, tensors) for name, value in content.items()})}
+    told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
+    header = {"fedspec": FORMAT, "content": told}
     data = save(tensors or {"empty": torch.zeros(0)}, metadata=header)
-    handle, beside = tempfile.mkstemp(dir=file.parent or ".", prefix=f".{file.name}.")
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
@@ -65,7 +66,7 @@ def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     try:
         with safe_open(file, framework="pt", device=str(device)) as opened:
             header = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{file}: damaged, or no saved run ({error}); take an earlier one") from error
     if header.get("fedspec") != FORMAT:
@@ -136,6 +137,7 @@ def _own(name: str, kind: type) -> Any:
     if module.split(".")[0] not in OWN:
         raise ValueError(f"{name} is none of fedspec's records")
     found = getattr(sys.modules.get(module) or import_module(module), cls)
-    if not (isinstance(found, type) and issubclass(found, kind) and (is_dataclass(found) or issubclass(found, StrEnum))):
+    own = isinstance(found, type) and issubclass(found, kind)
+    if not own or not (is_dataclass(found) or issubclass(found, StrEnum)):
         raise ValueError(f"{name} is none of fedspec's records")
     return found

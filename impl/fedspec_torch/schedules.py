@@ -57,7 +57,7 @@ class Cohorts:
         if not 0 < size <= n:
             raise PlanError(f"cohort: {size} of {n} clients; ask for 1 to {n}")
         if "everyone" in takes and size < n:
-            raise PlanError(f"cohort: {size} of {n} clients, but {algorithm.id} asks everybody in every round; ask for {n}")
+            raise PlanError(f"cohort: {size} of {n} clients, but {algorithm.id} asks everybody every time; ask for {n}")
         rng = np.random.default_rng([self.seed, round])
         who = tuple(sorted(rng.choice(n, size, replace=False).tolist())) if size < n else tuple(range(n))
         strategies: tuple[str, ...] = ()
@@ -104,7 +104,9 @@ class Exchanges:
             if not self.clusters <= size <= n:
                 raise PlanError(f"{what}: {size} of {n} clients; ask for {self.clusters} to {n}")
             if "peers" in takes and size < n:
-                raise PlanError(f"{what}: {size} of {n} clients, but in {algorithm.id} all of them compute, and nobody sends")
+                raise PlanError(
+                    f"{what}: {size} of {n} clients, but in {algorithm.id} all of them compute; ask for {n}"
+                )
         rng = np.random.default_rng([self.seed, round])
         groups = tuple(tuple(map(int, group)) for group in np.array_split(np.arange(n), self.clusters))
         S_r = drawn_in_each(rng, groups, senders)
@@ -227,4 +229,5 @@ def drawn_steps(steps: Steps, n: int, rng: np.random.Generator) -> tuple[int, ..
 def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], size: int) -> tuple[int, ...]:
     """So many clients, of each group its part, uniformly without replacement; in the order of their numbers."""
     parts = np.diff(np.linspace(0, size, len(groups) + 1).astype(int)).tolist()
-    return tuple(i for group, m in zip(groups, parts, strict=True) for i in sorted(rng.choice(group, m, replace=False).tolist()))
+    drawn = (rng.choice(group, m, replace=False).tolist() for group, m in zip(groups, parts, strict=True))
+    return tuple(i for some in drawn for i in sorted(some))

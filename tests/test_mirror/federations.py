@@ -1,6 +1,6 @@
 """Small federations whose gradients are known: linear models of one output under a quadratic loss.
 
-    F_i(w) = 1/(2 n_i) ||A_i w - b_i||^2,    H_i = A_i' A_i / n_i,    e_i = A_i' b_i / n_i
+F_i(w) = 1/(2 n_i) ||A_i w - b_i||^2,    H_i = A_i' A_i / n_i,    e_i = A_i' b_i / n_i
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
 
 
 def test_a_round_reports_the_loss_before_it_and_what_is_sent() -> None:
-    federation, H, e = quadratic()
+    federation, *_ = quadratic()
     run = simulate("fedavg", federation, plan=cohorts(4, steps=2), rounds=3, eta_l=0.125)
     x = federation.x0.numpy()
     for number, done in enumerate(run):
@@ -146,9 +146,16 @@ def test_evaluation_says_loss_and_accuracy() -> None:
     with torch.no_grad():
         module.weight.copy_(torch.eye(2))
     inputs = torch.tensor([[1.0, 0], [0, 1], [3, 2]], dtype=torch.float64)
-    federation = Federation(module, nn.functional.cross_entropy, [(inputs, torch.tensor([0, 1, 1]))])
+    targets = torch.tensor([0, 1, 1])
+    federation = Federation(module, nn.functional.cross_entropy, [(inputs, targets)])
     run = simulate(
-        "fedavg", federation, plan=cohorts(1), rounds=3, test=(inputs, torch.tensor([0, 1, 1])), test_every=2, eta_l=1e-9
+        "fedavg",
+        federation,
+        plan=cohorts(1),
+        rounds=3,
+        test=(inputs, torch.tensor([0, 1, 1])),
+        test_every=2,
+        eta_l=1e-9,
     )
     rounds = list(run)
     assert [r.accuracy for r in rounds] == [None, pytest.approx(2 / 3), pytest.approx(2 / 3)]
@@ -160,7 +167,12 @@ def test_evaluation_says_loss_and_accuracy() -> None:
     ("algorithm", "more", "error", "words"),
     [
         ("fedavgg", {"eta_l": 1.0}, UnknownNameError, "fedavgg"),
-        ("fedavg", {"eta_k": 1.0}, UnknownNameError, "eta_k: fedavg has no such hyper-parameter or option; known: eta_l"),
+        (
+            "fedavg",
+            {"eta_k": 1.0},
+            UnknownNameError,
+            "eta_k: fedavg has no such .*; known: eta_l",
+        ),
         ("fedadam", {"eta_l": 1.0}, ParameterError, "eta, beta1, beta2, tau, v0: not given; fedadam needs them"),
         ("fedavg", {"eta_l": -1.0}, ParameterError, "eta_l: got -1.0"),
         ("fedavg", {"eta_l": 1.0, "reading": "none"}, UnknownNameError, "none"),
@@ -239,15 +251,16 @@ def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("more", "words"),
-    [({"clients": 5}, "clients was 6, here it is 5"), ({"batch_size": 2}, "batch_size was None, here it is 2"), ({"seed": 1}, "")],
+    [
+        ({"clients": 5}, "clients was 6, here it is 5"),
+        ({"batch_size": 2}, "batch_size was None, here it is 2"),
+        ({"seed": 1}, "seed was 0, here it is 1"),
+    ],
 )
 def test_a_run_of_another_federation_is_refused(more: dict[str, Any], words: str, tmp_path: Path) -> None:
     good = saved_file(tmp_path / "run.pt")
-    data = more.pop("seed", None)
-    federation, *_ = quadratic(**more) if data is None else quadratic(0, 6)
-    if data is not None:
-        federation = replace(federation, seed=data)
-        words = "seed was 0, here it is 1"
+    rest = {name: value for name, value in more.items() if name != "seed"}
+    federation = replace(quadratic(**rest)[0], seed=more.get("seed", 0))
     with pytest.raises(CheckpointError, match=words):
         resume(good, federation)
 
@@ -262,7 +275,13 @@ def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
         content = json.loads(opened.metadata()["content"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     federation, *_ = quadratic()
-    for name in ("os.system", "subprocess.Popen", "fedspec.wire.os.system", "fedspec.arith.sqrt", "fedspec_suite.cli.main"):
+    for name in (
+        "os.system",
+        "subprocess.Popen",
+        "fedspec.wire.os.system",
+        "fedspec.arith.sqrt",
+        "fedspec_suite.cli.main",
+    ):
         content["h"] = {"record": name, "fields": {"command": "touch hacked"}}
         save_file(tensors, tmp_path / "bad.pt", metadata={"fedspec": "1", "content": json.dumps(content)})
         with pytest.raises(CheckpointError, match="does not fit this version"):
@@ -305,7 +324,7 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
         process.communicate()
     federation, *_ = quadratic(batch_size=3, way="looped")
     run = resume(file, federation)
-    assert 0 < len(run.history)
+    assert len(run.history) > 0
     list(run)
     whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=400, **hyper(row))
     assert list(whole) == run.history
