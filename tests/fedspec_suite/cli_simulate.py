@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.report import curves, table
 from fedspec_suite.report.terminal import console, spinner
@@ -59,16 +60,27 @@ def number_or_word(text: str) -> Any:
     return text
 
 
-def assigned(settings: Sequence[str]) -> dict[str, Any]:
-    """The pairs of ``name=value``.
+def assigned(settings: Sequence[str], rows: Sequence[Algorithm]) -> dict[str, dict[str, Any]]:
+    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` set of each algorithm; the latter goes before the former.
 
     Raises:
-        ParameterError: one has no equals sign.
+        ParameterError: one has no equals sign, or nobody has a parameter of that name.
     """
-    for setting in settings:
-        if "=" not in setting:
-            raise ParameterError(f"--set {setting}: expected NAME=VALUE, such as eta_l=0.1")
-    return {name: number_or_word(value) for name, _, value in (s.partition("=") for s in settings)}
+    found: dict[str, dict[str, Any]] = {row.id: {} for row in rows}
+    for setting in sorted(settings, key=lambda s: ":" in s.partition("=")[0]):
+        left, equals, value = setting.partition("=")
+        *only, name = left.split(":", 1)
+        if not equals:
+            raise ParameterError(f"--set {setting}: expected NAME=VALUE, such as eta_l=0.1, or ALGORITHM:NAME=VALUE")
+        asked = [row for row in rows if row.id in (only or found)]
+        takers = [row.id for row in asked if name in row.parameters]
+        if not takers:
+            known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
+            ids = ", ".join(row.id for row in rows)
+            raise ParameterError(f"--set {left}: none of {ids} has it; known: {known}")
+        for taker in takers:
+            found[taker][name] = number_or_word(value)
+    return found
 
 
 def spread(text: str) -> Any:
@@ -119,7 +131,8 @@ def mount(app: typer.Typer) -> None:
         seeds: Annotated[int, typer.Option(min=1, help="So many, from --seed on; the picture shows their range.")] = 1,
         compare: Annotated[str, typer.Option(help="Other algorithms, separated by commas.")] = "",
         setting: Annotated[
-            list[str] | None, typer.Option("--set", help="NAME=VALUE of a hyper-parameter or option; repeatable.")
+            list[str] | None,
+            typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a hyper-parameter or option; repeatable."),
         ] = None,
         reading: Annotated[
             str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
@@ -130,7 +143,7 @@ def mount(app: typer.Typer) -> None:
         """Train a model with an algorithm of the catalogue, and others beside it, on real data.
 
         Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent) and a JSON
-        of every round. Settings apply to each algorithm that knows their name. Usual values stand in for what is not
+        of every round. A setting is for each algorithm that knows its name. Usual values stand in for what is not
         set, and are printed; they are not tuned, so that a comparison is one of settings, not of algorithms.
         """
         try:
@@ -138,19 +151,14 @@ def mount(app: typer.Typer) -> None:
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
             raise FedspecError(f"simulate needs {missing.name}: pip install 'fedspec[simulate]'") from missing
-        given, how_many = assigned(setting or ()), spread(steps)
-        rows = [
-            mirror.runs.trainer(name.strip()) for name in dict.fromkeys([algorithm, *filter(None, compare.split(","))])
-        ]
-        unknown = [name for name in given if not any(name in row.parameters for row in rows)]
-        if unknown:
-            known = ", ".join(dict.fromkeys(name for row in rows for name in row.parameters))
-            raise ParameterError(f"--set {unknown[0]}: none of {', '.join(r.id for r in rows)} has it; known: {known}")
+        names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
+        rows = [mirror.runs.trainer(name.strip()) for name in names]
+        given, how_many = assigned(setting or (), rows), spread(steps)
         runs: list[dict[str, Any]] = []
         with spinner() as progress:
             for row in rows:
                 said = reading if row is rows[0] else None
-                own = hyper(mirror, row, said, {n: v for n, v in given.items() if n in row.parameters})
+                own = hyper(mirror, row, said, given[row.id])
                 for s in range(seed, seed + seeds):
                     task = tasks.task(
                         data, model, clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device

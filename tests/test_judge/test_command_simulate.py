@@ -13,11 +13,12 @@ SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--
 
 def test_a_comparison_prints_draws_and_records(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "pair"
-    ran = inside("simulate", "fedada2", *SMALL, "--compare", "fedavg,dsgd", "--seeds", "2", "--out", str(out))
+    set_ = ("--set", "fedavg:eta_l=0.25", "--set", "eta_l=0.5")
+    ran = inside("simulate", "fedada2", *SMALL, *set_, "--compare", "fedavg,dsgd", "--seeds", "2", "--out", str(out))
     assert ran.code == 0, ran.err
     lines = ran.out.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["fedada2", "fedavg", "dsgd"]
-    assert "eta_l=0.1" in lines[3] and " to " in lines[2]
+    assert "eta_l=0.25" in lines[3] and "eta_l=0.5" in lines[4] and " to " in lines[2]
     assert f"{out}.png and {out}.json written; settings are usual ones, not tuned" in ran.out
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads(out.with_suffix(".json").read_text())
@@ -49,6 +50,7 @@ def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
         (("fedavgg",), ("fedavgg", "fedavg")),
         (("sgd",), ("sgd: a local solver",)),
         (("fedavg", "--set", "eta_k=1"), ("--set eta_k: none of fedavg has it", "eta_l")),
+        (("fedavg", "--set", "dsgd:eta_l=1"), ("--set dsgd:eta_l: none of fedavg has it",)),
         (("fedavg", "--set", "eta_l"), ("--set eta_l: expected NAME=VALUE",)),
         (("fedavg", "--set", "eta_l=-1"), ("eta_l: got -1",)),
         (("fedavg", "--set", "weights=most"), ("weights", "most", "uniform")),
