@@ -172,8 +172,10 @@ class Batches:
         inputs, targets, starts = self._found
         places = (k * size + np.arange(size))[None] % self.counts[rows, None]
         which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
-        at = torch.from_numpy(which).to(inputs.device)
-        return inputs[at], targets[at]
+        at = torch.from_numpy(which.reshape(-1)).to(inputs.device)
+        # Several times as fast as indexing by a table.
+        x, y = (part.index_select(0, at).unflatten(0, (len(rows), size)) for part in (inputs, targets))
+        return x, y
 
 
 def mixed(*words: Any) -> Array:

@@ -168,8 +168,8 @@ class Training:
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Examples) -> Stack:
         f = self.federation
         g, losses = WAYS[f.way_for(x, batch)](f.network, x, batch)
-        for i, loss in zip(who, losses, strict=True):
-            self.losses.setdefault(i, loss)
+        for j in [j for j, i in enumerate(who) if i not in self.losses]:
+            self.losses[who[j]] = losses[j]
         return g
 
 
