@@ -174,7 +174,7 @@ class Batches:
         which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
         at = torch.from_numpy(which.reshape(-1)).to(inputs.device)
         # Several times as fast as indexing by a table.
-        x, y = (part.index_select(0, at).unflatten(0, (len(rows), size)) for part in (inputs, targets))
+        x, y = (part.index_select(0, at).reshape(len(rows), size, *part.shape[1:]) for part in (inputs, targets))
         return x, y
 
 
