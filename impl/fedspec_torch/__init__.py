@@ -1,15 +1,33 @@
 """fedspec_torch: the rules of fedspec in torch, with a batch axis over the clients.
 
-* ``client``: one local step of n clients at once, on stacks [n, d], with a mask of the clients that still work.
-* ``mixing``: what the server makes of the clients' changes, one matrix product a block of clients.
-* ``server``: one step of the global model, on vectors [d].
-* ``algorithms``: published algorithms and the round that runs local training block by block.
+* ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
+* ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file.
+* ``cohorts``, ``exchanges``, ``arrivals``: who takes part when.
+* ``population``: the clients of a round in blocks; the algorithms are the specification's own text.
 * ``subject``: all of it behind the subject contract, so that the suite can judge it.
 
 Functions, fields and equations have the names they have in ``fedspec``; readings, covers, plans and hyper-parameter
-records are fedspec's own. Nothing is drawn at random, no input is written to (unless it is named as ``out``), results
-have the dtype and the device of the inputs. Hyper-parameters are checked by the records of the algorithms, not by
-the rules.
+records are fedspec's own. Nothing is drawn from a state that moves: what a round draws is a function of a seed and of
+the round's number. Results have the dtype and the device of the inputs.
 """
+
+from fedspec_torch.federation import Federation, ModuleError
+from fedspec_torch.runs import DivergedError, Round, Run, resume, simulate
+from fedspec_torch.saved import CheckpointError
+from fedspec_torch.schedules import arrivals, cohorts, exchanges
+
+__all__ = [
+    "CheckpointError",
+    "DivergedError",
+    "Federation",
+    "ModuleError",
+    "Round",
+    "Run",
+    "arrivals",
+    "cohorts",
+    "exchanges",
+    "resume",
+    "simulate",
+]
 
 __version__ = "0.1.0"

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fedspec.errors import UnknownNameError
+
 Scalar: TypeAlias = float
 
 if TYPE_CHECKING:
@@ -31,6 +33,21 @@ Weights: TypeAlias = Float[Batched, "n"]
 
 Column: TypeAlias = Float[Batched, "n 1"]
 """One number for each of n clients, ready to multiply a stack."""
+
+
+def device_named(name: str) -> torch.device:
+    """The device of that name.
+
+    Raises:
+        UnknownNameError: torch does not know it, or it is not there.
+    """
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UnknownNameError(f"torch knows no device {name!r}; set it to cpu or cuda") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UnknownNameError(f"{name!r}, but torch {torch.__version__} finds no CUDA device here; set it to cpu")
+    return device
 
 
 def numbers(xs: Sequence[Any], like: Batched) -> Weights:

@@ -31,7 +31,9 @@ def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, 
     return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=method.server)
 
 
-def run_step(program: Program, h: Any, state: Any, clients: Clients, *events: Any) -> tuple[Any, dict[str, Any]]:
+def run_step(
+    program: Program, h: Any, state: Any, clients: Clients, *events: Any, block: int | None = None
+) -> tuple[Any, dict[str, Any]]:
     """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
 
     Args:
@@ -40,5 +42,6 @@ def run_step(program: Program, h: Any, state: Any, clients: Clients, *events: An
         state: the state before.
         clients: the gradients of the population.
         events: a ``Plan``, an ``Exchange``, or arrivals.
+        block: the number of clients that are trained at once; None: as many as fit the cache.
     """
-    return program.step(h, state, Batched(clients), *events)
+    return program.step(h, state, Batched(clients, block), *events)

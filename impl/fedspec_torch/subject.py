@@ -21,12 +21,12 @@ from fedspec.catalogue import CATALOGUE as SPECIFIED
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
-from fedspec.errors import ContractError
+from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import offers
-from fedspec_torch.arith import Vector
+from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.covers import named_cover
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round, run_step
@@ -40,16 +40,10 @@ def device() -> torch.device:
     Raises:
         ContractError: torch does not know it, or it is not there.
     """
-    name = os.environ.get(DEVICE, "cpu")
     try:
-        chosen = torch.device(name)
-    except RuntimeError as error:
-        raise ContractError(f"{DEVICE}: torch knows no device {name!r}; set it to cpu or cuda") from error
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ContractError(
-            f"{DEVICE}: {name!r}, but torch {torch.__version__} finds no CUDA device here; set it to cpu"
-        )
-    return chosen
+        return device_named(os.environ.get(DEVICE, "cpu"))
+    except UnknownNameError as error:
+        raise ContractError(f"{DEVICE}: {error}") from error
 
 
 class _Session:

@@ -1,0 +1,206 @@
+"""A module, a loss and the clients' data as a population that every algorithm of the catalogue can train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedspec.errors import FedspecError, PlanError, UnknownNameError
+from fedspec.plan import Setup
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.data import Batches, Examples, Held, Made, Pool
+from fedspec_torch.gradients import WAYS, Choice, Loss, Network, choose
+from fedspec_torch.plan import Oracle
+
+
+class ModuleError(FedspecError):
+    """A module cannot be trained as it is; the message says which part, why, and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """A model and the clients that train it.
+
+    Layers of the module are the blocks of the algorithms: layers of Fed-LAMB, axes of SM3's covers. Its own parameters
+    are read once, as the initial model; after a run :meth:`module_at` gives it with other ones.
+
+    Attributes:
+        model: any module without running statistics and without dropout that is switched on.
+        loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
+        data: one pair (inputs, targets) for each client, or a function that makes it from the client's number.
+        batch_size: of a local step; None, or more than a client has: all it has.
+        examples: n_i of every client, where ``data`` is a function.
+        seed: what the order of the minibatches depends on, together with round and client.
+        way: ``stacked``, ``vmapped`` or ``looped``; None: the one that a measurement finds fastest.
+            The ways agree up to rounding; name one for runs that are equal bit for bit.
+        choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
+
+    Raises:
+        ModuleError: the module keeps running statistics, drops units, or has nothing to train.
+        ShapeError: the data do not fit together.
+        PlanError: a batch holds no example.
+        UnknownNameError: there is no such way.
+    """
+
+    model: nn.Module
+    loss: Loss
+    data: Sequence[Examples] | Callable[[int], Examples]
+    batch_size: int | None = None
+    examples: Sequence[int] = ()
+    seed: int = 0
+    way: str | None = None
+    choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_module(self.model)
+        if self.batch_size is not None and self.batch_size < 1:
+            raise PlanError(f"batch_size: got {self.batch_size}; a minibatch holds at least one example")
+        if self.way is not None and self.way not in WAYS:
+            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
+        if callable(self.data) and not self.examples:
+            raise PlanError("examples: not given; data is a function, so say how many examples every client has")
+        if not callable(self.data) and self.examples:
+            raise PlanError("examples: given, but data says it; leave it out")
+        _ = self.pool
+
+    @cached_property
+    def network(self) -> Network:
+        """The module as a function of one vector."""
+        return Network(self.model, self.loss)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Where the examples come from."""
+        if callable(self.data):
+            return Made(self.data, self.examples, self.x0.device)
+        return Held(self.data)
+
+    @cached_property
+    def x0(self) -> Vector:
+        """The initial model: the module's parameters when the federation was made."""
+        return self.network.vector()
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What algorithms ask before the first round."""
+        return Setup(tuple(self.pool.examples), self.network.shapes)
+
+    def __len__(self) -> int:
+        return len(self.pool.examples)
+
+    def way_for(self, x: Stack, batch: Examples) -> str:
+        """How the gradients of a block are computed, measured when the first block of about its size comes by."""
+        if self.way:
+            return self.way
+        size = len(x).bit_length()
+        if size not in self.choices:
+            self.choices[size] = choose(self.network, x, batch)
+        return self.choices[size].name
+
+    def in_round(self, round: int) -> Training:
+        """The clients with the minibatches of that round."""
+        return Training(self, round)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""
+        return self.in_round(0).oracle(clients)
+
+    def module_at(self, x: Vector) -> nn.Module:
+        """The module itself, its parameters set to a model."""
+        with torch.no_grad():
+            for name, value in self.network.named(x).items():
+                self.network.parameters[name].copy_(value)
+        return self.model
+
+    def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
+        """Loss, and the share of examples whose largest output is their target (NaN where targets are no classes)."""
+        inputs, targets = examples
+        with torch.no_grad():
+            output = self.network.output(x, inputs)
+            loss = float(self.loss(output, targets))
+            classes = not targets.is_floating_point() and output.ndim == targets.ndim + 1
+            share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
+        return loss, share
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The clients of a federation in one round.
+
+    Attributes:
+        federation: whose they are.
+        round: which round's minibatches they see.
+        losses: the loss of every client's first minibatch, which is that of the model it began from.
+    """
+
+    federation: Federation
+    round: int
+    losses: dict[int, Tensor] = field(default_factory=dict)
+    _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.federation)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The gradients of these clients, in this order."""
+        f, who = self.federation, tuple(clients)
+        if who not in self._batches:
+            self._batches[who] = Batches(f.pool, who, f.batch_size, f.seed, self.round)
+        batches = self._batches[who]
+        sizes = [(int(size), np.flatnonzero(batches.sizes == size)) for size in np.unique(batches.sizes)]
+
+        def gradient(k: int, x: Stack) -> Stack:
+            if len(sizes) == 1:
+                return self._at(k, x, who, batches.at(k, sizes[0][1], sizes[0][0]))
+            g = torch.empty_like(x)
+            for size, rows in sizes:
+                part = self._at(k, x[rows], [who[r] for r in rows], batches.at(k, rows, size))
+                g[rows] = part
+            return g
+
+        return gradient
+
+    def _at(self, k: int, x: Stack, who: Sequence[int], batch: Examples) -> Stack:
+        f = self.federation
+        g, losses = WAYS[f.way_for(x, batch)](f.network, x, batch)
+        for j in [j for j, i in enumerate(who) if i not in self.losses]:
+            self.losses[who[j]] = losses[j]
+        return g
+
+
+def check_module(module: nn.Module) -> None:
+    """Refuse a module whose loss depends on more than its parameters and the minibatch.
+
+    Raises:
+        ModuleError: with the name of the part.
+    """
+    for name, part in module.named_modules():
+        where = f"model: {name or 'the module'} ({type(part).__name__})"
+        if getattr(part, "track_running_stats", False):
+            raise ModuleError(
+                f"{where} keeps running statistics, which no algorithm here averages; "
+                f"use GroupNorm or LayerNorm, or track_running_stats=False"
+            )
+        if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
+            raise ModuleError(f"{where} draws at random what it drops; call model.eval(), or set its p to 0")
+    if not any(p.requires_grad for p in module.parameters()):
+        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
+    kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
+    if len(kinds) > 1:
+        raise ModuleError(
+            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
+            f"one vector holds them all, so give all one type and device"
+        )
+
+
+def on(federation: Federation, device: torch.device | str) -> Federation:
+    """The same federation with module and data on another device."""
+    data = federation.data
+    if not callable(data):
+        data = [(inputs.to(device), targets.to(device)) for inputs, targets in data]
+    return replace(federation, model=federation.model.to(device), data=data)

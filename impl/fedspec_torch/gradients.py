@@ -1,0 +1,195 @@
+"""The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
+
+Three ways to the same numbers, up to the order of sums:
+
+* ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
+* ``vmapped``: forward and backward pass of one client under ``vmap``;
+* ``looped``: one client after another, which takes any module.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from fedspec.errors import ShapeError
+from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.data import Examples
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""The mean loss of a minibatch from the module's output and the targets: one number."""
+
+Way: TypeAlias = Callable[["Network", Stack, Examples], tuple[Stack, Weights]]
+"""From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A module as a function of one flat vector of its trainable parameters.
+
+    Attributes:
+        module: what is trained; its own parameters are only read.
+        loss: of an output and its targets.
+    """
+
+    module: nn.Module
+    loss: Loss
+
+    @cached_property
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """What is trained, by name, each once however often the module uses it."""
+        return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of what is trained, by name."""
+        return {name: tuple(p.shape) for name, p in self.parameters.items()}
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many numbers each of them holds."""
+        return [prod(shape) for shape in self.shapes.values()]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Where each of them stands in the module: a parameter may be used by several of its parts.
+
+        A part that has several names is entered by one of them: torch 2.13 leaves the last call's tensors in it
+        otherwise.
+        """
+        found: dict[int, list[str]] = {}
+        for prefix, part in self.module.named_modules():
+            for name, p in part._parameters.items():
+                if p is not None:
+                    found.setdefault(id(p), []).append(f"{prefix}.{name}".lstrip("."))
+        return {name: tuple(found[id(p)]) for name, p in self.parameters.items()}
+
+    def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
+        given = {place: parameters[name] for name, places in self.places.items() for place in places}
+        output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
+        return output
+
+    def vector(self) -> Vector:
+        """The present parameters of the module as one vector of its own."""
+        return torch.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def named(self, x: Vector | Stack) -> dict[str, Tensor]:
+        """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
+        parts = x.split(self.sizes, dim=-1)
+        lead = x.shape[:-1]
+        return {n: part.reshape(*lead, *shape) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def output(self, x: Vector, inputs: Tensor) -> Tensor:
+        """What the module makes of a minibatch with the parameters in a vector."""
+        return self.run(self.named(x), inputs)
+
+    def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
+        loss = self.loss(self.run(parameters, inputs), targets)
+        if loss.numel() != 1:
+            raise ShapeError(
+                f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"
+            )
+        return loss.reshape(())
+
+
+def stacked(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+    """All clients forward at once, one backward pass of the sum of their losses."""
+    leaf = x.detach().requires_grad_()
+    with torch.enable_grad():
+        losses = vmap(network.value)(network.named(leaf), *batch)
+        (g,) = torch.autograd.grad(losses.sum(), leaf)
+    return g, losses.detach()
+
+
+def vmapped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+    """Gradient and loss of one client, for all of them at once."""
+
+    def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
+        return network.value(network.named(row), inputs, targets)
+
+    found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), *batch)
+    return found
+
+
+def looped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+    """One client after another."""
+    g, losses = torch.empty_like(x), x.new_empty(len(x))
+    for j, (inputs, targets) in enumerate(zip(*batch, strict=True)):
+        leaves = {name: part.detach().requires_grad_() for name, part in network.named(x[j]).items()}
+        with torch.enable_grad():
+            loss = network.value(leaves, inputs, targets)
+            parts = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        unseen: Any = None
+        # A parameter that the loss does not see has the gradient zero.
+        found = [
+            torch.zeros_like(p) if part is unseen else part for part, p in zip(parts, leaves.values(), strict=True)
+        ]
+        torch.cat([part.reshape(-1) for part in found], out=g[j])
+        losses[j] = loss.detach()
+    return g, losses
+
+
+WAYS: dict[str, Way] = {"stacked": stacked, "vmapped": vmapped, "looped": looped}
+"""The ways by name."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The way that a federation computes its gradients, and why it was taken."""
+
+    name: str
+    why: str
+
+
+def choose(network: Network, x: Stack, batch: Examples, names: Sequence[str] = tuple(WAYS), repeat: int = 3) -> Choice:
+    """The fastest way for such a block, by a measurement on it; a way that the module does not bear is left out.
+
+    Raises:
+        Exception: what the module raised, where no way bears it.
+    """
+    seconds: dict[str, float] = {}
+    refused: dict[str, Exception] = {}
+    for name in names:
+        try:
+            WAYS[name](network, x, batch)
+            seconds[name] = min(_timed(WAYS[name], network, x, batch) for _ in range(repeat))
+        except Exception as error:
+            refused[name] = error
+    if not seconds:
+        raise refused[names[-1]]
+    best = min(seconds, key=seconds.__getitem__)
+    parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
+    parts += [f"{name} refused ({first_line(error)})" for name, error in refused.items()]
+    return Choice(best, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
+
+
+def _timed(way: Way, network: Network, x: Stack, batch: Examples) -> float:
+    _wait(x)
+    begun = time.perf_counter()
+    way(network, x, batch)
+    _wait(x)
+    return time.perf_counter() - begun
+
+
+def _wait(x: Tensor) -> None:
+    if x.device.type == "cuda":
+        torch.cuda.synchronize(x.device)
+
+
+def first_line(error: Any) -> str:
+    """What an error says first."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:100]

@@ -1,0 +1,143 @@
+"""Records of tensors in a safetensors file: reading one runs no code.
+
+The tensors are in the file's body; what holds them together stands in its header, as JSON. Only records and readings
+of fedspec's own packages are made again from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec.errors import FedspecError
+
+FORMAT = "1"
+"""The version of the layout."""
+
+OWN = ("fedspec", "fedspec_torch")
+
+
+class CheckpointError(FedspecError):
+    """A file is no saved run, is damaged, or belongs to another run; the message says which, and what to do."""
+
+
+def write(file: Path, content: Mapping[str, Any]) -> None:
+    """Write records, tensors and numbers; the file is there whole, or as it was before."""
+    from safetensors.torch import save
+
+    tensors: dict[str, Tensor] = {}
+    told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
+    header = {"fedspec": FORMAT, "content": told}
+    data = save(tensors or {"empty": torch.zeros(0)}, metadata=header)
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(beside).replace(file)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """What was written.
+
+    Raises:
+        CheckpointError: there is no such file, or it is none of these, or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not file.is_file():
+        raise CheckpointError(f"{file}: no such file")
+    try:
+        with safe_open(file, framework="pt", device=str(device)) as opened:
+            header = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{file}: damaged, or no saved run ({error}); take an earlier one") from error
+    if header.get("fedspec") != FORMAT:
+        raise CheckpointError(
+            f"{file}: a safetensors file, but not a saved run of this version of fedspec "
+            f"(format {header.get('fedspec', 'unknown')}, here {FORMAT})"
+        )
+    try:
+        return {name: _made(value, tensors) for name, value in json.loads(header["content"]).items()}
+    except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
+        raise CheckpointError(f"{file}: its header does not fit this version of fedspec ({error})") from error
+
+
+def _told(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """A value as JSON; its tensors go to the body."""
+    if isinstance(value, Tensor | np.ndarray):
+        name = str(len(tensors))
+        # A copy each: the format refuses tensors that share memory.
+        tensors[name] = torch.as_tensor(value).detach().clone().contiguous()
+        return {"tensor": name, "numpy": isinstance(value, np.ndarray)}
+    if isinstance(value, StrEnum):
+        return {"enum": _name(value), "value": str(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        if _name(value).split(".")[0] not in OWN:
+            return None
+        parts = {f.name: _told(getattr(value, f.name), tensors) for f in fields(value) if f.init}
+        return {"record": _name(value), "fields": parts}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_told(key, tensors), _told(entry, tensors)] for key, entry in value.items()]}
+    if isinstance(value, tuple | list):
+        return {"tuple": [_told(entry, tensors) for entry in value], "list": isinstance(value, list)}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return None
+
+
+def _made(told: Any, tensors: Mapping[str, Tensor]) -> Any:
+    match told:
+        case {"tensor": name, "numpy": numpy}:
+            return tensors[name].cpu().numpy() if numpy else tensors[name]
+        case {"enum": name, "value": value}:
+            return _own(name, StrEnum)(value)
+        case {"record": name, "fields": parts}:
+            return _own(name, object)(**{n: _made(part, tensors) for n, part in parts.items()})
+        case {"mapping": entries}:
+            return {_made(key, tensors): _made(entry, tensors) for key, entry in entries}
+        case {"tuple": entries, "list": is_list}:
+            made = [_made(entry, tensors) for entry in entries]
+            return made if is_list else tuple(made)
+        case {"slice": [start, stop, step]}:
+            return slice(start, stop, step)
+        case dict():
+            raise ValueError(f"unknown entry {sorted(told)}")
+    return told
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _own(name: str, kind: type) -> Any:
+    """A record or reading of fedspec's own by its dotted name; nothing else is ever looked up."""
+    module, _, cls = name.rpartition(".")
+    if module.split(".")[0] not in OWN:
+        raise ValueError(f"{name} is none of fedspec's records")
+    found = getattr(sys.modules.get(module) or import_module(module), cls)
+    own = isinstance(found, type) and issubclass(found, kind)
+    if not own or not (is_dataclass(found) or issubclass(found, StrEnum)):
+        raise ValueError(f"{name} is none of fedspec's records")
+    return found

@@ -1,0 +1,233 @@
+"""Who takes part when: schedules that make the event of every round from its number.
+
+A schedule is a value. What it draws is a function of its seed and the round's number alone, so that a run can be
+resumed anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import torch
+
+from fedspec.entry import Algorithm, Program
+from fedspec.errors import PlanError
+from fedspec.mixing.topology import metropolis, ring
+from fedspec.plan import Arrival, Exchange, Plan, Setup
+from fedspec.readings import Sampling
+from fedspec_torch.arith import Vector
+
+Event: TypeAlias = Plan | Exchange | Arrival
+"""What an algorithm of the catalogue takes at a time."""
+
+Steps: TypeAlias = int | tuple[int, int]
+"""Local steps: so many, or drawn uniformly between two numbers, both of them possible."""
+
+
+class Schedule(Protocol):
+    """Makes the events of a round: one plan, one exchange, or as many arrivals as the server waits for."""
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Event, ...]:
+        """The events of that round: of an algorithm with these hyper-parameters, for a model like x."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    """A cohort of clients in every round, drawn uniformly without replacement; see :func:`cohorts`."""
+
+    size: int | None
+    steps: Steps = 1
+    seed: int = 0
+    strategies: tuple[str, ...] = ()
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Plan]:
+        """The plan of that round.
+
+        Raises:
+            PlanError: the cohort is larger than the population, the algorithm takes other events than rounds, or asks
+                everybody and the cohort is smaller.
+        """
+        refuse_other("round", algorithm, "cohorts")
+        n, takes = setup.clients, algorithm.takes
+        size = n if self.size is None else self.size
+        if not 0 < size <= n:
+            raise PlanError(f"cohort: {size} of {n} clients; ask for 1 to {n}")
+        if "everyone" in takes and size < n:
+            raise PlanError(f"cohort: {size} of {n} clients, but {algorithm.id} asks everybody every time; ask for {n}")
+        rng = np.random.default_rng([self.seed, round])
+        who = tuple(sorted(rng.choice(n, size, replace=False).tolist())) if size < n else tuple(range(n))
+        strategies: tuple[str, ...] = ()
+        if "strategies" in takes:
+            known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
+            strategies = tuple(known[i % len(known)] for i in who)
+        plan = Plan(
+            who,
+            drawn_steps(self.steps, size, rng),
+            tuple(setup.examples[i] for i in who),
+            strategies,
+            (1.0,) * size if "scales" in takes else (),
+            tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else (),
+            repeats="repeats" in takes,
+        )
+        return (plan,)
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """Rounds of gossip; see :func:`exchanges`."""
+
+    steps: int = 1
+    computing: int | None = None
+    senders: int | None = None
+    graph: str = "ring"
+    clusters: int = 1
+    seed: int = 0
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Exchange]:
+        """The exchange of that round.
+
+        Raises:
+            PlanError: a set is larger than the population, or the algorithm takes other events than exchanges.
+        """
+        refuse_other("exchange", algorithm, "exchanges")
+        n, takes = setup.clients, algorithm.takes
+        senders = n if self.senders is None else self.senders
+        computing = n if self.computing is None else self.computing
+        if "senders" in takes:
+            # Those who compute are those who mix: W has a row for each.
+            computing = senders
+        for what, size in (("senders", senders), ("computing", computing)):
+            if not self.clusters <= size <= n:
+                raise PlanError(f"{what}: {size} of {n} clients; ask for {self.clusters} to {n}")
+            if "peers" in takes and size < n:
+                raise PlanError(
+                    f"{what}: {size} of {n} clients, but in {algorithm.id} all of them compute; ask for {n}"
+                )
+        rng = np.random.default_rng([self.seed, round])
+        groups = tuple(tuple(map(int, group)) for group in np.array_split(np.arange(n), self.clusters))
+        S_r = drawn_in_each(rng, groups, senders)
+        one_set = "one-set" in takes or getattr(h, "sampling", None) is Sampling.ROUND
+        sets = tuple(S_r if one_set else drawn_in_each(rng, groups, computing) for _ in range(self.steps))
+        W = self._mixing(S_r if "senders" in takes else range(n), groups, x)
+        return (Exchange(() if "peers" in takes else S_r, sets, W, groups if "clusters" in takes else ()),)
+
+    def _mixing(self, mixers: Sequence[int], groups: Sequence[Sequence[int]], x: Vector) -> Any:
+        mixing = np.zeros((len(mixers), len(mixers)))
+        for group in groups:
+            at = [k for k, i in enumerate(mixers) if i in group]
+            mixing[np.ix_(at, at)] = GRAPHS[self.graph](len(at))
+        return torch.tensor(mixing, dtype=x.dtype, device=x.device)
+
+
+def _complete(n: int) -> Any:
+    return np.full((n, n), 1 / n)
+
+
+def _star(n: int) -> Any:
+    return metropolis(n, [(0, i) for i in range(1, n)])
+
+
+GRAPHS: dict[str, Callable[[int], Any]] = {"ring": ring, "complete": _complete, "star": _star}
+"""The mixing matrices of graphs, by name, from the number of clients."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Late updates; see :func:`arrivals`."""
+
+    steps: Steps = 1
+    largest_delay: int = 0
+    seed: int = 0
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Arrival, ...]:
+        """The arrivals that the server waits for before its step of that number.
+
+        Raises:
+            PlanError: the algorithm takes other events than arrivals.
+        """
+        refuse_other("arrival", algorithm, "arrivals")
+        rng = np.random.default_rng([self.seed, round])
+        buffer, oldest = getattr(h, "buffer", 1), min(self.largest_delay, round)
+        who = rng.integers(setup.clients, size=buffer).tolist()
+        delays = rng.integers(oldest, size=buffer, endpoint=True).tolist()
+        return tuple(map(Arrival, who, drawn_steps(self.steps, buffer, rng), delays))
+
+
+def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Sequence[str] = ()) -> Cohorts:
+    """A cohort of so many clients in every round, drawn uniformly without replacement.
+
+    Args:
+        size: m; None: everybody.
+        steps: tau_i, the same for all, or drawn uniformly between two numbers.
+        seed: what is drawn depends on it and on the round's number.
+        strategies: local solvers that clients take in turn, by their number, for algorithms that blend several.
+    """
+    return Cohorts(size, steps, seed, tuple(strategies))
+
+
+def exchanges(
+    *,
+    steps: int = 1,
+    computing: int | None = None,
+    senders: int | None = None,
+    graph: str = "ring",
+    clusters: int = 1,
+    seed: int = 0,
+) -> Exchanges:
+    """Rounds of gossip: in each local step some clients compute, then all exchange models along a graph.
+
+    Args:
+        steps: local steps of a round, each followed by an exchange.
+        computing: how many compute in a step; None: everybody.
+        senders: how many the server hears; None: everybody.
+        graph: ``ring``, ``complete`` or ``star``, of each cluster.
+        clusters: how many clusters of consecutive clients mix on their own.
+        seed: what is drawn depends on it and on the round's number.
+
+    Raises:
+        PlanError: there is no such graph.
+    """
+    if graph not in GRAPHS:
+        raise PlanError(f"graph: got {graph!r}; known: {', '.join(GRAPHS)}")
+    return Exchanges(steps, computing, senders, graph, clusters, seed)
+
+
+def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arrivals:
+    """Late updates, as many in a round as the server's buffer takes; clients and delays are drawn uniformly.
+
+    Args:
+        steps: K, the same for all updates, or drawn uniformly between two numbers.
+        largest_delay: how many versions of the model ago an update was begun at most.
+        seed: what is drawn depends on it and on the round's number.
+    """
+    return Arrivals(steps, largest_delay, seed)
+
+
+def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
+    """Refuse a schedule of other events than the algorithm takes.
+
+    Raises:
+        PlanError: with the schedule that it takes.
+    """
+    wanted = algorithm.event or "round"
+    if wanted != event:
+        names = {"round": "cohorts(...)", "exchange": "exchanges(...)", "arrival": "arrivals(...)"}
+        raise PlanError(f"plan: {what} for {algorithm.id}, one step of which is one {wanted}; use {names[wanted]}")
+
+
+def drawn_steps(steps: Steps, n: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """The numbers of local steps of n clients."""
+    if isinstance(steps, tuple):
+        return tuple(rng.integers(steps[0], steps[1], size=n, endpoint=True).tolist())
+    return (steps,) * n
+
+
+def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], size: int) -> tuple[int, ...]:
+    """So many clients, of each group its part, uniformly without replacement; in the order of their numbers."""
+    parts = np.diff(np.linspace(0, size, len(groups) + 1).astype(int)).tolist()
+    drawn = (rng.choice(group, m, replace=False).tolist() for group, m in zip(groups, parts, strict=True))
+    return tuple(i for some in drawn for i in sorted(some))

@@ -1,0 +1,226 @@
+"""The command ``fedspec simulate``: algorithms train a small model on real data, side by side.
+
+Torch, scikit-learn and matplotlib are imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fedspec.entry import Algorithm
+from fedspec.errors import FedspecError, ParameterError
+from fedspec_suite.report import curves, table
+from fedspec_suite.report.terminal import console, spinner
+
+USUAL: dict[str, float] = {
+    "eta_l": 0.1,
+    "eta": 1.0,
+    "beta": 0.9,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "beta3": 0.9,
+    "beta1_l": 0.9,
+    "beta2_l": 0.99,
+    "tau": 1e-3,
+    "eps": 1e-3,
+    "v0": 1e-6,
+    "v_hat0": 1e-6,
+    "mu": 0.01,
+    "rho": 0.9,
+    "gamma": 0.99,
+    "mix": 0.6,
+    "buffer": 5,
+    "clip_norm": 1.0,
+    "sigma": 0.01,
+}
+"""What a hyper-parameter is unless it is set. They are starting points, not tuned ones."""
+
+ADAPTIVE: dict[str, float] = {"eta": 0.03}
+"""The same where the server divides by a root of its second moment."""
+
+LAYERWISE: dict[str, float] = {"eta_l": 0.01}
+"""The same where clients do."""
+
+
+def number_or_word(text: str) -> Any:
+    """What stands behind the equals sign."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def assigned(settings: Sequence[str], rows: Sequence[Algorithm]) -> dict[str, dict[str, Any]]:
+    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` set of each algorithm; the latter goes before the former.
+
+    Raises:
+        ParameterError: one has no equals sign, or nobody has a parameter of that name.
+    """
+    found: dict[str, dict[str, Any]] = {row.id: {} for row in rows}
+    for setting in sorted(settings, key=lambda s: ":" in s.partition("=")[0]):
+        left, equals, value = setting.partition("=")
+        *only, name = left.split(":", 1)
+        if not equals:
+            raise ParameterError(f"--set {setting}: expected NAME=VALUE, such as eta_l=0.1, or ALGORITHM:NAME=VALUE")
+        asked = [row for row in rows if row.id in (only or found)]
+        takers = [row.id for row in asked if name in row.parameters]
+        if not takers:
+            known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
+            ids = ", ".join(row.id for row in rows)
+            raise ParameterError(f"--set {left}: none of {ids} has it; known: {known}")
+        for taker in takers:
+            found[taker][name] = number_or_word(value)
+    return found
+
+
+def spread(text: str) -> Any:
+    """A number of local steps, or the least and greatest: ``10``, ``2-8``.
+
+    Raises:
+        ParameterError: it is neither.
+    """
+    low, dash, high = text.partition("-")
+    try:
+        found = (int(low), int(high)) if dash else (int(low), int(low))
+    except ValueError:
+        found = (0, 0)
+    if not 1 <= found[0] <= found[1]:
+        raise ParameterError(f"--steps {text}: expected a whole number >= 1, or two such as 2-8")
+    return found if dash else found[0]
+
+
+def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What is given, and usual values for what else the algorithm asks for."""
+    options = {n: str(v) for n, v in given.items() if n in row.options}
+    needed = mirror.runs.needed(row, row.resolve(reading or row.readings[0].name, options))
+    usual = dict(USUAL)
+    if {"tau", "eps", "v_hat0"} & set(needed) and "eta" in needed:
+        usual |= ADAPTIVE
+    if row.id in ("fed-lamb", "fed-ams", "dadam") or "beta1_l" in needed:
+        usual |= LAYERWISE
+    return {**{n: usual[n] for n in needed if n in usual}, **given}
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("simulate")
+    def simulate_(
+        algorithm: Annotated[str, typer.Argument(help="Its id (fedspec list); level round or trace.")],
+        data: Annotated[str, typer.Option(help="digits or breast-cancer: small real data.")] = "digits",
+        model: Annotated[str, typer.Option(help="logistic, mlp or cnn (digits only).")] = "mlp",
+        clients: Annotated[int, typer.Option(min=1, help="How many the data are split over.")] = 100,
+        alpha: Annotated[float, typer.Option(help="Dirichlet's, of the split by label; small: unlike clients.")] = 0.3,
+        cohort: Annotated[int, typer.Option(min=1, help="Clients of a round; all where an algorithm asks all.")] = 10,
+        steps: Annotated[str, typer.Option(help="Local steps: a number, or the least and greatest: 2-8.")] = "5",
+        batch: Annotated[int, typer.Option(min=1, help="Examples of a minibatch.")] = 16,
+        rounds: Annotated[int, typer.Option(min=1, help="Server steps, or exchanges.")] = 100,
+        graph: Annotated[str, typer.Option(help="Of gossip: ring, complete or star.")] = "ring",
+        delay: Annotated[int, typer.Option(min=0, help="The largest delay of late updates.")] = 5,
+        seed: Annotated[int, typer.Option(min=0, help="Of split, initial model, cohorts and minibatches.")] = 0,
+        seeds: Annotated[int, typer.Option(min=1, help="So many, from --seed on; the picture shows their range.")] = 1,
+        compare: Annotated[str, typer.Option(help="Other algorithms, separated by commas.")] = "",
+        setting: Annotated[
+            list[str] | None,
+            typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a hyper-parameter or option; repeatable."),
+        ] = None,
+        reading: Annotated[
+            str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
+        ] = None,
+        device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+        out: Annotated[Path, typer.Option(help="Where OUT.png and OUT.json are written.")] = Path("out/simulate"),
+    ) -> None:
+        """Train a model with an algorithm of the catalogue, and others beside it, on real data.
+
+        Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent) and a JSON
+        of every round. A setting is for each algorithm that knows its name. Usual values stand in for what is not
+        set, and are printed; they are not tuned, so that a comparison is one of settings, not of algorithms.
+        """
+        try:
+            mirror, tasks = import_module("fedspec_torch"), import_module("fedspec_torch.tasks")
+            import_module("sklearn"), import_module("matplotlib")
+        except ModuleNotFoundError as missing:
+            raise FedspecError(f"simulate needs {missing.name}: pip install 'fedspec[simulate]'") from missing
+        names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
+        rows = [mirror.runs.trainer(name.strip()) for name in names]
+        given, how_many = assigned(setting or (), rows), spread(steps)
+        runs: list[dict[str, Any]] = []
+        with spinner() as progress:
+            for row in rows:
+                said = reading if row is rows[0] else None
+                own = hyper(mirror, row, said, given[row.id])
+                for s in range(seed, seed + seeds):
+                    task = tasks.task(
+                        data, model, clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device
+                    )
+                    plan = tasks.plan(row, clients, cohort, steps=how_many, graph=graph, delay=delay, seed=s)
+                    run = mirror.simulate(
+                        row.id, task.federation, plan=plan, rounds=rounds, reading=said, test=task.test, **own
+                    )
+                    runs.append(_played(run, own, s, progress))
+        _write(out, runs, dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps))
+        _print(runs, out)
+
+
+def _played(run: Any, own: dict[str, Any], seed: int, progress: Any) -> dict[str, Any]:
+    begun = time.perf_counter()
+    for done in run:
+        progress(f"{run.algorithm.id} seed {seed} round {done.round + 1} of {run.rounds} loss {done.loss:.4f}")
+    seconds = time.perf_counter() - begun
+    choices = run.federation.choices
+    return {
+        "algorithm": run.algorithm.id,
+        "hyper": own,
+        "seed": seed,
+        "parameters": len(run.federation.x0),
+        "seconds": seconds,
+        "way": choices[max(choices)].name if choices else run.federation.way,
+        "why": choices[max(choices)].why if choices else "as asked",
+        "rounds": [asdict(r) for r in run.history],
+    }
+
+
+def _write(out: Path, runs: Sequence[dict[str, Any]], task: dict[str, Any]) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"task": task, "runs": list(runs)}, indent=1)
+    out.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
+    title = "{data}, {model}: {clients} clients, Dirichlet({alpha:g}), steps {steps}, batch {batch}".format(**task)
+    curves.draw(runs, title, out.with_suffix(".png"))
+
+
+def _print(runs: Sequence[dict[str, Any]], out: Path) -> None:
+    shown = console()
+    t = table.plain("algorithm", "loss", "test loss", "accuracy", "best", "floats sent", "s a round", "settings")
+    for name in dict.fromkeys(r["algorithm"] for r in runs):
+        same = [r for r in runs if r["algorithm"] == name]
+        last = [r["rounds"][-1] for r in same]
+        best = [max(one["accuracy"] for one in r["rounds"] if one["accuracy"] is not None) for r in same]
+        t.add_row(
+            name,
+            span([r["loss"] for r in last], ".4g"),
+            span([r["test_loss"] for r in last], ".4g"),
+            span([r["accuracy"] for r in last], ".3f"),
+            span(best, ".3f"),
+            f"{last[0]['floats_sent']:,}",
+            f"{sum(r['seconds'] for r in same) / sum(len(r['rounds']) for r in same):.3g}",
+            " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
+        )
+    shown.print(t)
+    shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}")
+    shown.print(f"{out.with_suffix('.png')} and {out.with_suffix('.json')} written; settings are usual ones, not tuned")
+
+
+def span(values: Sequence[float], form: str) -> str:
+    """One value, or the least and the greatest of several."""
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"

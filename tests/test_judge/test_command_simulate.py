@@ -1,0 +1,79 @@
+"""``fedspec simulate``: a table, a picture and a record of a run on real data, and refusals by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_judge.support import fedspec, inside
+
+SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
+
+
+def test_a_comparison_prints_draws_and_records(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "pair"
+    set_ = ("--set", "fedavg:eta_l=0.25", "--set", "eta_l=0.5")
+    ran = inside("simulate", "fedada2", *SMALL, *set_, "--compare", "fedavg,dsgd", "--seeds", "2", "--out", str(out))
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["fedada2", "fedavg", "dsgd"]
+    assert "eta_l=0.25" in lines[3] and "eta_l=0.5" in lines[4] and " to " in lines[2]
+    assert f"{out}.png and {out}.json written; settings are usual ones, not tuned" in ran.out
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    kept = json.loads(out.with_suffix(".json").read_text())
+    assert kept["task"]["data"] == "breast-cancer"
+    assert [(r["algorithm"], r["seed"]) for r in kept["runs"]] == [
+        (name, seed) for name in ("fedada2", "fedavg", "dsgd") for seed in (0, 1)
+    ]
+    for run in kept["runs"]:
+        assert [r["round"] for r in run["rounds"]] == [0, 1, 2]
+        assert all(0 <= r["accuracy"] <= 1 and r["loss"] > 0 for r in run["rounds"])
+        assert run["parameters"] == 62
+    # d floats to and from three clients in three rounds; among peers everybody sends to two neighbours in five steps.
+    assert [kept["runs"][j]["rounds"][-1]["floats_sent"] for j in (2, 4)] == [3 * 3 * 124, 3 * 5 * 6 * 2 * 62]
+
+
+def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
+    said = []
+    for name in ("a", "b"):
+        ran = fedspec("simulate", "fednova", *SMALL, "--steps", "1-4", "--out", str(tmp_path / name))
+        assert ran.code == 0, ran.err
+        said.append([r["rounds"] for r in json.loads((tmp_path / f"{name}.json").read_text())["runs"]])
+    for one, other in zip(*said, strict=True):
+        assert [r["loss"] for r in one] == pytest.approx([r["loss"] for r in other], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("fedavgg",), ("fedavgg", "fedavg")),
+        (("sgd",), ("sgd: a local solver",)),
+        (("fedavg", "--set", "eta_k=1"), ("--set eta_k: none of fedavg has it", "eta_l")),
+        (("fedavg", "--set", "dsgd:eta_l=1"), ("--set dsgd:eta_l: none of fedavg has it",)),
+        (("fedavg", "--set", "eta_l"), ("--set eta_l: expected NAME=VALUE",)),
+        (("fedavg", "--set", "eta_l=-1"), ("eta_l: got -1",)),
+        (("fedavg", "--set", "weights=most"), ("weights", "most", "uniform")),
+        (("fedavg", "--steps", "0"), ("--steps 0: expected a whole number >= 1",)),
+        (("fedavg", "--steps", "4-2"), ("--steps 4-2",)),
+        (("fedavg", "--data", "mnist"), ("data: got 'mnist'",)),
+        (("fedavg", "--alpha", "0"), ("alpha: got 0",)),
+        (("dsgd", "--graph", "torus"), ("graph: got 'torus'; known: ring, complete, star",)),
+        (("fedavg", "--device", "tpu9"), ("no device 'tpu9'",)),
+        (("fedadam", "--reading", "mine"), ("mine", "reddi-2021")),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tuple[str, ...], tmp_path: Path) -> None:
+    given, common = [*words, "--out", str(tmp_path / "x")], [*SMALL]
+    for option in given:
+        if option in common:
+            at = common.index(option)
+            del common[at : at + 2]
+    ran = inside("simulate", *given, *common)
+    ran.refused(*told)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
+    ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
+    ran.refused("diverged", "smaller eta_l")

@@ -1,0 +1,87 @@
+"""Small federations whose gradients are known: linear models of one output under a quadratic loss.
+
+F_i(w) = 1/(2 n_i) ||A_i w - b_i||^2,    H_i = A_i' A_i / n_i,    e_i = A_i' b_i / n_i
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
+from fedspec_torch import Federation, arrivals, cohorts, exchanges
+from fedspec_torch.runs import needed
+
+TRAINABLE = [row for row in CATALOGUE.values() if not isinstance(row.run, LocalSolver)]
+
+NUMBERS: dict[str, float] = {
+    "eta_l": 0.125,
+    "eta": 0.25,
+    "beta": 0.5,
+    "beta1": 0.5,
+    "beta2": 0.75,
+    "beta1_l": 0.5,
+    "beta2_l": 0.75,
+    "beta3": 0.5,
+    "tau": 0.25,
+    "eps": 0.25,
+    "v0": 0.5,
+    "v_hat0": 0.5,
+    "mu": 0.25,
+    "rho": 0.5,
+    "gamma": 0.75,
+    "mix": 0.5,
+    "buffer": 3,
+    "clip_norm": 1.0,
+    "sigma": 0.125,
+}
+
+
+def half_square(output: Tensor, target: Tensor) -> Tensor:
+    """Half the mean squared error of one output."""
+    return ((output[:, 0] - target) ** 2).mean() / 2
+
+
+class TwoBlocks(nn.Module):
+    """w = (u, vec V): a linear model whose parameters are a vector and a matrix."""
+
+    def __init__(self, w: Any) -> None:
+        super().__init__()
+        self.u = nn.Parameter(torch.tensor(w[:2]))
+        self.V = nn.Parameter(torch.tensor(w[2:]).reshape(2, 2))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return (inputs[:, :2] @ self.u + inputs[:, 2:] @ self.V.reshape(-1))[:, None]
+
+
+def quadratic(seed: int = 0, clients: int = 6, **more: Any) -> tuple[Federation, Any, Any]:
+    """A federation, and H and e of its clients' objectives; of unequal sample sizes."""
+    rng = np.random.default_rng(seed)
+    data, H, e = [], [], []
+    for i in range(clients):
+        n = 5 + i
+        A, b = rng.standard_normal((n, 6)), rng.standard_normal(n)
+        data.append((torch.tensor(A), torch.tensor(b)))
+        H.append(A.T @ A / n)
+        e.append(A.T @ b / n)
+    federation = Federation(TwoBlocks(rng.standard_normal(6)), half_square, data, **more)
+    return federation, (np.array(H) + np.array(H).transpose(0, 2, 1)) / 2, np.array(e)
+
+
+def hyper(row: Algorithm) -> dict[str, float]:
+    """Every hyper-parameter that the algorithm asks for, at a plain value."""
+    return {n: NUMBERS[n] for n in needed(row, row.defaults())}
+
+
+def schedule(row: Algorithm, clients: int = 6) -> Any:
+    """A schedule of the events that the algorithm takes, in which not everybody does the same."""
+    match row.event:
+        case "exchange":
+            some = None if "peers" in row.takes else clients - 2
+            return exchanges(steps=2, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
+        case "arrival":
+            return arrivals(steps=(1, 3), largest_delay=2)
+    return cohorts(None if "everyone" in row.takes else clients - 2, steps=(1, 3))

@@ -1,0 +1,238 @@
+"""A federation: minibatches that are functions of seed, round and client, and gradients that are torch's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.federations import half_square, quadratic
+from torch import Tensor, nn
+
+from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
+from fedspec_torch import Federation, ModuleError
+from fedspec_torch.data import Batches, Held, mixed
+from fedspec_torch.gradients import WAYS, choose
+
+
+class Tied(nn.Module):
+    """One matrix in three places, two of them one part under two names; and a parameter that nobody trains."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = nn.Linear(3, 3, bias=False)
+        self.two = self.one
+        self.other = nn.Linear(3, 3, bias=False)
+        self.other.weight = self.one.weight
+        self.fixed = nn.Parameter(torch.tensor([1.0, -2.0, 0.5]), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.two(torch.tanh(self.one(x))) @ self.other.weight.T + self.fixed
+        return out
+
+
+class Unused(nn.Module):
+    """A layer that the output does not depend on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.idle = nn.Linear(3, 2), nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.used(x)
+        return out
+
+
+MODULES: dict[str, Any] = {
+    "linear": lambda: nn.Linear(3, 4),
+    "mlp": lambda: nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4)),
+    "normed": lambda: nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Dropout(0.5).eval(), nn.Linear(4, 4)),
+    "convolution": lambda: nn.Sequential(
+        nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.GroupNorm(1, 2), nn.GELU(), nn.Flatten(), nn.Linear(4, 4)
+    ),
+    "tied": Tied,
+    "unused": Unused,
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_gives_the_gradients_of_plain_torch(name: str, way: str) -> None:
+    torch.manual_seed(1)
+    module = MODULES[name]().double()
+    data = [(torch.randn(4, 3).double(), torch.randint(2, (4,))) for _ in range(5)]
+    federation = Federation(module, nn.functional.cross_entropy, data, way=way)
+    x = federation.x0 + 0.5 * torch.randn(5, len(federation.x0)).double()
+    clients = federation.in_round(3)
+    g = clients.oracle([4, 0, 2])(0, x[[4, 0, 2]])
+    for row, i in zip(g, [4, 0, 2], strict=True):
+        federation.module_at(x[i])
+        loss = nn.functional.cross_entropy(module(data[i][0]), data[i][1])
+        trained = [p for p in module.parameters() if p.requires_grad]
+        want = torch.autograd.grad(loss, trained, allow_unused=True)
+        flat = [torch.zeros_like(p) if w is None else w for w, p in zip(want, trained, strict=True)]
+        assert torch.allclose(row, torch.cat([w.reshape(-1) for w in flat]), rtol=1e-11, atol=1e-13)
+        assert clients.losses[i].item() == pytest.approx(loss.item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_clients_whose_batches_differ_in_size_train_side_by_side(way: str) -> None:
+    federation, H, e = quadratic(batch_size=None, way=way)
+    x = torch.arange(36, dtype=torch.float64).reshape(6, 6) / 8
+    want = np.einsum("nij,nj->ni", H, x.numpy()) - e
+    assert np.allclose(federation.oracle(range(6))(0, x).numpy(), want, rtol=1e-11)
+
+
+def test_the_fastest_way_is_taken_and_what_was_measured_is_said() -> None:
+    federation, *_ = quadratic()
+    federation.oracle(range(6))(0, federation.x0.repeat(6, 1))
+    for choice in federation.choices.values():
+        assert choice.name in WAYS
+        assert "measured" in choice.why and all(name in choice.why for name in WAYS)
+
+
+class Branching(nn.Module):
+    """A module whose path depends on its numbers, which no batched transform bears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor([1.0, 2.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = x @ self.w
+        return (out if float(out.detach().sum()) > 0 else -out)[:, None]
+
+
+def test_a_module_that_cannot_be_batched_is_looped_over() -> None:
+    data = [(torch.ones(2, 2), torch.zeros(2)), (-torch.ones(2, 2), torch.zeros(2))]
+    federation = Federation(Branching(), half_square, data)
+    g = federation.oracle([0, 1])(0, federation.x0.repeat(2, 1))
+    assert torch.equal(g, torch.full((2, 2), 3.0))
+    (choice,) = federation.choices.values()
+    assert choice.name == "looped" and "stacked refused" in choice.why
+
+
+def test_what_no_way_bears_is_raised_as_it_was() -> None:
+    network = Federation(nn.Linear(3, 2), half_square, [(torch.ones(2, 4), torch.zeros(2))]).network
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        choose(network, torch.zeros(1, 8), (torch.ones(1, 2, 4), torch.zeros(1, 2)))
+
+
+def test_an_epoch_takes_every_example_once_in_an_order_of_its_own() -> None:
+    pool = Held([(torch.arange(12.0).reshape(12, 1) + 100 * i, torch.zeros(12)) for i in range(3)])
+
+    def order(client: int, round: int, seed: int = 0, beside: tuple[int, ...] = ()) -> list[float]:
+        batches = Batches(pool, (*beside, client), 4, seed, round)
+        rows = np.array([len(beside)])
+        return [float(v) for k in range(3) for v in batches.at(k, rows, 4)[0].reshape(-1)]
+
+    first = order(1, 0)
+    assert sorted(first) == [100.0 + j for j in range(12)] and first != sorted(first)
+    assert order(1, 0) == first == order(1, 0, beside=(2, 0))
+    assert len({tuple(order(1, r)) for r in range(4)} | {tuple(order(1, 0, seed=s)) for s in range(1, 4)}) == 7
+    assert [v - 100 for v in first] != order(0, 0)
+
+
+def test_after_an_epoch_the_walk_begins_again() -> None:
+    pool = Held([(torch.arange(10.0).reshape(10, 1), torch.zeros(10))])
+    batches = Batches(pool, (0,), 4, 0, 0)
+    seen = [float(v) for k in range(5) for v in batches.at(k, np.array([0]), 4)[0].reshape(-1)]
+    assert set(Counter(seen).values()) == {2}
+    assert seen[:10] == seen[10:]
+
+
+def test_orders_are_uniform() -> None:
+    """Each of the six orders of three examples, in 6000 rounds: about a thousand times each."""
+    pool = Held([(torch.arange(3.0).reshape(3, 1), torch.zeros(3))] * 6000)
+    batches = Batches(pool, tuple(range(6000)), 2, 0, 0)
+    firsts = torch.cat([batches.at(k, np.arange(6000), 2)[0] for k in (0, 1)], 1)[:, :3, 0]
+    counts = Counter(tuple(row.tolist()) for row in firsts)
+    assert len(counts) == 6 and sum((c - 1000) ** 2 / 1000 for c in counts.values()) < 20
+
+
+def test_mixed_integers_are_splitmix64s() -> None:
+    """Two values that the generator is published with: seed 1234567, first two outputs."""
+    assert mixed(1234567) == 6457827717110365317
+    assert len(set(mixed(0, np.arange(10**5)).tolist())) == 10**5
+
+
+def test_a_function_makes_the_examples_of_those_who_take_part() -> None:
+    asked: list[int] = []
+
+    def make(i: int) -> tuple[Tensor, Tensor]:
+        asked.append(i)
+        return torch.full((4, 2), float(i)), torch.zeros(4)
+
+    federation = Federation(nn.Linear(2, 1), half_square, make, examples=(4,) * 10**6, batch_size=2)
+    assert len(federation) == 10**6 and not asked
+    federation.oracle([999_999, 7])(0, federation.x0.repeat(2, 1))
+    assert asked == [999_999, 7]
+    lying = Federation(nn.Linear(2, 1), half_square, make, examples=(5,) * 3)
+    with pytest.raises(ShapeError, match="client 2 has 4 examples, not 5 as was said"):
+        lying.oracle([2])(0, federation.x0[None])
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), r"1 \(BatchNorm1d\) keeps running statistics.*GroupNorm"),
+        (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), r"1 \(Dropout\) draws at random.*model\.eval"),
+        (nn.Flatten(), "nothing to train"),
+        (nn.Linear(2, 2).requires_grad_(False), "nothing to train"),
+        (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), "torch.float32 on cpu and torch.float64 on cpu"),
+    ],
+)
+def test_a_module_that_cannot_be_trained_is_refused_by_name(module: nn.Module, words: str) -> None:
+    with pytest.raises(ModuleError, match=words):
+        Federation(module, half_square, [(torch.ones(2, 2), torch.zeros(2))])
+
+
+GOOD = (torch.ones(2, 2), torch.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "data: no client"),
+        ([GOOD, (torch.ones(0, 2), torch.zeros(0))], "client 1 has no example"),
+        ([GOOD, (torch.ones(2, 2), torch.zeros(3))], r"client 1 has inputs \(2, 2\) and targets \(3,\)"),
+        ([GOOD, (torch.ones(2, 3), torch.zeros(2))], r"an example of client 1 has inputs \(3,\) torch.float32"),
+        ([GOOD, (torch.ones(2, 2), torch.zeros(2).long())], "client 1 has targets .* torch.int64"),
+        ([GOOD, torch.ones(2, 2)], r"client 1 is Tensor; give a tuple \(inputs, targets\)"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None:
+    with pytest.raises(ShapeError, match=words):
+        Federation(nn.Linear(2, 1), half_square, data)
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "words"),
+    [
+        ({"batch_size": 0}, PlanError, "batch_size: got 0"),
+        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: stacked, vmapped, looped"),
+        ({"data": lambda i: GOOD}, PlanError, "examples: not given"),
+        ({"examples": (2,)}, PlanError, "examples: given"),
+    ],
+)
+def test_other_arguments_are_refused_by_name(more: dict[str, Any], error: type[FedspecError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Federation(nn.Linear(2, 1), half_square, **{"data": [GOOD], **more})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_loss_that_is_no_number_is_refused(way: str) -> None:
+    def each(output: Tensor, target: Tensor) -> Tensor:
+        return (output[:, 0] - target) ** 2
+
+    federation = Federation(nn.Linear(2, 1), each, [GOOD], way=way)
+    with pytest.raises(ShapeError, match=r"loss: got shape \(2,\), expected one number; take the mean"):
+        federation.oracle([0])(0, federation.x0[None])
+
+
+def test_a_client_that_does_not_exist_is_refused() -> None:
+    federation, *_ = quadratic()
+    with pytest.raises(PlanError, match=r"client 6 is not one of 0\.\.5"):
+        federation.oracle([6])(0, federation.x0[None])

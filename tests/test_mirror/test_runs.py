@@ -1,0 +1,337 @@
+"""A run of any algorithm on a module is the specification's, and can be stopped, saved and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule
+from torch import nn
+
+from fedspec.algorithms import synchronous
+from fedspec.catalogue import Algorithm, Method, find
+from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
+from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
+
+ROUNDS = 4
+by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
+
+
+def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
+    """The model after the same rounds by the specification in NumPy, one client after another, by closed gradients."""
+    clients = [lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(H, e, strict=True)]
+    x = run.federation.x0.numpy()
+    x = np.tile(x, len(clients)) if "peers" in row.takes else x
+    assert isinstance(row.run, Method) or hasattr(row.run, "step")
+    state = row.run.init(run.h, x) if isinstance(row.run, Method) else row.run.init(run.h, x, run.federation.setup)
+    for number in range(ROUNDS):
+        events = run.plan.events(row, run.h, run.federation.setup, run.federation.x0, number)
+        if isinstance(row.run, Method):
+            m = row.run
+            state = synchronous.run_round(
+                run.h, state, clients, *events, local=m.local, norm=m.norm, server=m.server
+            ).state
+            continue
+        for event in events:
+            if hasattr(event, "mixing"):
+                event = replace(event, mixing=event.mixing.numpy())
+            state, _ = row.run.step(run.h, state, clients, event)
+    x = synchronous.model(state) if isinstance(row.run, Method) else state.x
+    return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x
+
+
+@by_id
+def test_a_run_on_a_module_is_the_specification_on_its_objectives(row: Algorithm) -> None:
+    federation, H, e = quadratic()
+    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+    losses = [r.loss for r in run]
+    assert len(losses) == ROUNDS and np.isfinite(losses).all()
+    want = specified(row, run, H, e)
+    assert not np.allclose(want, federation.x0.numpy(), rtol=1e-3)
+    assert np.allclose(run.x.numpy(), want, rtol=1e-9, atol=1e-11)
+
+
+@by_id
+@pytest.mark.parametrize("block", [1, 2])
+def test_blocks_change_nothing(row: Algorithm, block: int) -> None:
+    """With blocks of one client too: training in place on a view would spoil the model that all begin from."""
+    ends = []
+    for size in (None, block):
+        federation, *_ = quadratic(batch_size=3)
+        begun = federation.x0.clone()
+        run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, block=size, **hyper(row))
+        list(run)
+        assert torch.equal(federation.x0, begun)
+        ends.append(run.x)
+    assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
+
+
+@by_id
+def test_a_resumed_run_goes_on_bit_for_bit(row: Algorithm, tmp_path: Path) -> None:
+    def begun() -> Any:
+        federation, *_ = quadratic(batch_size=3, way="looped")
+        return simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+
+    whole = begun()
+    list(whole)
+    run = begun()
+    while len(run):
+        run.step()
+        run.save(tmp_path / "run.pt")
+        federation, *_ = quadratic(batch_size=3, way="looped")
+        run = resume(tmp_path / "run.pt", federation)
+    assert run.history == whole.history
+    assert torch.equal(run.x, whole.x)
+
+
+def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
+    """A second route to the whole of it: copies of a module, torch's own optimiser, a loop."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    data = [(torch.randn(6 + i, 5).double(), torch.randint(3, (6 + i,))) for i in range(4)]
+    loss = nn.functional.cross_entropy
+    federation = Federation(module, loss, data)
+    run = simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=5, eta_l=0.5)
+    list(run)
+    model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    federation.module_at(federation.x0)
+    model.load_state_dict(module.state_dict())
+    total = sum(len(targets) for _, targets in data)
+    for _ in range(5):
+        mean = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+        begin = {name: p.detach().clone() for name, p in model.named_parameters()}
+        for inputs, targets in data:
+            model.load_state_dict(begin)
+            optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
+            for _ in range(3):
+                optimiser.zero_grad()
+                loss(model(inputs), targets).backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            for name, p in model.named_parameters():
+                mean[name] += p.detach() * len(targets) / total
+        model.load_state_dict(mean)
+    want = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    assert torch.allclose(run.x, want, rtol=1e-12, atol=1e-13)
+    assert torch.equal(torch.cat([p.detach().reshape(-1) for p in run.module().parameters()]), run.x)
+
+
+def test_a_round_reports_the_loss_before_it_and_what_is_sent() -> None:
+    federation, *_ = quadratic()
+    run = simulate("fedavg", federation, plan=cohorts(4, steps=2), rounds=3, eta_l=0.125)
+    x = federation.x0.numpy()
+    for number, done in enumerate(run):
+        (plan,) = run.plan.events(run.algorithm, run.h, federation.setup, federation.x0, number)
+        values = []
+        for i in plan.participants:  # type: ignore[union-attr]
+            A, b = (part.numpy() for part in federation.data[i])  # type: ignore[index]
+            values.append(((A @ x - b) ** 2).mean() / 2)
+        examples = [federation.setup.examples[i] for i in plan.participants]  # type: ignore[union-attr]
+        assert done.loss == pytest.approx(np.average(values, weights=examples), rel=1e-12)
+        assert done.floats_sent == (number + 1) * 2 * 4 * 6
+        x = run.x.numpy()
+
+
+def test_evaluation_says_loss_and_accuracy() -> None:
+    module = nn.Linear(2, 2, bias=False).double()
+    with torch.no_grad():
+        module.weight.copy_(torch.eye(2))
+    inputs = torch.tensor([[1.0, 0], [0, 1], [3, 2]], dtype=torch.float64)
+    targets = torch.tensor([0, 1, 1])
+    federation = Federation(module, nn.functional.cross_entropy, [(inputs, targets)])
+    run = simulate(
+        "fedavg",
+        federation,
+        plan=cohorts(1),
+        rounds=3,
+        test=(inputs, torch.tensor([0, 1, 1])),
+        test_every=2,
+        eta_l=1e-9,
+    )
+    rounds = list(run)
+    assert [r.accuracy for r in rounds] == [None, pytest.approx(2 / 3), pytest.approx(2 / 3)]
+    want = -np.mean([np.log(np.exp(a) / (np.exp(a) + np.exp(b))) for a, b in ((1, 0), (1, 0), (2, 3))])
+    assert rounds[-1].test_loss == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "more", "error", "words"),
+    [
+        ("fedavgg", {"eta_l": 1.0}, UnknownNameError, "fedavgg"),
+        (
+            "fedavg",
+            {"eta_k": 1.0},
+            UnknownNameError,
+            "eta_k: fedavg has no such .*; known: eta_l",
+        ),
+        ("fedadam", {"eta_l": 1.0}, ParameterError, "eta, beta1, beta2, tau, v0: not given; fedadam needs them"),
+        ("fedavg", {"eta_l": -1.0}, ParameterError, "eta_l: got -1.0"),
+        ("fedavg", {"eta_l": 1.0, "reading": "none"}, UnknownNameError, "none"),
+        ("sgd", {"eta_l": 1.0}, PlanError, "sgd: a local solver"),
+        ("fedavg", {"eta_l": 1.0, "rounds": 0}, PlanError, "rounds"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_name(
+    algorithm: str, more: dict[str, Any], error: type[FedspecError], words: str
+) -> None:
+    federation, *_ = quadratic()
+    with pytest.raises(error, match=words):
+        simulate(algorithm, federation, plan=cohorts(2), **more)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "plan", "words"),
+    [
+        ("fedavg", cohorts(7), "cohort: 7 of 6 clients; ask for 1 to 6"),
+        ("fedavg", cohorts(0), "cohort: 0 of 6"),
+        ("vrl-sgd", cohorts(5), "vrl-sgd asks everybody"),
+        ("fedavg", arrivals(), "arrivals for fedavg, one step of which is one round; use cohorts"),
+        ("fedavg", exchanges(), "use cohorts"),
+        ("afga", cohorts(2), "use exchanges"),
+        ("fedasync", cohorts(2), "use arrivals"),
+        ("dsgd", exchanges(computing=3), "in dsgd all of them compute"),
+        ("cafga", exchanges(senders=1, clusters=2), "senders: 1 of 6 clients; ask for 2 to 6"),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_refused_by_name(algorithm: str, plan: Any, words: str) -> None:
+    federation, *_ = quadratic()
+    run = simulate(algorithm, federation, plan=plan, **hyper(find(algorithm)))
+    with pytest.raises(PlanError, match=words):
+        run.step()
+
+
+def test_an_unknown_graph_is_refused() -> None:
+    with pytest.raises(PlanError, match="graph: got 'torus'; known: ring, complete, star"):
+        exchanges(graph="torus")
+
+
+def test_a_run_that_diverges_says_when() -> None:
+    federation, *_ = quadratic()
+    run = simulate("fedavg", federation, plan=cohorts(None, steps=20), rounds=100, eta_l=1e9)
+    with pytest.raises(DivergedError, match=r"round \d+: the loss is (inf|nan); the model has diverged"):
+        list(run)
+
+
+def saved_file(path: Path) -> Path:
+    federation, *_ = quadratic()
+    run = simulate("fedadam", federation, plan=cohorts(3), rounds=3, **hyper(find("fedadam")))
+    run.step()
+    run.save(path)
+    return path
+
+
+def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    federation, *_ = quadratic()
+    good = saved_file(tmp_path / "run.pt")
+    whole = good.read_bytes()
+    for cut in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut.pt").write_bytes(whole[:cut])
+        with pytest.raises(CheckpointError, match=r"cut\.pt: damaged, or no saved run"):
+            resume(tmp_path / "cut.pt", federation)
+    with pytest.raises(CheckpointError, match="no such file"):
+        resume(tmp_path / "none.pt", federation)
+    save_file({"x": torch.zeros(2)}, tmp_path / "foreign.pt")
+    with pytest.raises(CheckpointError, match="not a saved run of this version"):
+        resume(tmp_path / "foreign.pt", federation)
+    torch.save({"x": torch.zeros(2)}, tmp_path / "pickle.pt")
+    with pytest.raises(CheckpointError, match="damaged, or no saved run"):
+        resume(tmp_path / "pickle.pt", federation)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"clients": 5}, "clients was 6, here it is 5"),
+        ({"batch_size": 2}, "batch_size was None, here it is 2"),
+        ({"seed": 1}, "seed was 0, here it is 1"),
+    ],
+)
+def test_a_run_of_another_federation_is_refused(more: dict[str, Any], words: str, tmp_path: Path) -> None:
+    good = saved_file(tmp_path / "run.pt")
+    rest = {name: value for name, value in more.items() if name != "seed"}
+    federation = replace(quadratic(**rest)[0], seed=more.get("seed", 0))
+    with pytest.raises(CheckpointError, match=words):
+        resume(good, federation)
+
+
+def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
+    """A hostile file: whatever it names, nothing outside of fedspec is looked up, let alone called."""
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    good = saved_file(tmp_path / "run.pt")
+    with safe_open(good, framework="pt") as opened:
+        content = json.loads(opened.metadata()["content"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    federation, *_ = quadratic()
+    for name in (
+        "os.system",
+        "subprocess.Popen",
+        "fedspec.wire.os.system",
+        "fedspec.arith.sqrt",
+        "fedspec_suite.cli.main",
+    ):
+        content["h"] = {"record": name, "fields": {"command": "touch hacked"}}
+        save_file(tensors, tmp_path / "bad.pt", metadata={"fedspec": "1", "content": json.dumps(content)})
+        with pytest.raises(CheckpointError, match="does not fit this version"):
+            resume(tmp_path / "bad.pt", federation)
+    content["h"] = {"tensor": "999", "numpy": False}
+    save_file(tensors, tmp_path / "bad.pt", metadata={"fedspec": "1", "content": json.dumps(content)})
+    with pytest.raises(CheckpointError, match="does not fit this version"):
+        resume(tmp_path / "bad.pt", federation)
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from test_mirror.federations import hyper, quadratic, schedule
+from fedspec.catalogue import find
+from fedspec_torch import resume, simulate
+file, row = Path(sys.argv[1]), find("fedada2")
+federation, *_ = quadratic(batch_size=3, way="looped")
+run = (resume(file, federation) if file.exists()
+       else simulate(row.id, federation, plan=schedule(row), rounds=400, **hyper(row)))
+print("begun", flush=True)
+for done in run:
+    run.save(file)
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Path) -> None:
+    file, row = tmp_path / "run.pt", find("fedada2")
+    code = KILLED.format(tests=str(Path(__file__).parents[1]))
+    rng = np.random.default_rng(0)
+    for kill in [signal.SIGKILL, signal.SIGTERM] * 10:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        time.sleep(rng.uniform(0, 0.3))
+        process.send_signal(kill)
+        process.communicate()
+    federation, *_ = quadratic(batch_size=3, way="looped")
+    run = resume(file, federation)
+    assert len(run.history) > 0
+    list(run)
+    whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=400, **hyper(row))
+    assert list(whole) == run.history
+    assert torch.equal(run.x, whole.x)
+    assert not [f for f in tmp_path.iterdir() if f != file and not f.name.startswith(".run.pt.")]
+
+
+def test_the_loss_of_these_tests_is_what_it_says() -> None:
+    output, target = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
+    assert half_square(output, target) == (1 + 4) / 4
