@@ -201,6 +201,7 @@ def simulate(
         PlanError: the algorithm is a local solver, or there are no rounds.
     """
     row = trainer(algorithm)
+    assert not isinstance(row.run, LocalSolver)
     if rounds < 1 or test_every < 1:
         raise PlanError(f"rounds, test_every: got {rounds} and {test_every}; both are at least 1")
     h = hyper_of(row, reading, hyper)
