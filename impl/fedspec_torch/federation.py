@@ -36,7 +36,7 @@ class Federation:
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
-        way: ``stacked``, ``vmapped`` or ``looped``; None: the one that a measurement finds fastest.
+        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that a measurement finds fastest.
             The ways agree up to rounding; name one for runs that are equal bit for bit.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 

@@ -1,7 +1,8 @@
 """The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Three ways to the same numbers, up to the order of sums:
+Four ways to the same numbers, up to the order of sums:
 
+* ``layered``: chains of linear layers and activations, forward and backward written out;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, which takes any module.
@@ -11,8 +12,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 from typing import Any, TypeAlias
 
@@ -21,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from fedspec.errors import ShapeError
+from fedspec_torch import layered as layers
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data import Examples
 
@@ -42,6 +45,7 @@ class Network:
 
     module: nn.Module
     loss: Loss
+    _buffers: dict[Any, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def parameters(self) -> dict[str, nn.Parameter]:
@@ -71,6 +75,25 @@ class Network:
                 if p is not None:
                     found.setdefault(id(p), []).append(f"{prefix}.{name}".lstrip("."))
         return {name: tuple(found[id(p)]) for name, p in self.parameters.items()}
+
+    @cached_property
+    def written_out(self) -> tuple[Any, Any]:
+        """The layers and the loss of the way ``layered``.
+
+        Raises:
+            LayersError: module or loss is not written out.
+        """
+        ends = list(accumulate(self.sizes, initial=0))
+        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
+        return layers.layers_of(self.module, places), layers.written_out(self.loss)
+
+    def buffer(self, x: Stack) -> Stack:
+        """Where gradients of such a block are written, the same at every step."""
+        key = (x.shape, x.dtype, x.device)
+        if key not in self._buffers:
+            self._buffers.clear()
+            self._buffers[key] = torch.empty_like(x)
+        return self._buffers[key]
 
     def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
@@ -143,7 +166,17 @@ def looped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]
     return g, losses
 
 
-WAYS: dict[str, Way] = {"stacked": stacked, "vmapped": vmapped, "looped": looped}
+def layered(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+    """Forward and backward pass written out, for chains of linear layers and activations.
+
+    Raises:
+        LayersError: module or loss is not written out.
+    """
+    g = network.buffer(x)
+    return g, layers.gradients(*network.written_out, x, batch, g)
+
+
+WAYS: dict[str, Way] = {"layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
 """The ways by name."""
 
 

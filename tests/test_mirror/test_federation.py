@@ -15,6 +15,7 @@ from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch import Federation, ModuleError
 from fedspec_torch.data import Batches, Held, mixed
 from fedspec_torch.gradients import WAYS, choose
+from fedspec_torch.layered import LayersError
 
 
 class Tied(nn.Module):
@@ -45,6 +46,9 @@ class Unused(nn.Module):
         return out
 
 
+GENERIC = [way for way in WAYS if way != "layered"]
+"""The ways that take modules of any parts."""
+
 MODULES: dict[str, Any] = {
     "linear": lambda: nn.Linear(3, 4),
     "mlp": lambda: nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4)),
@@ -57,8 +61,83 @@ MODULES: dict[str, Any] = {
 }
 
 
+CHAINS: dict[str, Any] = {
+    "linear": lambda: nn.Linear(3, 4),
+    "no bias": lambda: nn.Sequential(nn.Linear(3, 4, bias=False)),
+    "mlp": lambda: nn.Sequential(
+        nn.Linear(3, 5), nn.ReLU(), nn.Sequential(nn.Linear(5, 6), nn.Tanh()), nn.Linear(6, 4)
+    ),
+    "ends": lambda: nn.Sequential(nn.Tanh(), nn.ReLU(), nn.Linear(3, 4), nn.Tanh(), nn.ReLU(), nn.Identity()),
+    "flat": lambda: nn.Sequential(nn.Flatten(), nn.Linear(3, 4)),
+}
+"""What is written out."""
+
+LOSSES: dict[str, Any] = {
+    "cross entropy": nn.functional.cross_entropy,
+    "cross entropy, a module": nn.CrossEntropyLoss(),
+    "mean square": nn.functional.mse_loss,
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> None:
+    torch.manual_seed(2)
+    classes = "cross" in loss
+    data = [
+        (torch.randn(n, 3).double(), torch.randint(4, (n,)) if classes else torch.randn(n, 4).double())
+        for n in (6, 6, 3, 6)
+    ]
+    module = CHAINS[name]().double()
+    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in ("layered", "looped")]
+    x = ways[0].x0 + torch.randn(4, len(ways[0].x0)).double()
+    before = [inputs.clone() for inputs, _ in data]
+    for step in (0, 1, 2):
+        told = [way.in_round(1) for way in ways]
+        got, want = [clients.oracle([0, 3, 2, 1])(step, x) for clients in told]
+        assert torch.allclose(got, want, rtol=1e-11, atol=1e-13)
+        losses = [torch.stack([clients.losses[i] for i in range(4)]) for clients in told]
+        assert torch.allclose(*losses, rtol=1e-12)
+    assert all(torch.equal(inputs, b) for (inputs, _), b in zip(data, before, strict=True))
+
+
+class Own(nn.Sequential):
+    """A chain that does something else."""
+
+
+@pytest.mark.parametrize(
+    ("module", "loss", "words"),
+    [
+        (nn.Sequential(nn.Linear(2, 2), nn.GELU()), nn.functional.cross_entropy, "GELU is not written out"),
+        (Own(nn.Linear(2, 2)), nn.functional.cross_entropy, "Own is not written out"),
+        (nn.Sequential(nn.Flatten(0), nn.Linear(2, 2)), nn.functional.cross_entropy, "Flatten is not written out"),
+        (nn.Linear(2, 2), nn.CrossEntropyLoss(label_smoothing=0.1), "the loss CrossEntropyLoss is not written out"),
+        (nn.Linear(2, 2), nn.functional.l1_loss, "the loss l1_loss is not written out"),
+        (
+            nn.Sequential(*[nn.Linear(2, 2)] * 2),
+            nn.functional.cross_entropy,
+            "every parameter is trained, and belongs to",
+        ),
+    ],
+)
+def test_what_is_not_written_out_is_refused_by_name(module: nn.Module, loss: Any, words: str) -> None:
+    data = [(torch.ones(2, 2), torch.zeros(2).long())]
+    federation = Federation(module, loss, data, way="layered")
+    with pytest.raises(LayersError, match=words):
+        federation.oracle([0])(0, federation.x0[None])
+
+
+def test_a_hook_keeps_a_module_from_being_written_out() -> None:
+    module = nn.Linear(2, 2)
+    module.register_forward_hook(lambda part, given, out: 2 * out)
+    federation = Federation(module, nn.functional.cross_entropy, [(torch.ones(2, 2), torch.zeros(2).long())])
+    federation.oracle([0])(0, federation.x0[None])
+    (choice,) = federation.choices.values()
+    assert choice.name != "layered" and "layered refused (layered: Linear is not written out)" in choice.why
+
+
 @pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", GENERIC)
 def test_every_way_gives_the_gradients_of_plain_torch(name: str, way: str) -> None:
     torch.manual_seed(1)
     module = MODULES[name]().double()
@@ -77,7 +156,7 @@ def test_every_way_gives_the_gradients_of_plain_torch(name: str, way: str) -> No
         assert clients.losses[i].item() == pytest.approx(loss.item(), rel=1e-12)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", GENERIC)
 def test_clients_whose_batches_differ_in_size_train_side_by_side(way: str) -> None:
     federation, H, e = quadratic(batch_size=None, way=way)
     x = torch.arange(36, dtype=torch.float64).reshape(6, 6) / 8
@@ -212,7 +291,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     ("more", "error", "words"),
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
-        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: stacked, vmapped, looped"),
+        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, stacked, vmapped, looped"),
         ({"data": lambda i: GOOD}, PlanError, "examples: not given"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],
@@ -222,7 +301,7 @@ def test_other_arguments_are_refused_by_name(more: dict[str, Any], error: type[F
         Federation(nn.Linear(2, 1), half_square, **{"data": [GOOD], **more})
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", GENERIC)
 def test_a_loss_that_is_no_number_is_refused(way: str) -> None:
     def each(output: Tensor, target: Tensor) -> Tensor:
         return (output[:, 0] - target) ** 2

@@ -94,6 +94,21 @@ def test_a_resumed_run_goes_on_bit_for_bit(row: Algorithm, tmp_path: Path) -> No
     assert torch.equal(run.x, whole.x)
 
 
+@by_id
+def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> None:
+    """Its gradients come in one buffer, which no algorithm may still need when it asks for the next."""
+    ends = []
+    for way in ("layered", "looped"):
+        torch.manual_seed(3)
+        module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).double()
+        data = [(torch.randn(5 + i, 3).double(), torch.randn(5 + i, 2).double()) for i in range(6)]
+        federation = Federation(module, nn.functional.mse_loss, data, batch_size=4, way=way)
+        run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+        list(run)
+        ends.append(run.x)
+    assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
+
+
 def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
     """A second route to the whole of it: copies of a module, torch's own optimiser, a loop."""
     torch.manual_seed(0)
