@@ -160,7 +160,8 @@ def gradients(
     for number in reversed(range(len(layers))):
         layer, h = layers[number], kept[number]
         if isinstance(layer, Linear):
-            torch.bmm(dz, h.mT, out=_matrix(g, layer))
+            # With out= at a stride of d the product takes three times as long.
+            _matrix(g, layer).copy_(dz @ h.mT)
             if layer.bias is not None:
                 torch.sum(dz, 2, out=g[:, layer.bias])
             if number:
