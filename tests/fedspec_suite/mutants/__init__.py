@@ -36,6 +36,7 @@ _FIRST = (
     "layerwise",
     "layerwise_rounds",
     "client_centric",
+    "client_centric_servers",
     "late",
     "controls",
     "duals",
