@@ -30,6 +30,7 @@ _FIRST = (
     "preconditioner",
     "fedada2",
     "joint",
+    "joint_clients",
     "bounded",
     "gossiping",
     "peers",
