@@ -1,10 +1,13 @@
 """CC-FedAdagrad, CC-FedAdam and CC-FedAMS: clients come when they want, and the server adapts.
 
-    Delta = mean of m waiting Delta_i               (clients as in client_centric)
-    m = beta m + (1 - beta) Delta
-    CC-FedAdagrad:  v = v + Delta^2;                    x = x + eta m / (sqrt(v) + epsilon)
-    CC-FedAdam:     v = gamma v + (1 - gamma) Delta^2;  x = x + eta m / (sqrt(v) + epsilon)
-    CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + epsilon)
+    x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
+    Delta_i = (x_i - x_mu) / K
+    when m of them wait:
+        Delta = mean of the buffer, which is then emptied
+        m = beta m + (1 - beta) Delta
+        CC-FedAdagrad:  v = v + Delta^2;                    x = x + eta m / (sqrt(v) + epsilon)
+        CC-FedAdam:     v = gamma v + (1 - gamma) Delta^2;  x = x + eta m / (sqrt(v) + epsilon)
+        CC-FedAMS:      the same v;  v_hat = max(v_hat, v);  x = x + eta m / (sqrt(v_hat) + epsilon)
 
 The quotient m / (sqrt(v) + epsilon) stands torn in two at L111 and L554. v_0 is not printed; the proof asks
 v_hat_0 >= eps^2 at L659 and v_hat_t <= T eta_l^2 G^2, as from v_0 = 0, at L707.

@@ -1,7 +1,10 @@
 """CC-FedAvg: clients come when they want, and the server moves by the mean of a full buffer.
 
-    Delta = mean of m waiting Delta_i               (clients as in client_centric)
-    x = x + Delta
+    x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
+    Delta_i = (x_i - x_mu) / K
+    when m of them wait:
+        Delta = mean of the buffer, which is then emptied
+        x = x + Delta
 
 Source: Client-Centric, Alg. 3 (L149-181) and L97, L322.
 """

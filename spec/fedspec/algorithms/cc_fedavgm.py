@@ -1,8 +1,11 @@
 """CC-FedAvgM: clients come when they want, and the server has momentum.
 
-    Delta = mean of m waiting Delta_i               (clients as in client_centric)
-    v = beta v + (1 - beta) Delta
-    x = x + eta v
+    x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
+    Delta_i = (x_i - x_mu) / K
+    when m of them wait:
+        Delta = mean of the buffer, which is then emptied
+        v = beta v + (1 - beta) Delta
+        x = x + eta v
 
 The momentum v is the paper's m. Source: Client-Centric, Alg. 3 (L149-181) and L107-111, L554.
 """
