@@ -27,7 +27,7 @@ from fedspec.reference import SUBJECT
 from fedspec.serve import serve
 from fedspec.wire import decode_case, decode_event, decode_info, decode_reply, decode_request, encode
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inert import inert_values
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
@@ -170,7 +170,7 @@ def reply_reader() -> Callable[[str, bytes], None]:
     """What the judge does with a line, up to the numbers that it compares."""
     offer = OFFERS[0]
     setting = setting_of(offer)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, setting.dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     s = plain_scenario(setting)
 
     def read(command: str, line: bytes) -> None:

@@ -19,7 +19,7 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
-from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.bench import WORDS, bench_of
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
@@ -60,7 +60,7 @@ def smoke(
             with locate.opened(name, limit=limit, progress=progress) as subject:
                 for offer in subject.info.offers:
                     setting = setting_of(offer)
-                    bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
+                    bench = bench_of(subject, offer, setting)
                     s = plain_scenario(setting)
                     expected = bench.expect(s)[-1]
                     want = _said(expected)

@@ -11,25 +11,24 @@ from fedspec_suite import mutants
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.diagnosis import diagnose
 from fedspec_suite.kills import stored
-from fedspec_suite.kills.asking import CASES, DTYPE, offered, offers_of
+from fedspec_suite.kills.asking import CASES, offered, offers_of
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.verdict import Status
 
 
 def kills(law: Law, mutant: mutants.Mutant, number: int) -> bool:
     """Whether a law that applies finds a deviation on an offer of the specification."""
-    bench = bench_of(mutant, number)
+    bench = mutated(mutant, number)
     setting = offered(number)
     if law.why_not(setting, bench.offer.intermediates, concurrent=True):
         return False
     return runner.run_law(law, bench, setting, CASES, seed=0).status is Status.FAIL
 
 
-def bench_of(mutant: mutants.Mutant, number: int) -> Bench:
+def mutated(mutant: mutants.Mutant, number: int) -> Bench:
     """A bench with a mutant that remembers nothing yet."""
-    offer, setting = SUBJECT.info.offers[number], offered(number)
-    return Bench(mutants.Mutated(mutant), setting.algorithm, offer, setting.options, DTYPE)
+    return bench_of(mutants.Mutated(mutant), SUBJECT.info.offers[number], offered(number))
 
 
 def judge(name: str) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def judge(name: str) -> dict[str, Any]:
         where = f"{offer.algorithm}/{offer.level}/{offer.reading}"
         found = {"offer": where, "follows": follows, "other": other}
         if follows and other:
-            return {**found, "nearest": diagnose(bench_of(mutant, number), offered(number))}
+            return {**found, "nearest": diagnose(mutated(mutant, number), offered(number))}
     return {**found, "nearest": ""}
 
 

@@ -15,6 +15,8 @@ SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "tests/fedspec_suite"
 MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
 GROUND = {
     "arith",
+    "arrays",
+    "scalars",
     "params",
     "rules",
     "readings",

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 from flawed import ALL, SAID, Flawed
 
 from fedspec_suite.judge.diagnosis import diagnose
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
@@ -30,7 +30,7 @@ def setting(algorithm: str) -> Setting:
 
 def diagnosed(algorithm: str, flaw: str, **more: Any) -> str:
     subject, of = Flawed(algorithm, flaw), setting(algorithm)
-    return diagnose(Bench(Inside(subject), of.algorithm, subject.info.offers[0], of.options, of.dtype), of, **more)
+    return diagnose(bench_of(Inside(subject), subject.info.offers[0], of), of, **more)
 
 
 @pytest.mark.parametrize("algorithm", ALL)

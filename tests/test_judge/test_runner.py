@@ -44,7 +44,7 @@ def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypat
         compare(self, name, got, want, *more)
 
     monkeypatch.setattr(Bench, "compare", watched)
-    bench = Bench(Inside(SUBJECT), setting.algorithm, offer, setting.options, dtype)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
     run_law(law, bench, setting, 5, 0)
     assert seen == {float(np.finfo(dtype).eps)}
 

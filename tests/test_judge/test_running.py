@@ -14,11 +14,11 @@ from hypothesis import assume, given, seed, settings
 from hypothesis import strategies as st
 
 from fedspec.arith import digits
-from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.bench import THRESHOLD, Bench, bench_of
 from fedspec_suite.measure.running import RUNNING, Running, Running32, Running64
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 DTYPES = ("float64", "float32")
@@ -185,8 +185,8 @@ def test_dividing_by_what_is_zero_up_to_rounding_is_unsure() -> None:
 
 
 def bench(dtype: str) -> Bench:
-    algorithm = find("fedadam")
-    return Bench(SUBJECT, algorithm, Offer("fedadam", "server", "reddi-2021"), algorithm.defaults(), dtype)
+    offer = Offer("fedadam", "server", "reddi-2021")
+    return bench_of(SUBJECT, offer, setting_of(offer, dtype))
 
 
 def vector(*numbers: Running) -> Any:

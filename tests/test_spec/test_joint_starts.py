@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended, joint_direct, joint_local
+from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended, joint_direct, joint_local, joint_private
 from fedspec.client.sm3_delayed import begin, sm3_i_delayed, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.domains import COUNTS
@@ -30,9 +30,13 @@ def change(module: Any, kind: Any, gradients: Sequence[int], strategy: str = "",
         eta_l=F(1), eps=F(1), **server, **{n: v if n in COUNTS or isinstance(v, str) else F(v) for n, v in more.items()}
     )
     start = module.init(h, vec(0), Setup((1,), {"w": (1,)}))
-    plan = Plan((0,), (len(gradients),), (1,), strategies=(strategy,) if strategy else ())
+    noise = (0,) if "sigma" in more else ()
+    plan = Plan((0,), (len(gradients),), (1,), strategies=(strategy,) if strategy else (), noise=noise)
     return module.step(h, start, [given([vec(g) for g in gradients])], plan)[1]["delta"][0]
 
+
+UNBOUNDED: dict[str, Any] = {"clip_norm": 1000, "sigma": 0}
+"""Privacy that changes nothing."""
 
 ADAGRAD = [
     (fedadaadagrad, fedadaadagrad.FedAdaAdagrad, "", {}),
@@ -81,14 +85,42 @@ def test_what_plays_no_part_is_refused() -> None:
         fedada2.FedAda2(1, 1, 1, 0, 1, 1, client="adam", beta1_l=0, beta2_l=0, v0_l=1)  # type: ignore[arg-type]
 
 
+STEPS = {
+    "adagrad": (F(3, 4), F(4, 6), F(12, 14), F(84, 86)),
+    "adam": (F(3, 4), F(4, 5), F(12, 13), F(84, 85)),
+    "sgd": (3, 4, 12, 84),
+}
+"""What a step takes its rate of, with g = 3, 4, 12, 84: AdaGrad's roots are 3, 5, 13, 85, and with beta2 = 0 Adam's are
+|g|."""
+
+NO_DECAYS: dict[str, Any] = {"beta1_l": 0, "beta2_l": 0}
+
 WARMED = [
-    (joint_local, joint_local.JointLocal),
-    (joint_direct, joint_direct.JointDirect),
-    (fedada2, fedada2.FedAda2),
+    *(
+        (module, kind, "", {"client": client, **own}, client)
+        for module, kind in (
+            (joint_local, joint_local.JointLocal),
+            (joint_direct, joint_direct.JointDirect),
+            (fedada2, fedada2.FedAda2),
+        )
+        for client, own in (("adagrad", {}), ("adam", NO_DECAYS))
+    ),
+    *(
+        (joint_private, joint_private.DpJoint, "", {**UNBOUNDED, "client": client, **own, **options}, client)
+        for client, own in (("adagrad", {}), ("adam", NO_DECAYS))
+        for options in ({"preconditioner": "sent"}, {"preconditioner": "compressed"}, {"clipped": "gradients"})
+    ),
+    (fedadaadagrad, fedadaadagrad.FedAdaAdagrad, "", {}, "adagrad"),
+    (fedadaadam, fedadaadam.FedAdaAdam, "", NO_DECAYS, "adam"),
+    (fedadaadam, fedadaadam.FedAdaAdam, "", {**NO_DECAYS, "dead_zone": "momentum"}, "adam"),
+    *(
+        (fedblended, fedblended.FedBlended, strategy, NO_DECAYS, strategy.removeprefix("sm3-"))
+        for strategy in ("sgd", "adagrad", "adam", "sm3-adagrad", "sm3-adam")
+    ),
 ]
 
 
-@pytest.mark.parametrize(("module", "kind"), WARMED)
+@pytest.mark.parametrize(("module", "kind", "strategy", "more", "solver"), WARMED)
 @pytest.mark.parametrize(
     ("warm_up", "rates"),
     [
@@ -98,14 +130,22 @@ WARMED = [
         (10, (F(1, 10), F(2, 10), F(3, 10), F(4, 10))),
     ],
 )
-def test_the_rate_warms_up(module: Any, kind: Any, warm_up: int, rates: tuple[Any, ...]) -> None:
-    """g = 3, 4, 12, 84: AdaGrad's roots are 3, 5, 13, 85, and with beta2 = 0 Adam's are |g|."""
-    steps = (F(3, 4), F(4, 6), F(12, 14), F(84, 86))
-    moved = change(module, kind, (3, 4, 12, 84), warm_up=warm_up)
-    assert moved == -sum(rate * u for rate, u in zip(rates, steps, strict=True))
-    steps = (F(3, 4), F(4, 5), F(12, 13), F(84, 85))
-    moved = change(module, kind, (3, 4, 12, 84), warm_up=warm_up, client="adam", beta1_l=0, beta2_l=0)
-    assert moved == -sum(rate * u for rate, u in zip(rates, steps, strict=True))
+def test_the_rate_warms_up(
+    module: Any, kind: Any, strategy: str, more: Any, solver: str, warm_up: int, rates: tuple[Any, ...]
+) -> None:
+    moved = change(module, kind, (3, 4, 12, 84), strategy, warm_up=warm_up, **more)
+    assert moved == -sum(rate * u for rate, u in zip(rates, STEPS[solver], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "strategy", "more"),
+    [*ADAGRAD, *((fedblended, fedblended.FedBlended, "sgd", NO_DECAYS),)],
+)
+def test_the_dead_zone_does_not_see_the_rate(module: Any, kind: Any, strategy: str, more: Any) -> None:
+    """Steps of length 3/4 and more are taken under eps_s = 1/2, at whatever rate."""
+    gradients = (3, 4, 12, 84)
+    held = {n: change(module, kind, gradients, strategy, warm_up=10, eps_s=F(n), **more) for n in ("0", "1/2")}
+    assert held["0"] == held["1/2"] != 0
 
 
 def test_every_round_warms_up() -> None:

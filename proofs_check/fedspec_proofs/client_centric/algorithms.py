@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.algorithms.local import local_sgd
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import shares, weighted_mean

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
 from fedspec.mixing.arrivals import local_change

@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import (
-    CCFedAMS,
-    CCFedAvgM,
-    CCFedSGD,
-    cc_fedams,
-    cc_fedavgm,
-    cc_fedsgd,
-    init,
-    init_ams,
-    init_m,
-)
+from fedspec.algorithms.cc_adaptive import CCFedAMS, cc_fedams, init_ams
+from fedspec.algorithms.cc_fedavgm import CCFedAvgM, cc_fedavgm
+from fedspec.algorithms.cc_fedavgm import init as init_m
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import given
 from fedspec.server.averaged_momentum import averaged_momentum

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec.algorithms.buffered import Waiting
-from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd
 from fedspec.plan import Arrival
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import CCFedAMS, cc_fedams, init_ams
+from fedspec.algorithms.cc_adaptive import CCFedAMS, cc_fedams, init_ams
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.client_centric.problems import Clients, huber

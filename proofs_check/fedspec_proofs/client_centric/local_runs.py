@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from fedspec.algorithms.client_centric import CCFedSGD
+from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
 from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim

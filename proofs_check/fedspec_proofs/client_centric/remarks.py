@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec.algorithms.client_centric import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.family import Schedule

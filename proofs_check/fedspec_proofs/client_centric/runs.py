@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.buffered import Waiting
-from fedspec.algorithms.client_centric import CCFedAdagrad, CCFedAMS, cc_fedadagrad, cc_fedams, init_ams, init_v
+from fedspec.algorithms.cc_adaptive import CCFedAdagrad, CCFedAMS, cc_fedadagrad, cc_fedams, init_ams, init_v
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Oracle, Setup

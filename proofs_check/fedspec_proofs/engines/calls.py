@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -19,9 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE
 from fedspec.covers import Cover
 from fedspec.errors import InexactError
-from fedspec.readings import BiasCorrection, Maximum
+from fedspec.hyper import plays_part
 from fedspec_proofs.engines import exact
 
 Rule: TypeAlias = Callable[..., Any]
@@ -97,13 +98,20 @@ class Call:
 
 
 def options(rule: Rule) -> Iterator[dict[str, StrEnum]]:
-    """Every combination of the readings that a rule takes; a maximum after a correction needs a correction."""
+    """Every combination of the readings that a rule takes, but for those that turn one where it plays no part."""
     kinds = {n: t for n, t in _hints(rule).items() if isinstance(t, type) and issubclass(t, StrEnum)}
+    plays, defaults = _plays(rule, tuple(kinds)), inspect.signature(rule).parameters
     for chosen in itertools.product(*kinds.values()):
         named = dict(zip(kinds, chosen, strict=True))
-        uncorrected = named.get("bias_correction") is not BiasCorrection.MOMENTS
-        if not (named.get("maximum_of") is Maximum.AFTER and uncorrected):
+        if all(plays_part(plays, n, named) or value is defaults[n].default for n, value in named.items()):
             yield named
+
+
+def _plays(rule: Rule, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What the rows with the rule say of when its readings play a part, where that depends on its own readings only."""
+    rows = (row for row in CATALOGUE.values() if rule in row.rules)
+    every = ((n, under) for row in rows for n, under in row.plays.items() if n in names)
+    return {n: under for n, under in every if all(said.partition("=")[0] in names for said in under)}
 
 
 def delayed(rule: Rule) -> bool:

@@ -5,7 +5,7 @@
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (lines 7-8)
             v_k = v_(k-1) + g^2 if (k - 1)/z is whole, else v_(k-1)               (lines 9-13)
-            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
+            x_i = x_i - eta_k g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
         Delta_i = Xi_i (x_i - x)                                                  (line 19)
     Delta = 1/|S| sum_i Delta_i                                                   (line 21)
     m = beta1 m + (1 - beta1) Delta
@@ -13,6 +13,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
+The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
 Source: FedAda2, Alg. 10 (L1513).
 """
 
@@ -25,6 +26,7 @@ from fedspec import phrases
 from fedspec.algorithms.server_update import server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.agdu import agdu, begin
+from fedspec.client.delay import warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -47,6 +49,7 @@ class FedAdaAdagrad(Hyper):
     beta1: Scalar
     tau: Scalar
     v0: Scalar
+    warm_up: int = 1
     z: int = 1
     epoch: int = 1
     eps_s: Scalar = 0
@@ -64,7 +67,8 @@ def step(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tup
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
         y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            y = agdu(y, gradient(k, y.x), eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)
@@ -91,6 +95,6 @@ ROW = Algorithm(
     costs=Costs(
         down="m d", up="m d", working="2 d", server="3 d", note="ceil(tau/z) updates of v in a round instead of tau"
     ),
-    traps=(phrases.XI, phrases.DRAWN_TWICE, phrases.DEAD_ZONE),
+    traps=(phrases.XI, phrases.DRAWN_TWICE, phrases.DEAD_ZONE, phrases.WARM_UP),
     facts=(Fact.JOINT,),
 )

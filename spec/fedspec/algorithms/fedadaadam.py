@@ -10,7 +10,7 @@
                 v_k = beta2_l v_(k-1) + (1 - beta2_l) g^2                             (line 11)
                 v_hat = v_k / (1 - beta2_l^(floor((k - 1)/z) + 1))                    (line 12)
             else: v_k = v_(k-1), v_hat as it was                                      (line 14)
-            x_i = x_i - eta_l m_hat / (sqrt(v_hat) + eps), unless that step is short  (lines 16-19)
+            x_i = x_i - eta_k m_hat / (sqrt(v_hat) + eps), unless that step is short  (lines 16-19)
         Delta_i = Xi_i (x_i - x)                                                      (line 21)
     Delta = 1/|S| sum_i Delta_i                                                       (line 23)
     m = beta1 m + (1 - beta1) Delta
@@ -18,6 +18,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||m_hat / (sqrt(v_hat) + eps)|| < eps_s.
+The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
 
 Two lines of the print differ. Line 14 leaves v_hat without a value, so that z > 1 cannot be run; Alg. 7, line 13,
 carries it. Line 17 is m_k = 0 where a step is short, which then takes m_hat all the same, while the text (L142) and
@@ -34,6 +35,7 @@ from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
 from fedspec.algorithms.server_update import server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu, begin
+from fedspec.client.delay import warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -70,7 +72,8 @@ def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[
         y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = admu(y, g, **own, eta_l=h.eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+            y = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)
@@ -104,6 +107,6 @@ ROW = Algorithm(
     costs=Costs(
         down="m d", up="m d", working="4 d", server="3 d", note="v_hat is v divided by a number: 3 d are enough"
     ),
-    traps=(phrases.XI, phrases.DRAWN_TWICE, "the box clears m where the step should be cleared"),
+    traps=(phrases.XI, phrases.DRAWN_TWICE, "the box clears m where the step should be cleared", phrases.WARM_UP),
     facts=(Fact.JOINT,),
 )

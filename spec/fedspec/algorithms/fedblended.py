@@ -11,6 +11,7 @@
     x = x + eta m / (sqrt(v) + tau)                                 (line 14)
 
 Clip = True is the dead zone: a step shorter than eps_s is not taken. w(O) comes with the plan, as Xi_i.
+The rate of step k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
 Source: FedAda2, Alg. 5 (L1167-1185); the strategies: footnote 4 of sec. 4 (L106), and sec. 6.
 """
 
@@ -28,7 +29,7 @@ from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
 from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_agdu
-from fedspec.client.delay import unless_short
+from fedspec.client.delay import unless_short, warmed
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
@@ -75,6 +76,7 @@ def optimize(
     eps: Scalar,
     beta1: Scalar,
     beta2: Scalar,
+    warm_up: int = 1,
     z: int,
     eps_s: Scalar,
     epoch: int = 1,
@@ -85,14 +87,14 @@ def optimize(
 
     AdaGrad, Adam and SM3's AdaGrad start from v_0, Adam from m_0; SM3's Adam, a reconstruction, from zero.
     """
-    more: dict[str, Any] = {"eta_l": eta_l, "eps": eps, "z": z, "epoch": epoch, "eps_s": eps_s}
+    more: dict[str, Any] = {"eps": eps, "z": z, "epoch": epoch, "eps_s": eps_s}
     y: Any
     rule: Any
     match strategy:
         case Strategy.SGD:
             for k in range(tau):
                 g = gradient(k, x)
-                x = sgd(x, unless_short(g, g, eps_s), eta_l=eta_l)
+                x = sgd(x, unless_short(g, g, eps_s), eta_l=warmed(eta_l, k + 1, warm_up))
             return x
         case Strategy.ADAGRAD:
             y, rule = begin_agdu(x, v0=v0), partial(agdu, **more)
@@ -103,7 +105,7 @@ def optimize(
         case Strategy.SM3_ADAM:
             y, rule = begin_sm3_adam(x, cover), partial(sm3_adam, cover=cover, beta1=beta1, beta2=beta2, **more)
     for k in range(tau):
-        y = rule(y, gradient(k, y.x))
+        y = rule(y, gradient(k, y.x), eta_l=warmed(eta_l, k + 1, warm_up))
     after: Vector = y.x
     return after
 
@@ -121,6 +123,7 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
         "eps": h.eps,
         "beta1": h.beta1_l,
         "beta2": h.beta2_l,
+        "warm_up": h.warm_up,
         "z": h.z,
         "epoch": h.epoch,
         "eps_s": h.eps_s,
@@ -178,6 +181,7 @@ ROW = Algorithm(
         phrases.XI,
         "Delta is divided by the number of all draws, of all strategies together",
         phrases.DEAD_ZONE,
+        phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
 )

@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v (direct), else 0
-        tau_i times: one step of AdaGrad or Adam on x_i (FedAda2: over SM3)
+        for k = 1 .. tau_i: one step of AdaGrad or Adam on x_i (FedAda2: over SM3), at rate eta_l min(1, k / warm_up)
         Delta_i = min(1, c / ||x_i - x||) (x_i - x)
     Delta = 1/|S| (sum_i Delta_i + sigma c z)      (z: d standard normal draws, part of the plan)
     m = beta1 m + (1 - beta1) Delta
@@ -27,6 +27,7 @@ from fedspec.algorithms.server_update import Covered, covered, server_step
 from fedspec.arith import Scalar, Shared, Vector, array, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
+from fedspec.client.delay import warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_sm3_adam
@@ -47,7 +48,7 @@ from fedspec.server.adam import adam
 
 @dataclass(frozen=True)
 class DpJoint(Hyper):
-    """Hyper-parameters and options of private joint adaptivity; beta1_l and beta2_l are the clients' decays."""
+    """Hyper-parameters and options of private joint adaptivity; beta1_l, beta2_l and warm_up are the clients'."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "beta2": ("server=adam",),
@@ -67,6 +68,7 @@ class DpJoint(Hyper):
     beta2: Scalar = NOT_GIVEN
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
+    warm_up: int = 1
     server: Adaptivity = Adaptivity.ADAGRAD
     client: Adaptivity = Adaptivity.ADAGRAD
     preconditioner: Preconditioner = Preconditioner.COMPRESSED
@@ -79,9 +81,9 @@ def init(h: DpJoint, x: Vector, setup: Setup) -> Covered:
     return covered(x, setup, v0=h.v0, cover=h.cover)
 
 
-def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Callable[[Any, Vector], Any]]:
-    """The state that a client begins its round with, and one local step."""
-    own: dict[str, Any] = {"eta_l": h.eta_l, "eps": h.eps}
+def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Callable[..., Any]]:
+    """The state that a client begins its round with, and one local step, but for its rate."""
+    own: dict[str, Any] = {"eps": h.eps}
     decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l}
     v_0 = zeros(x) + sent
     match h.preconditioner, h.client:
@@ -106,7 +108,8 @@ def step(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
         y, one_step = solver(h, x, state.server.v, state.cover)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = one_step(y, clip(g, clip_norm=h.clip_norm) if h.clipped is Clipped.GRADIENTS else g)
+            g = clip(g, clip_norm=h.clip_norm) if h.clipped is Clipped.GRADIENTS else g
+            y = one_step(y, g, eta_l=warmed(h.eta_l, k + 1, h.warm_up))
         change: Vector = y.x - x
         return change if h.clipped is Clipped.GRADIENTS else clip(change, clip_norm=h.clip_norm)
 
@@ -167,6 +170,7 @@ ROW = Algorithm(
         "the change is clipped whole, by its Euclidean length, before the mean; eps_s is another clip",
         "the noise is drawn once for the sum: sigma times the clipping bound, then divided by |S|",
         phrases.LOCAL_FRESH,
+        phrases.WARM_UP,
         "noise of gradients clipped to c is not measured by what bounds a change",
     ),
     facts=(Fact.JOINT,),

@@ -19,7 +19,7 @@ from fedspec_suite.judge.request import Request, chosen, command, failed, reason
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.judge.workers import shared
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
@@ -172,10 +172,9 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     setting = setting_of(offer)
-    bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
     about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
-    return replace(result, nearest=diagnose(bench, setting, model_failed=bool(about_x)))
+    return replace(result, nearest=diagnose(bench_of(subject, offer, setting), setting, model_failed=bool(about_x)))
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

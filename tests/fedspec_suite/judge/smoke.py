@@ -7,7 +7,8 @@ import numpy as np
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
-from fedspec_suite.measure.cases import STRATEGIES, case
+from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting

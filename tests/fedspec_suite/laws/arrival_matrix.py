@@ -14,9 +14,9 @@ from fedspec.params import flatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, local_run
 from fedspec_suite.laws.law import Law
-from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import arrival_scenarios
 
 
 def companion(s: Scenario) -> list[Array]:

@@ -12,10 +12,10 @@ from fedspec_suite.laws.about import about
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, change_on, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, linear, running
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import arrival_scenarios
 from fedspec_suite.measure.verdict import NotOffered
 
 

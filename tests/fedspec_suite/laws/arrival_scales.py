@@ -15,10 +15,10 @@ from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench
-from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import arrival_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]

@@ -18,10 +18,10 @@ from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.cases import arrival_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, posed, running, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import arrival_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]

@@ -17,7 +17,8 @@ from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
-from fedspec_suite.measure.cases import client_scenarios, draw_quadratics, round_scenarios, vectors
+from fedspec_suite.measure.cases import client_scenarios, round_scenarios
+from fedspec_suite.measure.parts import draw_quadratics, vectors
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting

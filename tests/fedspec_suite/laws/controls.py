@@ -17,7 +17,8 @@ from fedspec.params import flatten
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.parts import vectors
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting

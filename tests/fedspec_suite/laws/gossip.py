@@ -16,13 +16,14 @@ from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
 from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossip import complete, exchanges, size, unmixed
+from fedspec_suite.laws.reductions.exchanges import complete, exchanges, size, unmixed
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import draw_some, exchange_scenarios
+from fedspec_suite.measure.parts import draw_some
 from fedspec_suite.measure.running import RUNNING, bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import exchange_scenarios
 
 Pair = tuple[Scenario, Scenario]
 

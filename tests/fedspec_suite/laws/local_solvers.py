@@ -16,7 +16,8 @@ from fedspec_suite.laws import unrolled
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import blocks, client_scenarios, server_scenarios
+from fedspec_suite.measure.cases import client_scenarios, server_scenarios
+from fedspec_suite.measure.parts import blocks
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation

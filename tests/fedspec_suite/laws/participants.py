@@ -15,7 +15,8 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.laws.rounds import asked
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import quadratics, round_scenarios, scenarios
+from fedspec_suite.measure.cases import round_scenarios, scenarios
+from fedspec_suite.measure.parts import quadratics
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 

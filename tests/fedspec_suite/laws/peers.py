@@ -20,13 +20,13 @@ from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions.gossip import exchanges, size, unmixed
+from fedspec_suite.laws.reductions.exchanges import exchanges, size, unmixed
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import exchange_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, louder, running, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.traces import exchange_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 

@@ -19,7 +19,8 @@ from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios, vectors
+from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
+from fedspec_suite.measure.parts import vectors
 from fedspec_suite.measure.scenario import Scenario, at_rest, lift
 from fedspec_suite.measure.setting import Setting
 

@@ -16,7 +16,8 @@ from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
-from fedspec_suite.measure.cases import blocks, scenarios, vectors
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.parts import blocks, vectors
 from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.setting import Setting
 

@@ -18,16 +18,12 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Begin, ClientMessage, Event, Gradient, Messages, Quadratics, Round
-from fedspec_suite.measure.cases import (
-    STRATEGIES,
-    case,
-    draw_arrivals,
-    draw_clusters,
-    draw_exchange,
-)
+from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
+from fedspec_suite.measure.traces import draw_arrivals, draw_clusters, draw_exchange
 
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 """What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""

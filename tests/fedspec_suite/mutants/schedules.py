@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedspec_suite.mutants.mutant import Mutant
 
 _A = "fedspec.algorithms."
+_WARMED = ("joint-local", "joint-direct", "fedada2", "dp-joint", "fedadaadagrad", "fedadaadam", "fedblended")
 
 MUTANTS = tuple(
     Mutant(
@@ -45,7 +46,7 @@ MUTANTS = tuple(
     Mutant(
         id=f"warm-up-{slug}",
         words=words,
-        algorithms=("joint-local", "joint-direct", "fedada2"),
+        algorithms=_WARMED,
         rule="fedspec.client.delay.warmed",
         old=old,
         new=new,

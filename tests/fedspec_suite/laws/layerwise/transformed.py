@@ -15,7 +15,8 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, taken
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import round_scenarios, vectors
+from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.parts import vectors
 from fedspec_suite.measure.scenario import Scenario, louder, posed, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 

@@ -7,7 +7,19 @@ from fedspec_suite.laws.reductions.edge import Edge, law_of
 
 __all__ = ["EDGES", "LAWS", "Edge"]
 
-_FIRST = ("solvers", "synchronous", "control", "one_client", "layerwise", "gossip", "asynchronous", "joint")
+_FIRST = (
+    "solvers",
+    "synchronous",
+    "control",
+    "nova",
+    "one_client",
+    "layerwise",
+    "gossip",
+    "peers",
+    "asynchronous",
+    "joint",
+    "bounded",
+)
 
 EDGES: tuple[Edge, ...] = tuple(
     edge

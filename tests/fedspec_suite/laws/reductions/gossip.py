@@ -1,4 +1,4 @@
-"""Reductions among the algorithms whose clients exchange models."""
+"""Reductions among AFGA's algorithms, whose clients exchange models and whose server adapts."""
 
 from __future__ import annotations
 
@@ -8,72 +8,25 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array
-from fedspec.contract import Event, Exchange, Quadratics, Round
-from fedspec.params import flatten
+from fedspec.contract import Exchange, Quadratics, Round
 from fedspec_suite.laws.reductions.edge import Edge, told
-from fedspec_suite.measure.cases import draw_mixing, draw_some
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.laws.reductions.exchanges import (
+    FOUR,
+    changed,
+    complete,
+    embedded,
+    evened,
+    exchanges,
+    halves,
+    one_cluster,
+    one_set,
+    size,
+    unmixed,
+)
+from fedspec_suite.measure.parts import draw_some
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-
-Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
-
-
-def size(s: Scenario) -> int:
-    """How many clients there are."""
-    assert s.case.problem is not None
-    return len(s.case.problem.H)
-
-
-def exchanges(s: Scenario, f: Callable[[Exchange], Event]) -> Scenario:
-    """The scenario with every exchange changed."""
-    return replace(s, events=tuple(f(e) if isinstance(e, Exchange) else e for e in s.events))
-
-
-def unmixed(e: Exchange) -> Exchange:
-    """W = I."""
-    return replace(e, mixing=np.eye(len(e.mixing), dtype=e.mixing.dtype))
-
-
-def complete(e: Exchange) -> Exchange:
-    """W = J, exact where the number of clients is a power of two."""
-    return replace(e, mixing=np.full_like(e.mixing, 1 / len(e.mixing)))
-
-
-def one_set(e: Exchange) -> Exchange:
-    """S_(r,t) = S_r."""
-    return replace(e, computing=(e.senders,) * len(e.computing))
-
-
-def one_cluster(e: Exchange) -> Exchange:
-    """K = 1."""
-    return replace(e, clusters=(tuple(sorted(i for V in e.clusters for i in V)),))
-
-
-def evened(e: Exchange) -> Exchange:
-    """One sender in each cluster."""
-    return replace(e, senders=tuple(next(i for i in e.senders if i in V) for V in e.clusters))
-
-
-def embedded(e: Exchange, n: int) -> Exchange:
-    """The matrix of the senders among all n clients, of whom the others talk to nobody."""
-    W = np.eye(n, dtype=e.mixing.dtype)
-    W[np.ix_(e.senders, e.senders)] = e.mixing
-    return replace(e, mixing=W)
-
-
-def halves(n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two clusters."""
-    return tuple(range(n // 2)), tuple(range(n // 2, n))
-
-
-def _all(*changes: Callable[[Exchange], Exchange]) -> Narrow:
-    def narrow(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-        for change in changes:
-            s = exchanges(s, change)
-        return s
-
-    return narrow
+from fedspec_suite.measure.traces import draw_mixing
 
 
 def _in_halves(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -92,10 +45,6 @@ def _in_halves(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 
 def _any_senders(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return exchanges(s, lambda e: replace(complete(e), senders=draw_some(draw, size(s))))
-
-
-def _maximum(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return with_hyper(s, beta3=0.0)
 
 
 def _rounds(s: Scenario, algorithm: str = "fedamsgrad") -> Scenario:
@@ -128,54 +77,6 @@ def _as_one_client(s: Scenario) -> Scenario:
     return told(replace(s, case=replace(s.case, problem=mean)), "fedamsgrad", events, level="round")
 
 
-def _first_row(s: Scenario) -> dict[str, Array]:
-    return {"w": flatten(s.case.x0)[: flatten(s.case.x0).size // size(s)]}
-
-
-def _for_everyone(s: Scenario, x: Array) -> Array:
-    return np.tile(x, size(s))
-
-
-def _steps(s: Scenario) -> list[int]:
-    return [len(e.computing) for e in s.events if isinstance(e, Exchange)]
-
-
-def _after_steps(s: Scenario, k: int) -> int:
-    """The number, from 0, of the local step that event k ends with."""
-    return sum(_steps(s)[: k + 1]) - 1
-
-
-def _single_steps(s: Scenario) -> list[Event]:
-    everyone = tuple(range(size(s)))
-    return [Round(everyone, (1,) * len(everyone)) for tau in _steps(s) for _ in range(tau)]
-
-
-def _local_sgd(s: Scenario) -> Scenario:
-    everyone = tuple(range(size(s)))
-    events = [Round(everyone, (tau,) * len(everyone)) for tau in _steps(s)]
-    options = {"weights": "uniform"}
-    return told(s, "fedavg", events, level="round", options=options, hyper={"eta": 1.0}, x0=_first_row(s))
-
-
-def _minibatches(s: Scenario) -> Scenario:
-    options = {"weights": "uniform"}
-    events = _single_steps(s)
-    return told(s, "fedavg", events, level="round", options=options, hyper={"eta": 1.0}, x0=_first_row(s))
-
-
-def _as_dsgd(s: Scenario) -> Scenario:
-    return told(s, "dsgd", options={"order": "adapt-then-combine"})
-
-
-def _alone(s: Scenario) -> Scenario:
-    """Rounds of one local step with rate 1: the change is minus the gradient."""
-    hyper = {"eta": s.case.hyper["eta_l"], "eta_l": 1.0}
-    options = {"epsilon": "outside"}
-    events = _single_steps(s)
-    return told(s, "fedamsgrad", events, level="round", options=options, hyper=hyper, x0=_first_row(s))
-
-
-FOUR = {"clients": (4, 4), "everyone": True}
 _BOX: Sequence[str] = ("AFGA, L220-223", "AFGA, Alg. 2 (L355-402)", "AFGA, footnote 4 (L476-479)")
 
 EDGES = (
@@ -187,7 +88,7 @@ EDGES = (
         cited=_BOX[0],
         level="trace",
         carry=_rounds,
-        narrow=_all(unmixed, one_set),
+        narrow=changed(unmixed, one_set),
         roots=True,
     ),
     Edge(
@@ -198,7 +99,7 @@ EDGES = (
         cited="AFGA, Table 4 (L561-567)",
         level="trace",
         carry=_as("gossip-fedamsgrad"),
-        narrow=_all(one_set),
+        narrow=changed(one_set),
         roots=True,
     ),
     Edge(
@@ -243,7 +144,7 @@ EDGES = (
         cited=_BOX[0],
         level="trace",
         carry=_rounds,
-        narrow=_all(unmixed),
+        narrow=changed(unmixed),
         roots=True,
     ),
     Edge(
@@ -254,7 +155,7 @@ EDGES = (
         cited=_BOX[1],
         level="trace",
         carry=_as("afga"),
-        narrow=_all(one_cluster),
+        narrow=changed(one_cluster),
         options={"broadcast": "all"},
         roots=True,
     ),
@@ -266,7 +167,7 @@ EDGES = (
         cited=_BOX[1],
         level="trace",
         carry=_as("afga"),
-        narrow=_all(evened),
+        narrow=changed(evened),
         options={"broadcast": "all", "cluster_weights": "equal"},
         roots=True,
     ),
@@ -289,7 +190,7 @@ EDGES = (
         cited=_BOX[2],
         level="trace",
         carry=_rounds,
-        narrow=_all(unmixed),
+        narrow=changed(unmixed),
         options={"sampling": "round"},
         roots=True,
     ),
@@ -301,7 +202,7 @@ EDGES = (
         cited=_BOX[2],
         level="trace",
         carry=lambda s: told(s, "afga", exchanges(s, lambda e: replace(e, mixing=np.eye(size(s)))).events),
-        narrow=_all(unmixed),
+        narrow=changed(unmixed),
         options={"sampling": "step"},
         roots=True,
     ),
@@ -313,7 +214,7 @@ EDGES = (
         cited="AFGA, L440-442",
         level="trace",
         carry=_as("afga-a"),
-        narrow=_all(one_cluster),
+        narrow=changed(one_cluster),
         roots=True,
     ),
     Edge(
@@ -325,58 +226,6 @@ EDGES = (
         level="trace",
         carry=_embedded("cafga"),
         options={"sampling": "round"},
-        roots=True,
-    ),
-    Edge(
-        id="dsgd-is-fedavg",
-        source="dsgd",
-        target="fedavg",
-        when="W = J: rounds of one local step of everybody",
-        cited="Lian et al. (2017), Algorithm 1",
-        level="trace",
-        carry=_minibatches,
-        narrow=_all(complete),
-        options={"order": "adapt-then-combine"},
-        back=_for_everyone,
-        at=_after_steps,
-        draw=FOUR,
-    ),
-    Edge(
-        id="gossip-pga-is-fedavg",
-        source="gossip-pga",
-        target="fedavg",
-        when="nobody mixes (W = I) but at the end of a period",
-        cited="Chen et al. (2021), Gossip-PGA: local SGD is its W = I",
-        level="trace",
-        carry=_local_sgd,
-        narrow=_all(unmixed),
-        back=_for_everyone,
-    ),
-    Edge(
-        id="gossip-pga-is-dsgd",
-        source="gossip-pga",
-        target="dsgd",
-        when="W = J",
-        cited="Chen et al. (2021), Gossip-PGA",
-        level="trace",
-        carry=_as_dsgd,
-        narrow=_all(complete),
-        draw=FOUR,
-    ),
-    Edge(
-        id="dadam-is-fedamsgrad",
-        source="dadam",
-        target="fedamsgrad",
-        when="there is one client and beta3 = 0: rounds of one local step with rate 1",
-        cited="Nazari et al. (2019), Algorithm 1",
-        level="trace",
-        carry=_alone,
-        narrow=_maximum,
-        options={"denominators": "local"},
-        needs=("beta3",),
-        zeroes=("beta3",),
-        at=_after_steps,
-        draw={"clients": (1, 1)},
         roots=True,
     ),
 )

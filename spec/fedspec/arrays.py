@@ -1,0 +1,184 @@
+"""Arrays of every library and of every number type: what their shapes mean, how they are made, joined and taken apart.
+
+A vector may be a stack of vectors, one for each client: the last axis holds the coordinates, whatever stands before it.
+array-api-compat is imported only when an array of torch arrives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from numbers import Rational
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Shaped
+
+from fedspec.errors import ShapeError
+from fedspec.scalars import library_of
+
+if TYPE_CHECKING:
+    Array: TypeAlias = npt.NDArray[Any]
+    Scalar: TypeAlias = float
+    Count: TypeAlias = int
+else:
+    Array = Any
+    Scalar = Any
+    Count = Any
+"""Array: of NumPy, or of any library that follows the array API. Scalar: a real number of the arithmetic in use: float,
+Fraction, Decimal, sympy expression, z3 real. Count: a whole number; of a stack, an array with one for each client. To
+the type checker they all behave as NumPy's arrays, float and int do."""
+
+Vector: TypeAlias = Shaped[Array, "... d"]
+"""A model, a gradient or a moment as one flat vector of d coordinates; or a stack of them, one for each client."""
+
+Shared: TypeAlias = Shaped[Array, "... d"]
+"""A vector that all clients of a stack have in common, such as what the server sent."""
+
+Stack: TypeAlias = Shaped[Array, "n d"]
+"""One vector for each of n clients."""
+
+Weights: TypeAlias = Shaped[Array, "n"]
+"""One number for each of n clients."""
+
+Mixing: TypeAlias = Shaped[Array, "n n"]
+"""Entry [i, j] says how much of client j's model client i takes."""
+
+Sets: TypeAlias = Shaped[Array, "... q"]
+"""One number for each of the q sets of a cover; for each client of a stack."""
+
+
+@functools.cache
+def _spoken(kind: type) -> str:
+    """How instances of a type say their library: they are NumPy's, have ``__array_namespace__``, or are torch's."""
+    if issubclass(kind, np.ndarray):
+        return "numpy"
+    if hasattr(kind, "__array_namespace__"):
+        return "standard"
+    return "torch" if kind.__module__.partition(".")[0] == "torch" else ""
+
+
+def namespace(*xs: Any) -> Any:
+    """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
+    for x in xs:
+        match _spoken(x.__class__):
+            case "numpy":
+                return np
+            case "standard":
+                return x.__array_namespace__()
+            case "torch":
+                import array_api_compat
+
+                return array_api_compat.array_namespace(x)
+    return None
+
+
+def _is_torch(x: Any) -> bool:
+    return library_of(x.__class__) == "torch"
+
+
+def is_object(x: object) -> bool:
+    """Whether it is an array of objects: exact numbers, symbols, numbers that carry their error."""
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def gather(x: Vector, places: Shaped[np.ndarray, "..."]) -> Array:
+    """The coordinates of x at some places, as an array of the shape of ``places``; of a stack, for each client."""
+    xp: Any = namespace(x)
+    if xp is np or _is_torch(x):
+        return x[..., places]
+    flat = xp.take(x, xp.asarray(places.reshape(-1)), axis=-1)
+    found: Array = xp.reshape(flat, (*x.shape[:-1], *places.shape))
+    return found
+
+
+def array(xs: Sequence[Any], like: Array) -> Array:
+    """A vector of the given numbers in the arithmetic (library and dtype) of ``like``."""
+    xp: Any = namespace(like)
+    if xp is not np:
+        made: Array = xp.asarray([float(x) for x in xs], dtype=like.dtype, device=like.device)
+        return made
+    out = np.empty(len(xs), dtype=like.dtype)
+    for j, x in enumerate(xs):
+        out[j] = x
+    return out
+
+
+def stack(xs: Sequence[Vector]) -> Stack:
+    """One vector for each client as a stack."""
+    xp: Any = namespace(xs[0])
+    rows: Stack = xp.stack(xs)
+    return rows
+
+
+def concatenate(xs: Sequence[Vector]) -> Vector:
+    """Vectors end to end; stacks of the same clients side by side."""
+    xp: Any = namespace(xs[0])
+    joined: Vector = np.concatenate(xs, axis=-1) if xp is np else xp.concat(xs, axis=-1)
+    return joined
+
+
+def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
+    """A copy of a stack in which the rows at some places are new."""
+    xp: Any = namespace(rows)
+    copy: Any = rows.copy() if xp is np else xp.asarray(rows, copy=True)
+    copy[list(places)] = new
+    return copy  # type: ignore[no-any-return]
+
+
+def check_array(name: str, value: object) -> None:
+    """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
+
+    Raises:
+        ShapeError: the value is a list, a number, an array of integers, or the like.
+    """
+    dtype: Any = getattr(value, "dtype", None)
+    xp = namespace(value)
+    real = dtype.kind in "fO" if xp is np else xp is not None and xp.isdtype(dtype, "real floating")
+    if not real:
+        what = f"an array of {dtype}" if xp else type(value).__name__
+        raise ShapeError(f"{name}: got {what}; give an array of floats, or a NumPy array of objects for exact numbers")
+
+
+def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
+    """The vector whose every coordinate is ``value``, typed as ``like`` and shaped as it, or with ``size`` coordinates.
+
+    Raises:
+        ShapeError: ``like`` is not an array of reals.
+    """
+    check_array("x", like)
+    xp: Any = namespace(like)
+    shape = like.shape if size is None else (*like.shape[:-1], size)
+    if xp is np:
+        out = np.empty(shape, like.dtype)
+        out.fill(value)
+        return out
+    made: Array = xp.zeros_like(xp.broadcast_to(like[..., :1], shape)) + value
+    return made
+
+
+def zeros(like: Vector, size: int | None = None) -> Array:
+    """The zero vector, typed as ``like`` and shaped as it, or with ``size`` coordinates.
+
+    Raises:
+        ShapeError: ``like`` is not an array of reals.
+    """
+    check_array("x", like)
+    if is_object(like):
+        return like * 0 if size is None else gather(like, np.zeros(size, dtype=int)) * 0
+    return constant(0, like, size)
+
+
+def numbers(xs: Sequence[Any], like: Array) -> Array:
+    """Whole numbers (sample sizes, step counts) as a vector in the arithmetic of ``like``."""
+    return array([like.flat[0] * 0 + x for x in xs] if is_object(like) else xs, like)
+
+
+def slack(like: Array) -> float:
+    """How far a sum of such numbers may be from its exact value: not at all in rationals, some roundings elsewhere."""
+    if is_object(like):
+        exact = all(isinstance(x, Rational) for x in like.flat)
+        return 0.0 if exact else 4 * len(like) * float(np.finfo(float).eps)
+    xp: Any = namespace(like)
+    return 4 * len(like) * float(xp.finfo(like.dtype).eps)

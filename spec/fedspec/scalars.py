@@ -1,0 +1,134 @@
+"""Elementary functions of one number, whatever it is: a rational, a decimal, a sympy expression, a z3 real.
+
+Numbers of other classes bring them as methods. sympy and z3 are imported only when one of their numbers arrives.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from fedspec.errors import InexactError
+
+
+@functools.cache
+def library_of(kind: type) -> str:
+    """The package that a type comes from."""
+    return kind.__module__.partition(".")[0]
+
+
+def _symbolic(*xs: Any) -> str | None:
+    return next((name for x in xs if (name := library_of(x.__class__)) in {"sympy", "z3"}), None)
+
+
+def sqrt(x: Any) -> Any:
+    """The root; of a rational exact.
+
+    Raises:
+        InexactError: a rational has no rational root.
+    """
+    # sympy's own rationals have roots as expressions.
+    if isinstance(x, Rational) and not _symbolic(x):
+        exact = Fraction(x)
+        root = Fraction(math.isqrt(exact.numerator), math.isqrt(exact.denominator)) if exact >= 0 else None
+        if root is None or root * root != x:
+            raise InexactError(
+                f"sqrt: {x} has no rational root; choose inputs whose root is rational, "
+                f"or run the rule on decimals (fedspec.arith.digits)"
+            )
+        return root
+    match _symbolic(x):
+        case "sympy":
+            import sympy
+
+            return sympy.sqrt(x)
+        case "z3":
+            import z3
+
+            return z3.Sqrt(x)
+    if isinstance(x, np.floating):
+        return np.sqrt(x)
+    return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger."""
+    match _symbolic(a, b):
+        case "sympy":
+            import sympy
+
+            return sympy.Max(a, b)
+        case "z3":
+            import z3
+
+            return z3.If(a >= b, a, b)
+    if hasattr(a, "maximum"):
+        return a.maximum(b)
+    return b.maximum(a) if hasattr(b, "maximum") else max(a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller."""
+    match _symbolic(a, b):
+        case "sympy":
+            import sympy
+
+            return sympy.Min(a, b)
+        case "z3":
+            import z3
+
+            return z3.If(a <= b, a, b)
+    if hasattr(a, "minimum"):
+        return a.minimum(b)
+    return b.minimum(a) if hasattr(b, "minimum") else min(a, b)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1."""
+    match _symbolic(x):
+        case "sympy":
+            import sympy
+
+            return sympy.sign(x)
+        case "z3":
+            import z3
+
+            return z3.If(x > 0, z3.RealVal(1), z3.If(x < 0, z3.RealVal(-1), z3.RealVal(0)))
+    return x.sign() if hasattr(x, "sign") else (x > 0) - (x < 0)
+
+
+def ratio(a: Any, b: Any) -> Any:
+    """A / b where b > 0, else 0."""
+    match _symbolic(a, b):
+        case "sympy":
+            import sympy
+
+            return sympy.Piecewise((a / b, b > 0), (0, True))
+        case "z3":
+            import z3
+
+            return z3.If(b > 0, a / b, z3.RealVal(0))
+    if hasattr(b, "ratio"):
+        return b.ratio(a)
+    return a / b if b > 0 else a * 0
+
+
+def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """X where a < b, else y."""
+    match _symbolic(a, b):
+        case "sympy":
+            import sympy
+
+            return sympy.Piecewise((x, a < b), (y, True))
+        case "z3":
+            import z3
+
+            return z3.If(a < b, x, y)
+    if hasattr(a, "where_less") or hasattr(b, "where_less"):
+        return (a - b).where_less(0, x, y)
+    return x if a < b else y

@@ -1,0 +1,124 @@
+"""The parts of a case, as Hypothesis draws them: every number a dyadic rational.
+
+Dyadic inputs are exact in every floating-point type, so a deviation is never the input's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.contract import Case, Quadratics
+from fedspec_suite.measure.pools import draw_hypers, picking
+from fedspec_suite.measure.setting import Setting
+
+
+@cache
+def between(low: int, high: int) -> st.SearchStrategy[int]:
+    """Whole numbers, made once."""
+    return st.integers(low, high)
+
+
+@cache
+def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: int = 24) -> st.SearchStrategy[Array]:
+    """Arrays of integers over a power of two, drawn a byte each: 0, 1, -1, 2, -2, ... so that they shrink to zero."""
+
+    def decode(drawn: bytes) -> Array:
+        n = np.frombuffer(drawn, dtype=np.uint8).astype(np.int64) % (2 * largest + 1)
+        whole = np.where(n % 2 == 1, (n + 1) // 2, -(n // 2))
+        return (whole / denominator).astype(dtype).reshape(shape)
+
+    return st.binary(min_size=prod(shape), max_size=prod(shape)).map(decode)
+
+
+_TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
+_ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
+
+
+def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
+    """One to three blocks with names; tensors where the cover looks at axes."""
+    tensors = "cover" in setting.options
+    one: st.SearchStrategy[Any] = _TENSORS if tensors else _ARRAYS
+    count = 1 if setting.one_block else draw(between(1, 2 if tensors else 3))
+    return {name: draw(one) for name in ("w", "b", "c")[:count]}
+
+
+def draw_blocks(
+    draw: st.DrawFn, shape: Mapping[str, tuple[int, ...]], dtype: str, denominator: int = 8, largest: int = 24
+) -> dict[str, Array]:
+    """A model's worth of arrays, in the order of the shapes."""
+    return {n: draw(vectors(s, dtype, denominator, largest)) for n, s in shape.items()}
+
+
+def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[str, Array], int]:
+    """The model of a case with a problem, and the problem's dimension: layers or rows where the algorithm has them."""
+    if "layers" in setting.takes:
+        count = 1 if setting.one_block else draw(between(1, 2))
+        shape = {n: draw(st.sampled_from([(1,), (2,), (2, 2)])) for n in ("w", "b")[:count]}
+    else:
+        shape = {"w": (draw(between(1, 3)),)}
+    d = sum(map(prod, shape.values()))
+    if "peers" in setting.takes:
+        row = draw(vectors((d,), setting.dtype))
+        return {"w": np.tile(row, (clients, 1))}, d
+    x0 = draw_blocks(draw, shape, setting.dtype)
+    if "phi" in setting.options and draw(between(0, 3)) == 3:
+        # Where its length scales a layer's step, a layer at zero is a case of its own.
+        x0 = {n: np.zeros_like(a) if n == "w" else a for n, a in x0.items()}
+    return x0, d
+
+
+def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
+    """Hyper-parameters with a client rate small enough for quadratics."""
+    h = draw_hypers(picking(draw), setting)
+    if "eta_l" in setting.numbers and "eta_l" not in setting.fixed:
+        h["eta_l"] = draw(st.sampled_from((0.03125, 0.0625, 0.125)))
+    return h
+
+
+def draw_start(
+    draw: st.DrawFn, setting: Setting, clients: int
+) -> tuple[dict[str, Array], dict[str, float], Quadratics]:
+    """A model, hyper-parameters and the quadratics of so many clients."""
+    x0, d = draw_model(draw, setting, clients)
+    return x0, draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
+
+
+def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
+    """At least one of the clients, in order."""
+    return tuple(sorted(draw(st.sets(st.integers(0, clients - 1), min_size=1))))
+
+
+def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
+    """H_i = A A' / 4 + I / 4 with small integer A: symmetric positive definite, exact."""
+    H = []
+    for _ in range(n):
+        A = np.array(draw(st.lists(st.integers(-1, 2), min_size=d * d, max_size=d * d)), dtype=float).reshape(d, d)
+        H.append((A @ A.T + np.eye(d)) / 4)
+    e = draw(vectors((n, d), dtype))
+    examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
+    return Quadratics(np.array(H, dtype=dtype).reshape(n, d, d), e, examples)
+
+
+def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], problem: Quadratics | None = None) -> Case:
+    """The case of a setting."""
+    return Case(
+        algorithm=setting.algorithm.id,
+        level=setting.level,
+        reading=setting.reading,
+        options=dict(setting.options),
+        dtype=setting.dtype,
+        x0=dict(x0),
+        hyper=dict(h),
+        problem=problem,
+    )
+
+
+blocks = st.composite(draw_blocks)
+quadratics = st.composite(draw_quadratics)
