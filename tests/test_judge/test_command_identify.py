@@ -35,3 +35,19 @@ def test_what_nothing_explains_is_said() -> None:
 
 def test_one_that_does_not_answer_is_an_error() -> None:
     assert fedspec("identify", py("wrong:raises")).code == 2
+
+
+def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
+    ran = fedspec("identify", "cmd:/no/such/program", py("right:fedavg"), "--only", "fedavg/server", "--json")
+    first, *others = json.loads(ran.out)
+    assert ran.code == 2 and "/no/such/program" in first["error"] and not first["played"]
+    assert [(r["follows"], r["error"]) for r in others] == [(True, "")] * 2
+
+
+def test_what_is_unknown_counts_more_than_what_does_not_answer() -> None:
+    assert fedspec("identify", py("wrong:raises"), py("wrong:sorted_blocks")).code == 1
+
+
+def test_a_pattern_that_matches_nothing_is_refused() -> None:
+    ran = fedspec("identify", "spec", "--only", "fedbest")
+    assert ran.code == 2 and "fedbest" in ran.err

@@ -102,13 +102,14 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
         for part in (wanted[i : i + size] for i in range(0, len(wanted), size)):
             plan.append(Task(name, part, offers, request.budget * len(part) / len(wanted)))
     if not usable:
-        raise refused[0] if refused else _unmatched(request, offered)
+        raise refused[0] if refused else unmatched(request.implementations, request.only, offered)
     return plan
 
 
-def _unmatched(request: Request, offered: list[str]) -> FedspecError:
+def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
+    """That the patterns match no offer, with the offers that there are."""
     return UnknownNameError(
-        f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
+        f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
         f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
     )
 
