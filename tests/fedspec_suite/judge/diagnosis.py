@@ -12,9 +12,10 @@ import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
+from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.judge.seen import seen
+from fedspec_suite.judge.seen import AT_ONCE, seen
 from fedspec_suite.judge.variants import CANNOT, Edition, Variant, as_claimed, pairs, single
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -139,8 +140,9 @@ def identify(bench: Bench, setting: Setting) -> Diagnosis:
         found = tuple(islice(_agreeing(known, among, given), NAMED))
         if found:
             return Diagnosis(len(given), ratio, found)
-    words = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
-    return Diagnosis(len(given), ratio, (), words)
+    words = [explained(steps(known.samples, given), setting.dtype) or _seen(known, given), course(bench, known.samples)]
+    # That it deviates at once comes last: where the first deviation is shown, it says that too.
+    return Diagnosis(len(given), ratio, (), "; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)))
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
