@@ -136,6 +136,7 @@ KEYS = {
     "required",
     "first_deviation",
     "nearest",
+    "nearest_data",
     "notes",
     "obligations",
     "command",

@@ -14,7 +14,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
-from fedspec_suite.judge.diagnosis import diagnose
+from fedspec_suite.judge.diagnosis import as_data, identify, in_words
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.judge.workers import shared
@@ -176,7 +176,8 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     bench = Bench(subject, setting.algorithm, offer, setting.options, setting.dtype)
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
     about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
-    return replace(result, nearest=diagnose(bench, setting, model_failed=bool(about_x)))
+    d = identify(bench, setting)
+    return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -78,7 +78,8 @@ def _still(s: Scenario) -> Array:
         # An average of v_0 and of a square that equals it is Adam's: its rounding covers that of a v that stays.
         assert all(a * a == number(h["v0"].value) for a in rows[0])
         step = direction("adam", rows, h, o, h["tau" if server else "eps"])
-        return x + h["eta"] * step if server else x - h["eta_l"] * step
+        end: Array = x + h["eta"] * step if server else x - h["eta_l"] * step
+    return end
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
