@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Gradient, Messages
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.adaptive import direction
+from fedspec.readings import SecondMoment
+from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
@@ -25,16 +27,14 @@ from fedspec_suite.measure.running import RUNNING
 from fedspec_suite.measure.scenario import Scenario, describe, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 
-YOGI = ("yogi", "fedyogi")
-
 FINEST = 64
 """The largest denominator of the roots of v_0: with it neither squares nor sums with a model are rounded."""
 
 
 def _applies(setting: Setting) -> str:
-    if setting.algorithm.id not in YOGI:
+    if not setting.algorithm.has(Fact.SIGNED):
         return "its second moment takes no sign"
-    if setting.options.get("second_moment") == "momentum":
+    if setting.options.get("second_moment") == SecondMoment.MOMENTUM:
         return "it squares an average, which is rounded"
     roots = (
         [sqrt(setting.fixed["v0"])] if "v0" in setting.fixed else [v for n, v in setting.fixed.items() if n == "tau"]
@@ -75,9 +75,9 @@ def _still(s: Scenario) -> Array:
         else:
             assert isinstance(event, Gradient)
             rows = [flatten(event.g)]
-        # An average of v_0 and of a square that equals it is Adam's: its rounding covers that of a v that stays.
+        # The one average of v_0 and a square that equals it: its rounding covers that of a v that stays.
         assert all(a * a == number(h["v0"].value) for a in rows[0])
-        step = direction("adam", rows, h, o, h["tau" if server else "eps"])
+        step = direction(AMSGRAD, rows, h, o, h["tau" if server else "eps"])
         end: Array = x + h["eta"] * step if server else x - h["eta_l"] * step
     return end
 
