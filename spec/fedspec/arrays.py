@@ -127,15 +127,22 @@ def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
     return copy  # type: ignore[no-any-return]
 
 
-def check_array(name: str, value: object) -> None:
+_NOT_REAL = (bool, np.bool_, complex, np.complexfloating, str, bytes, type(None), list, tuple, np.ndarray)
+
+
+def check_array(name: str, value: Any) -> None:
     """Refuse what is not an array of reals: lists have no arithmetic, integers would be rounded silently.
 
     Raises:
-        ShapeError: the value is a list, a number, an array of integers, or the like.
+        ShapeError: the value is a list, a number, an array of integers, or the like; or an entry is no real number.
     """
     dtype: Any = getattr(value, "dtype", None)
     xp = namespace(value)
     real = dtype.kind in "fO" if xp is np else xp is not None and xp.isdtype(dtype, "real floating")
+    if real and is_object(value):
+        strangers = [kind for kind in set(map(type, value.flat)) if issubclass(kind, _NOT_REAL)]
+        if strangers:
+            raise ShapeError(f"{name}: an entry is of type {strangers[0].__name__}; give real numbers of one kind")
     if not real:
         what = f"an array of {dtype}" if xp else type(value).__name__
         raise ShapeError(f"{name}: got {what}; give an array of floats, or a NumPy array of objects for exact numbers")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +12,8 @@ from jaxtyping import Int
 
 from fedspec.arith import Array, Sets, Vector, concatenate, gather, largest, smallest
 from fedspec.errors import CoverError
-from fedspec.readings import CoverName
+from fedspec.params import is_whole, size
+from fedspec.readings import CoverName, choice
 
 
 @runtime_checkable
@@ -51,8 +51,10 @@ class Cover:
     d: int
 
     def __post_init__(self) -> None:
+        if not is_whole(self.d) or self.d < 0:
+            raise CoverError(f"cover: d = {self.d!r}; the number of coordinates is a whole number >= 0")
         for r, indices in enumerate(self.sets):
-            bad = [j for j in indices if not 0 <= j < self.d]
+            bad = [j for j in indices if not is_whole(j) or not 0 <= j < self.d]
             if bad or not indices:
                 what = f"index {bad[0]} is not in 0..{self.d - 1}" if bad else "it is empty"
                 raise CoverError(f"cover: set {r} is {indices}; {what}")
@@ -119,19 +121,25 @@ def _reduced(reduce: Callable[[Array], Vector], x: Vector, rows: _Rows) -> Vecto
 
 
 def named_cover(name: CoverName, shapes: Mapping[str, Sequence[int]]) -> Cover:
-    """The cover of that name for a model of the given block shapes, coordinates in row-major order."""
+    """The cover of that name for a model of the given block shapes, coordinates in row-major order.
+
+    Raises:
+        UnknownNameError: there is no such cover.
+        ShapeError: a block has a length that is none.
+    """
+    name = choice(CoverName, "cover", name)
     sets: list[tuple[int, ...]] = []
     start = 0
-    for shape in shapes.values():
-        size = prod(shape)
-        block = np.arange(start, start + size)
+    for block_name, shape in shapes.items():
+        count = size(block_name, shape)
+        block = np.arange(start, start + count)
         if name is CoverName.SINGLETONS:
             sets.extend(zip(block.tolist(), strict=True))
         elif name is CoverName.ONE or not shape:
             sets.append(tuple(block.tolist()))
         else:
             for axis, length in enumerate(shape):
-                slices = np.moveaxis(block.reshape(shape), axis, 0).reshape(length, size // max(length, 1))
+                slices = np.moveaxis(block.reshape(shape), axis, 0).reshape(length, count // max(length, 1))
                 sets.extend(map(tuple, slices.tolist()))
-        start += size
+        start += count
     return Cover(tuple(sets), start)

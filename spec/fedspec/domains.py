@@ -29,6 +29,7 @@ class Domain:
     holds: Callable[[Any], bool]
 
 
+REAL = Domain("finite number", lambda x: True)
 POSITIVE = Domain("> 0", lambda x: x > 0)
 NONNEGATIVE = Domain(">= 0", lambda x: x >= 0)
 DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
@@ -133,6 +134,16 @@ def is_finite(number: Any) -> bool:
     return (not isinstance(number, float) and isinstance(number, Rational)) or math.isfinite(number)
 
 
+def outside(value: Any, domain: Domain) -> bool:
+    """Whether a value is no real number, or one outside the domain, NaN or infinite; symbols are inside."""
+    if namespace(value) is not None and not value.ndim:
+        value = value.item()
+    if not is_real(value):
+        return True
+    number = getattr(value, "value", value)
+    return is_number(value) and not (is_finite(number) and domain.holds(number))
+
+
 def require(name: str, value: Any) -> None:
     """Refuse a hyper-parameter outside its domain; a column of numbers, one for each client of a stack, each of them.
 
@@ -146,10 +157,7 @@ def require(name: str, value: Any) -> None:
         return
     if not is_real(value):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
-    if not is_number(value):
-        return
-    number = getattr(value, "value", value)
-    if not is_finite(number) or not domain.holds(number):
+    if outside(value, domain):
         raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {domain.words}")
 
 
@@ -169,7 +177,7 @@ def require_count(name: str, value: Any) -> None:
 
 
 def require_weights(name: str, value: Any) -> None:
-    """Refuse weights, or norms ||a_i||_1, of which one is negative, infinite or NaN; a norm is not zero either.
+    """Refuse weights, or norms ||a_i||_1, of which one is negative, infinite, NaN or no number; nor is a norm zero.
 
     Raises:
         WeightError: there is such an entry.
@@ -179,9 +187,19 @@ def require_weights(name: str, value: Any) -> None:
     for i, entry in enumerate(entries):
         # The ledger asks exact norms outside of what a client can have.
         exact = name in NORMS and isinstance(entry, Fraction)
-        if is_number(entry) and not exact and not (is_finite(entry) and domain.holds(entry)):
+        if not exact and outside(entry, domain):
             what = "||a_i||_1 is (it is tau_i for plain SGD)" if name in NORMS else "weights are"
             raise WeightError(f"{name}: entry {i} is {entry}; {what} {domain.words}")
+
+
+def require_size(what: str, n: Any) -> None:
+    """Refuse what is no sample size; it need not be whole.
+
+    Raises:
+        WeightError: it is negative, infinite or NaN, or no number.
+    """
+    if outside(n, NONNEGATIVE):
+        raise WeightError(f"{what} has {n!r}; sample sizes are finite numbers >= 0")
 
 
 NORMS = frozenset({"a_norm", "a_norms"})

@@ -31,6 +31,7 @@ class Fact(StrEnum):
     PRIVATE = "clipped changes with noise"
     DECAYING = "a decay of the model"
     LAYERED = "steps whose length is that of a layer"
+    SIGNED = "a second moment that moves by the sign of a difference, under all options"
 
     # Said by the row.
     AFFINE = "models that are an affine function of those before, and of nothing else"
@@ -57,5 +58,6 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
     Fact.DECAYING: lambda a: "lam" in a.numbers,
     Fact.LAYERED: lambda a: "phi" in a.options,
+    Fact.SIGNED: lambda a: a.runs("general_yogi") and "server" not in a.options,
 }
 """The facts that a row shows without saying them, each with how."""

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from numbers import Integral
 
 import numpy as np
 
-from fedspec.arith import Array, Vector
+from fedspec.arith import Array, Vector, check_array
 from fedspec.errors import ShapeError
 
 
+def is_whole(n: object) -> bool:
+    """Whether something is a whole number and no truth value."""
+    return isinstance(n, Integral) and not isinstance(n, bool)
+
+
+def size(name: str, shape: Sequence[int]) -> int:
+    """How many coordinates a block of that shape has.
+
+    Raises:
+        ShapeError: a length is negative or not a whole number.
+    """
+    for length in shape:
+        if not is_whole(length) or length < 0:
+            raise ShapeError(f"{name}: shape {tuple(shape)}; lengths are whole numbers >= 0")
+    return prod(shape)
+
+
 def flatten(blocks: Mapping[str, Array]) -> Vector:
-    """All blocks as one vector: in the order of the mapping, each in row-major order."""
+    """All blocks as one vector: in the order of the mapping, each in row-major order.
+
+    Raises:
+        ShapeError: there is no block.
+    """
+    if not blocks:
+        raise ShapeError("x: a model of no blocks; give at least one")
     return np.concatenate([np.ravel(np.asarray(a)) for a in blocks.values()])
 
 
@@ -22,6 +46,7 @@ def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
     Raises:
         ShapeError: the vector has another length than all blocks of ``like`` together.
     """
+    check_array("x", x)
     sizes = [a.size for a in like.values()]
     if x.shape != (sum(sizes),):
         raise ShapeError(f"x: shape {x.shape}; the blocks {shapes(like)} need a vector of length {sum(sizes)}")
@@ -32,8 +57,12 @@ def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
-    """Where each block lies in the flat view, in order."""
-    ends = np.cumsum([prod(shape) for shape in shapes.values()]).tolist()
+    """Where each block lies in the flat view, in order.
+
+    Raises:
+        ShapeError: a block has a length that is none.
+    """
+    ends = np.cumsum([size(name, shape) for name, shape in shapes.items()]).tolist()
     return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
-from fedspec.domains import check_steps, require_count
+from fedspec.domains import REAL, check_steps, outside, require_count, require_size
 from fedspec.errors import PlanError
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
@@ -22,10 +22,20 @@ class Setup:
     Attributes:
         examples: the sample size n_i of every client.
         shapes: the shapes of the model's blocks (its layers), by name, in order.
+
+    Raises:
+        PlanError: there is no client.
+        WeightError: a sample size is negative, infinite or NaN, or no number.
     """
 
     examples: tuple[Scalar, ...]
     shapes: Mapping[str, Sequence[int]]
+
+    def __post_init__(self) -> None:
+        if not len(self.examples):
+            raise PlanError("examples: there is no client; give the sample size of at least one")
+        for i, n in enumerate(self.examples):
+            require_size(f"examples: client {i}", n)
 
     @property
     def clients(self) -> int:
@@ -47,7 +57,9 @@ class Plan:
         repeats: whether a client may be named more than once.
 
     Raises:
-        PlanError: nobody takes part, a client appears twice, the lengths differ, or a number of steps is below 1.
+        PlanError: nobody takes part, a client appears twice, the lengths differ, a number of steps is below 1, or a
+            scale or a draw of noise is no finite number.
+        WeightError: a sample size is negative, infinite or NaN, or no number.
     """
 
     participants: tuple[int, ...]
@@ -73,6 +85,12 @@ class Plan:
             raise PlanError(f"participants: {self.participants} names a client twice; name each once")
         for tau in self.steps:
             check_steps(tau)
+        for i, n in zip(self.participants, self.examples, strict=True):
+            require_size(f"examples: client {i}", n)
+        for what, numbers in (("scales", self.scales), ("noise", self.noise)):
+            for j, number in enumerate(numbers):
+                if outside(number, REAL):
+                    raise PlanError(f"{what}: entry {j} is {number!r}; each is a {REAL.words}")
 
     def check_clients(self, clients: Sequence[object]) -> None:
         """Refuse a plan that names a client that does not exist.
@@ -209,12 +227,20 @@ class Messages:
         examples: their sample sizes n_i.
         steps: their numbers of local steps tau_i.
         a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
+
+    Raises:
+        PlanError: there is not one of each for every client.
     """
 
     deltas: Any
     examples: Sequence[Scalar]
     steps: Sequence[int]
     a_norms: Sequence[Scalar]
+
+    def __post_init__(self) -> None:
+        lengths = [len(getattr(self, f.name)) for f in fields(self)]
+        if len(set(lengths)) != 1:
+            raise PlanError("messages: {} deltas, {} examples, {} steps, {} a_norms; give one of each".format(*lengths))
 
 
 Inbox: TypeAlias = Messages | Sequence[Message]

@@ -6,12 +6,22 @@ Nothing else in this package draws a number; a plan, once drawn, is data.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
+from fedspec.domains import COUNT, POSITIVE, WHOLE, Domain, outside
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival
+
+
+def _check(domain: Domain, **given: Any) -> None:
+    """Refuse what lies outside a domain, by name; symbols too, since nothing can be drawn by them."""
+    for name, number in given.items():
+        if not isinstance(number, Real) or outside(number, domain):
+            raise PlanError(f"{name}: got {number!r}; the number must be {domain.words}")
 
 
 def drawn_delays(
@@ -40,10 +50,19 @@ def drawn_delays(
         randomness: R; None: everybody takes exactly K steps (R = 1 is not that, but 1 to K).
 
     Raises:
-        PlanError: the buffer is larger than the number of clients.
+        PlanError: the buffer is larger than the number of clients, or a number is not whole or too small.
 
     Source: Client-Centric, sec. 5.1 (L306-312); its K counts epochs.
     """
+    _check(
+        COUNT,
+        clients=clients,
+        buffer=buffer,
+        rounds=rounds,
+        steps=steps,
+        randomness=1 if randomness is None else randomness,
+    )
+    _check(WHOLE, largest_delay=largest_delay)
     if buffer > clients:
         raise PlanError(f"buffer: {buffer} different clients are drawn from {clients}; ask for at most {clients}")
     out = []
@@ -71,12 +90,20 @@ def busy_clients(
         arrivals: how many updates are drawn.
 
     Raises:
-        PlanError: there is not one number of steps for each client.
+        PlanError: there is no client, or not one number of steps for each; a mean is not positive, or another number is
+            not whole or too small.
 
     Source: Client-Centric, sec. 3.1 (L131-133), in words: clients differ in speed and come when they are done.
     """
     if len(steps) != len(means):
         raise PlanError(f"steps: {len(steps)} numbers for {len(means)} clients; give one for each")
+    if not len(means):
+        raise PlanError("means: there is no client; give the mean time of at least one")
+    _check(COUNT, buffer=buffer)
+    _check(WHOLE, arrivals=arrivals)
+    for i, (mean, tau) in enumerate(zip(means, steps, strict=True)):
+        _check(POSITIVE, **{f"means[{i}]": mean})
+        _check(COUNT, **{f"steps[{i}]": tau})
     begun = [0] * len(means)
     queue = [(rng.exponential(mean), i) for i, mean in enumerate(means)]
     heapq.heapify(queue)
@@ -104,12 +131,12 @@ def steps_of_epochs(examples: Sequence[int], *, epochs: int | Sequence[int], bat
 
     Source: FedNova, L48; its experiments draw E_i uniformly from 2, ..., 5 (L244).
     """
-    E = [epochs] * len(examples) if isinstance(epochs, int) else list(epochs)
+    E = list(epochs) if isinstance(epochs, Iterable) else [epochs] * len(examples)
     if len(E) != len(examples):
         raise PlanError(f"epochs: {len(E)} numbers for {len(examples)} clients; give one for each, or one for all")
-    for what, numbers in (("examples", examples), ("epochs", E), ("batch", [batch])):
-        if any(int(n) != n or n < 1 for n in numbers):
-            raise PlanError(f"{what}: got {list(numbers)}; whole numbers >= 1 are needed")
+    _check(COUNT, batch=batch)
+    for i, (n_i, E_i) in enumerate(zip(examples, E, strict=True)):
+        _check(COUNT, **{f"examples[{i}]": n_i, f"epochs[{i}]": E_i})
     steps = tuple(int(E_i * n_i // batch) for E_i, n_i in zip(E, examples, strict=True))
     if 0 in steps:
         i = steps.index(0)

@@ -20,14 +20,26 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from fedspec.arith import check_array, namespace
-from fedspec.domains import DOMAINS, NORMS, PLANNED, is_number, require, require_count, require_weights
-from fedspec.errors import PlanError, ShapeError
+from fedspec.domains import (
+    DOMAINS,
+    NORMS,
+    PLANNED,
+    REAL,
+    WHOLE,
+    is_number,
+    outside,
+    require,
+    require_count,
+    require_weights,
+)
+from fedspec.errors import CoverError, ParameterError, PlanError, ShapeError
 from fedspec.readings import choice
 
 P = ParamSpec("P")
@@ -113,7 +125,7 @@ def _fields(kind: type) -> tuple[tuple[str, str], ...]:
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
-    annotation = annotation.removesuffix(" | Blocks") if hasattr(value, "dtype") else annotation
+    annotation = annotation if hasattr(value, "weigh") else annotation.removesuffix(" | Blocks")
     if annotation == "Scalar":
         if namespace(value) is not None and value.ndim:
             yield name, tuple(value.shape), _AXES[annotation], None
@@ -121,7 +133,12 @@ def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[i
         check_array(name, value)
         yield name, tuple(value.shape), _AXES[annotation], value.dtype
     elif annotation == "AnyCover":
+        if not hasattr(value, "q"):
+            raise CoverError(f"{name}: got {value!r}; give a Cover (fedspec.covers)")
         yield name, (value.q, value.d), ("q", "d"), None
+    elif annotation in ("int", "Count") and "." in name:
+        if namespace(value) is None and (not isinstance(value, Real) or outside(value, WHOLE)):
+            raise PlanError(f"{name}: got {value!r}; a state counts its steps, {WHOLE.words}")
     else:
         for field, note in _fields(value.__class__):
             yield from _axes(f"{name}.{field}", getattr(value, field), note)
@@ -150,8 +167,12 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
     """A hyper-parameter or a count, refused outside its domain; a count as an int."""
     match note:
         case "Sequence[int]" if name in PLANNED:
+            if not isinstance(value, Iterable):
+                raise PlanError(f"{name}: got {value!r}; give one number for each client")
             for number in value:
                 require_count(name, number)
+        case "int" if namespace(value) is not None and value.ndim:
+            raise PlanError(f"{name}: got an array of shape {tuple(value.shape)}; a whole number is the same for all")
         case "int" | "Count" if name in PLANNED:
             require_count(name, value)
         case "int" | "Scalar" if name in DOMAINS:
@@ -160,6 +181,8 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
             require_count(name, value)
         case "Scalar" | "Weights" if note == "Weights" or name in NORMS:
             require_weights(name, value)
+        case "Scalar" if name not in PLANNED and not getattr(value, "ndim", 0) and outside(value, REAL):
+            raise ParameterError(f"{name}: got {value!r}; give a {REAL.words}")
     return int(value) if note == "int" else value
 
 

@@ -14,13 +14,14 @@ from fedspec.errors import FedspecError
 from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants, cli_simulate
 from fedspec_suite.cli_check import EXIT_CODES, check_limit
 from fedspec_suite.judge import locate
+from fedspec_suite.judge.every import every
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
-from fedspec_suite.measure.bench import WORDS, bench_of
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.bench import WORDS
+from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
 from fedspec_suite.subjects import environments
@@ -46,9 +47,20 @@ def _said(shown: Mapping[str, Any]) -> str:
     return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n not in WORDS)
 
 
+def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str]:
+    """Whether the smallest case was answered, the answer or why there is none, and what the reading gives."""
+    s = plain_scenario(setting)
+    expected = bench.expect(s)[-1]
+    try:
+        answer = bench.play(s)[-1]
+    except (FedspecError, AssertionError) as error:
+        return False, str(error), _said(expected)
+    return True, _said(answer), _said({n: v for n, v in expected.items() if n in answer})
+
+
 @app.command(epilog=EXIT_CODES)
 def smoke(
-    implementation: Annotated[str, typer.Argument(metavar="IMPL")],
+    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
@@ -56,36 +68,25 @@ def smoke(
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner() as progress:
-        for name in locate.expand(implementation):
-            with locate.opened(name, limit=limit, progress=progress) as subject:
-                for offer in subject.info.offers:
-                    setting = setting_of(offer)
-                    bench = bench_of(subject, offer, setting)
-                    s = plain_scenario(setting)
-                    expected = bench.expect(s)[-1]
-                    want = _said(expected)
-                    try:
-                        answer = bench.play(s)[-1]
-                        want = _said({n: v for n, v in expected.items() if n in answer})
-                        said, works = _said(answer), True
-                    except (FedspecError, AssertionError) as error:
-                        said, works = str(error), False
-                    rows.append(
-                        {
-                            "id": f"{name}/{offer.algorithm}/{offer.level}",
-                            "subject": subject.info.name,
-                            "version": subject.info.version,
-                            "algorithm": offer.algorithm,
-                            "level": offer.level,
-                            "reading": offer.reading,
-                            "options": dict(offer.options),
-                            "fixed": dict(offer.fixed),
-                            "notes": offer.notes,
-                            "works": works,
-                            "answer": said,
-                            "reading_gives": want,
-                        }
-                    )
+        for asked in every(implementations, _played, limit=limit, progress=progress):
+            info, offer = asked.info, asked.offer
+            works, said, want = asked.answer or (False, asked.error, "")
+            rows.append(
+                {
+                    "id": f"{asked.name}/{offer.algorithm}/{offer.level}" if offer else asked.name,
+                    "subject": info.name if info else asked.name,
+                    "version": info.version if info else "",
+                    "algorithm": offer.algorithm if offer else "",
+                    "level": offer.level if offer else "",
+                    "reading": offer.reading if offer else "",
+                    "options": dict(offer.options) if offer else {},
+                    "fixed": dict(offer.fixed) if offer else {},
+                    "notes": offer.notes if offer else "",
+                    "works": works,
+                    "answer": said,
+                    "reading_gives": want,
+                }
+            )
     if as_json:
         emit(rows)
     else:
@@ -95,7 +96,7 @@ def smoke(
             pinned = ", ".join(f"{n}={v:g}" for n, v in row["fixed"].items())
             t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"], row["reading_gives"])
         console().print(t)
-    raise typer.Exit(0 if rows and all(r["works"] for r in rows) else 2)
+    raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
 
 
 @app.command()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
 
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.request import chosen
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.judge.every import Asked, every
 from fedspec_suite.measure.verdict import declared
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, console, emit, spinner
@@ -26,12 +26,28 @@ def _words(d: Diagnosis, claim: str) -> str:
     return d.unlike("\n")
 
 
+def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:
+    info, offer, d = asked.info, asked.offer, asked.answer or Diagnosis(0, math.inf)
+    return {
+        "subject": asked.name,
+        "version": info.version if info else "",
+        "algorithm": offer.algorithm if offer else "",
+        "level": offer.level if offer else "",
+        "claims": declared(offer) if offer else "",
+        "follows": d.follows,
+        "words": asked.error or _words(d, offer.reading if offer else ""),
+        **asdict(d),
+        "claimed": d.claimed if math.isfinite(d.claimed) else None,
+        "error": asked.error,
+    }
+
+
 def mount(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command("identify", epilog="Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error.")
     def identify_(
-        implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
+        implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
         only: Annotated[
             list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
@@ -42,36 +58,19 @@ def mount(app: typer.Typer) -> None:
 
         A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
         """
-        rows: list[dict[str, Any]] = []
-        tables = []
         with spinner() as progress:
-            for name in locate.expand(implementation):
-                t = table.plain("algorithm", "level", "claims", "is")
-                with locate.opened(name, limit=limit, progress=progress) as subject:
-                    tables.append((f"{name} ({subject.info.version})", t))
-                    for offer in (subject.info.offers[i] for i in chosen(subject.info.offers, only or ())):
-                        setting = setting_of(offer)
-                        bench = bench_of(subject, offer, setting)
-                        d = identify(bench, setting)
-                        where = (offer.algorithm, offer.level, declared(offer))
-                        t.add_row(*where, _words(d, offer.reading))
-                        rows.append(
-                            {
-                                "subject": name,
-                                "version": subject.info.version,
-                                **dict(zip(("algorithm", "level", "claims"), where, strict=True)),
-                                "follows": d.follows,
-                                "words": _words(d, offer.reading),
-                                **asdict(d),
-                                "claimed": d.claimed if math.isfinite(d.claimed) else None,
-                            }
-                        )
+            asked = every(implementations, identify, only=only or (), limit=limit, progress=progress)
+            rows = [_row(one) for one in asked]
         if as_json:
             emit(rows)
         else:
             out = console()
-            for title, t in tables:
-                out.print(title, t, sep="\n")
-        if not rows or not all(r["played"] for r in rows):
-            raise typer.Exit(2)
-        raise typer.Exit(0 if all(r["follows"] or r["found"] for r in rows) else 1)
+            for name, of_subject in groupby(rows, key=itemgetter("subject")):
+                t, version = table.plain("algorithm", "level", "claims", "is"), ""
+                for row in of_subject:
+                    version = row["version"]
+                    t.add_row(row["algorithm"], row["level"], row["claims"], row["words"])
+                out.print(f"{name} ({version})" if version else name, t, sep="\n")
+        if any(r["played"] and not (r["follows"] or r["found"]) for r in rows):
+            raise typer.Exit(1)
+        raise typer.Exit(0 if all(r["played"] for r in rows) else 2)

@@ -42,6 +42,8 @@ REFUSED = [
     (("show", "fedbest"), ("'fedbest'", KNOWN, "fedavg")),
     (("smoke", "nobody"), ("'nobody'", "spec")),
     (("smoke", "cmd:/no/such/program"), ("/no/such/program",)),
+    (("smoke", py("odd:algorithm")), ("'fedbest'", KNOWN, "fedavg")),
+    (("identify", "cmd:/no/such/program"), ("/no/such/program",)),
     (("check", py("odd:fixed_word"), "--law", "follows-x"), ("tau", "'small'")),
     (("check", py("odd:no_dtype")), ("dtypes",)),
     (("check", py("odd:strange_dtype")), ("'bfloat16'", "float32")),
@@ -105,6 +107,14 @@ def test_smoke_plays_every_offer() -> None:
     assert all(r["id"] and r["subject"] == "FedAvg" for r in ran.rows)
 
 
+def test_smoke_goes_on_after_a_subject_that_cannot_be_asked() -> None:
+    ran = fedspec("smoke", "cmd:/no/such/program", py("odd:algorithm"), py("right:fedavg"), "--json")
+    assert ran.code == 2
+    assert [(r["algorithm"], r["works"]) for r in ran.rows[:2]] == [("", False), ("fedbest", False)]
+    assert "/no/such/program" in ran.rows[0]["answer"] and "'fedbest'" in ran.rows[1]["answer"]
+    assert [r["works"] for r in ran.rows[2:]] == [True] * 3
+
+
 def test_smoke_says_what_does_not_work() -> None:
     ran = fedspec("smoke", py("wrong:raises"), "--json")
     assert ran.code == 2
@@ -126,6 +136,7 @@ KEYS = {
     "required",
     "first_deviation",
     "nearest",
+    "nearest_data",
     "notes",
     "obligations",
     "command",

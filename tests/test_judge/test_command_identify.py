@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
 from test_judge.support import fedspec, py
+
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.variants import pairs, single
+from fedspec_suite.measure.setting import setting_of
 
 
 def test_a_wrong_one_is_named() -> None:
@@ -13,6 +19,40 @@ def test_a_wrong_one_is_named() -> None:
     assert ran.code == 0 and not row["follows"]
     assert row["found"][0]["words"] == "all state but the model is forgotten before every event"
     assert row["found"][0]["equation"] == "fedadam.step" and row["found"][0]["parts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("subject", "only", "kind", "names"),
+    [
+        ("mutant:fedadam-stale-v", "fedadam/server", "mutant", [{"mutant": "fedadam-stale-v"}]),
+        (
+            py("wrong:forgetful"),
+            "*",
+            "generic",
+            [{"defect": "all state but the model is forgotten before every event"}],
+        ),
+        (py("wrong:sorted_blocks"), "*", "fitted", []),
+    ],
+)
+def test_a_report_says_it_as_data(subject: str, only: str, kind: str, names: list[Any]) -> None:
+    ran = fedspec("check", subject, "--only", only, "--law", "follows-x", "--profile", "quick", "--json")
+    data = ran.rows[0]["nearest_data"][0]
+    assert (data["kind"], data["names"]) == (kind, names) and data["words"] in ran.rows[0]["nearest"]
+    if kind == "fitted":
+        assert data["decided"] is data["ratio"] is None
+    else:
+        assert 2 / 3 <= data["decided"] <= 1 and 0 <= data["ratio"] <= 30 and data["equation"].startswith("fedadam.")
+
+
+def test_what_a_variant_is_made_of_is_data() -> None:
+    adam = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("adam", "client"))
+    variants = list(single(setting_of(adam)))
+    assert {v.kind for v in variants} == {"reading", "mutant", "generic", "rule"}
+    assert all(v.names and all(v.names) for v in variants)
+    reading = next(v for v in variants if v.words.startswith("reading "))
+    assert reading.names[0]["reading"] == reading.words.removeprefix("reading ") and len(reading.names[0]) > 1
+    both = next(pairs(setting_of(adam), variants))
+    assert both.kind == "composed" and len(both.names) == 2
 
 
 def test_a_right_one_is_what_it_claims() -> None:
@@ -35,3 +75,19 @@ def test_what_nothing_explains_is_said() -> None:
 
 def test_one_that_does_not_answer_is_an_error() -> None:
     assert fedspec("identify", py("wrong:raises")).code == 2
+
+
+def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
+    ran = fedspec("identify", "cmd:/no/such/program", py("right:fedavg"), "--only", "fedavg/server", "--json")
+    first, *others = json.loads(ran.out)
+    assert ran.code == 2 and "/no/such/program" in first["error"] and not first["played"]
+    assert [(r["follows"], r["error"]) for r in others] == [(True, "")] * 2
+
+
+def test_what_is_unknown_counts_more_than_what_does_not_answer() -> None:
+    assert fedspec("identify", py("wrong:raises"), py("wrong:sorted_blocks")).code == 1
+
+
+def test_a_pattern_that_matches_nothing_is_refused() -> None:
+    ran = fedspec("identify", "spec", "--only", "fedbest")
+    assert ran.code == 2 and "fedbest" in ran.err

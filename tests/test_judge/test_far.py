@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from gated import GATES, Gated
 
 from fedspec.contract import Gradient
 from fedspec.reference import SUBJECT
+from fedspec_suite import mutants
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
+from fedspec_suite.laws import far
 from fedspec_suite.measure.bench import reference
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.extent import Extent, beyond, extent_of, in_words, widen
@@ -25,6 +29,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.reach import far_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting, setting_of
+from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import Deviation, Status
 
 QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 512 coordinates")
@@ -51,6 +56,32 @@ def test_the_small_cases_do_not_see_it(name: str) -> None:
     offer = replace(subject.info.offers[0], dtypes=("float64",))
     (o,) = judge_offer(Inside(subject), offer, law="follows-x", cases=12)
     assert o.status is Status.PASS
+
+
+def test_who_is_wrong_everywhere_is_made_simpler_once() -> None:
+    """All large cases come down to one small case, and after the first law nothing is looked for again."""
+    wrong = Inside(mutants.Mutated(mutants.find("fedavg-subtracts")))
+    server = next(o for o in wrong.info.offers if (o.algorithm, o.level) == ("fedavg", "server"))
+    offer = replace(server, dtypes=("float64",))
+    looked: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        looked.append(1)
+        return simplest(*given)
+
+    with patch.object(far, "simplest", counted):
+        asked = judge_offer(wrong, offer, law="far-*", cases=8)
+    failed = [o.deviation for o in asked if o.status is Status.FAIL]
+    assert len(failed) == 4 and len(looked) == 1 and len(set(failed)) == 1
+    assert failed[0] is not None and failed[0].note == "in a case with usual numbers"
+
+
+def test_who_is_wrong_far_away_is_looked_at_from_every_side() -> None:
+    """Clients beyond the twentieth are left out; where a case of another law has so many, it says so too."""
+    subject = Gated("at most twenty clients")
+    offer = replace(subject.info.offers[0], dtypes=("float64",))
+    failed = [o.deviation for o in judge_offer(Inside(subject), offer, law="far-*", cases=24) if o.deviation]
+    assert failed and all("clients" in d.note for d in failed)
 
 
 def test_a_shrunk_case_says_what_it_takes() -> None:

@@ -10,7 +10,7 @@ from test_judge.results import HERE, asked, result, wrong
 from fedspec_suite.judge.seen import AT_ONCE
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
-from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, unknown
+from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, told, unknown
 
 FAIL, PASS = Status.FAIL, Status.PASS
 SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float32 somewhere inside"
@@ -53,6 +53,17 @@ def test_the_deviation_is_the_one_that_the_judge_put_first() -> None:
     first = replace(HERE, where="round 1", got=3.0)
     r = wrong("A", asked("zero-weight", FAIL), asked("follows-x", FAIL, deviation=first), first_deviation=str(first))
     assert head(r) == "A; first seen in round 1: x[1] is 3, not 0.5"
+
+
+def test_large_cases_that_come_down_to_the_same_say_it_once() -> None:
+    plain, other = replace(HERE, note="in a case with usual numbers"), replace(HERE, note="in a case with 9 clients")
+    laws = ("far-numbers", "far-coordinates", "far-rounds", "far-clients")
+    notes = (plain, plain, other, replace(plain, got=4.0))
+    far = [asked(law, FAIL, deviation=d) for law, d in zip(laws, notes, strict=True)]
+    single = asked("far-rounds", FAIL, "float32", deviation=plain)
+    r = wrong("A", *far, single)
+    assert [told(o, r) for o in far] == [str(plain), "as far-numbers", str(other), "as far-numbers"]
+    assert told(single, r) == str(plain)
 
 
 def test_a_subject_that_cannot_be_compared_is_told_by_its_deviation() -> None:

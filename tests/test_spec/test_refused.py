@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction as F
 from typing import Any
@@ -15,24 +16,38 @@ import sympy
 import torch
 import z3
 
-from fedspec.client import adagrad, admu, agdu, lamb_solver, momentum, sgd, sm3, sm3_adam, sm3_delayed, yogi
+from fedspec.client import adagrad, adam, admu, agdu, lamb_solver, momentum, sgd, sm3, sm3_adam, sm3_delayed, yogi
 from fedspec.client.lamb import layer_step
-from fedspec.covers import Cover
+from fedspec.covers import Cover, named_cover
 from fedspec.domains import COUNTS, DOMAINS, PLANNED, require, require_count
-from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, WeightError
+from fedspec.errors import (
+    CoverError,
+    FedspecError,
+    MixingError,
+    ParameterError,
+    PlanError,
+    ShapeError,
+    UnknownNameError,
+    WeightError,
+)
 from fedspec.linear import solve
-from fedspec.mixing.accumulation import momentum_norm
+from fedspec.mixing import topology
+from fedspec.mixing.accumulation import accumulation, momentum_norm
 from fedspec.mixing.arrivals import discount, local_change
 from fedspec.mixing.control_variates import client_control, cross_client, drift_controls, server_control
 from fedspec.mixing.duals import dynamic_average, server_dual
-from fedspec.mixing.gossip import broadcast
+from fedspec.mixing.gossip import broadcast, check_mixing
 from fedspec.mixing.nova import effective_steps, general_weights, normalised_gradient
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.mixing.private import noisy_mean
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.scaled import scaled
+from fedspec.mixing.weighted import shares
+from fedspec.params import flatten, layers
 from fedspec.plan import Arrival, Plan
-from fedspec.readings import NovaWeights, Phi, SampledSteps, SampledWeights, TauEff
+from fedspec.problems.heavy_tailed import draw_cauchy, draw_student
+from fedspec.problems.quadratic import QuadraticClients, given, local_matrix
+from fedspec.readings import CoverName, NovaWeights, Phi, SampledSteps, SampledWeights, Solver, TauEff
 from fedspec.rules import RULES
 from fedspec.server.adagrad import init
 
@@ -90,6 +105,10 @@ TAU_EFF = {"p": v(0.5, 0.5), "a_norms": v(1.0, 2.0), "steps": [1, 2], "choice": 
 DRAWN = {"clients": 3, "sampled_weights": SampledWeights.WITHOUT_REPLACEMENT}
 DRIFT = {"v": ROWS, "X": ROWS, "x": TWO, "steps": [1, 2, 3], "eta_l": 0.1}
 STEPS = {"p": THIRDS, "w": THIRDS, "a_norms": np.ones(3), "sampled_steps": SampledSteps.SAMPLE}
+
+
+# Without the tests' own check of annotations, as a user has it.
+unwrap = inspect.unwrap
 
 
 def layered(*layers: slice) -> lamb_solver.Lamb:
@@ -154,6 +173,93 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
         ParameterError,
         "^tau_eff: got -3",
     ),
+    "more drawn than exist": (lambda: sampled_weights(THIRDS, **{**DRAWN, "clients": 2}), PlanError, "^p: 3 .* from 2"),
+    "a drawn share above 1": (lambda: sampled_weights(v(1.5), **DRAWN), WeightError, "^p: entry 0 is 1.5"),
+    "drawn shares above 1": (lambda: sampled_weights(v(0.75, 0.5), **DRAWN), WeightError, "^p: the sum is 1.25"),
+    "a share above 1, twice drawn": (
+        lambda: sampled_weights(v(F(3, 2), F(1, 2)), clients=2, sampled_weights=SampledWeights.WITH_REPLACEMENT),
+        WeightError,
+        "^p: entry 0 is 3/2",
+    ),
+    "drawn without examples": (
+        lambda: sampled_weights(v(0.0, 0.0), clients=2, sampled_weights=SampledWeights.SELF_NORMALISED),
+        WeightError,
+        "^p: .* sums to 0",
+    ),
+    "steps of shares above 1": (lambda: sampled_steps(**{**STEPS, "p": 6 * THIRDS}), WeightError, "^p: entry 0 is 2"),
+    "controls above 1": (lambda: server_control(TWO, ROWS, v(1.5, 0.0, 0.0)), WeightError, "^p: entry 0 is 1.5"),
+    "controls above 1 together": (lambda: server_control(TWO, ROWS, 2 * THIRDS), WeightError, "^p: the sum is 2"),
+    "mu 0": (lambda: dynamic_average(ROWS, TWO, mu=0), ParameterError, "^mu: got 0"),
+    "sample sizes of truth": (lambda: shares([True, False], TWO), WeightError, "^weight: client message 0 has True"),
+    "sample sizes in words": (lambda: shares(["1", "3"], TWO), WeightError, "^weight: client message 0 has '1'"),  # type: ignore[list-item]
+    "a weighting of another name": (
+        lambda: unwrap(shares)([1, 3], TWO, "mine"),
+        UnknownNameError,
+        "^weights: .*'mine'",
+    ),  # type: ignore[arg-type]
+    "weights of truth": (
+        lambda: server_control(TWO, ROWS[:1], v(True).astype(object)),
+        WeightError,
+        "^p: entry 0 is True",
+    ),
+    "a model of words": (lambda: sgd.sgd(v("a", "b").astype(object), TWO, eta_l=0.1), ShapeError, "^x: .* type str"),
+    "a model of complex numbers": (
+        lambda: sgd.sgd(v(1j, 2).astype(object), TWO, eta_l=0.1),
+        ShapeError,
+        "^x: .* type complex",
+    ),
+    "a change that is no vector": (lambda: scaled(TWO, scale=True), ParameterError, "^scale: got True"),
+    "a weight that is no number": (lambda: scaled(TWO, scale=math.nan), ParameterError, "^scale: got nan"),
+    "steps for each coordinate": (lambda: local_change(TWO, TWO, steps=v(3, 3)), PlanError, r"^steps: .* shape \(2,\)"),
+    "one number of steps": (lambda: drift_controls(**{**DRIFT, "steps": 3}), PlanError, "^steps: got 3"),
+    "a mean of a list": (lambda: model_mean([[1.0, 2.0]], clients=1), ShapeError, "^models: got list"),  # type: ignore[arg-type]
+    "a cover by name": (lambda: sm3.accumulate_i(np.ones(1), TWO, "one"), CoverError, "^cover: got 'one'"),  # type: ignore[arg-type]
+    "a state after -1 steps": (
+        lambda: adam.adam(replace(adam.begin(TWO), t=-1), TWO, eta_l=0.1, beta1=0.5, beta2=0.5, eps=0.1),
+        PlanError,
+        r"^state\.t: got -1",
+    ),
+    "a solver of another name": (
+        lambda: local_matrix("mine", np.eye(2), 2, eta_l=0.1),  # type: ignore[arg-type]
+        UnknownNameError,
+        "^solver: .*'mine'",
+    ),
+    "a rate nan": (lambda: local_matrix(Solver.SGD, np.eye(2), 2, eta_l=math.nan), ParameterError, "^eta_l: got nan"),
+    "a factor nan": (lambda: accumulation(Solver.PROXIMAL, 2, alpha=math.nan), ParameterError, "^alpha: got nan"),
+    "quadratics of integers": (
+        lambda: QuadraticClients(np.ones((1, 1, 1), int), np.ones((1, 1))),
+        ShapeError,
+        "^H: got an array of int64",
+    ),
+    "quadratics of nobody": (lambda: QuadraticClients(np.ones((0, 1, 1)), np.ones((0, 1))), ShapeError, "n >= 1"),
+    "weights of fewer": (
+        lambda: QuadraticClients(np.ones((2, 1, 1)), np.ones((2, 1))).minimiser(v(1.0)),
+        ShapeError,
+        "^weights: 1 for 2",
+    ),
+    "gradients run out": (lambda: given([TWO])(1, TWO), PlanError, "^gradients: 1 given, and local step 2"),
+    "degrees of freedom": (
+        lambda: draw_student(np.random.default_rng(0), math.nan, (1,)),  # type: ignore[arg-type]
+        ParameterError,
+        "^nu: got nan",
+    ),
+    "a scale of noise": (
+        lambda: draw_cauchy(np.random.default_rng(0), math.inf, (1,)),
+        ParameterError,
+        "^gamma: got inf",
+    ),
+    "a cover of truth": (lambda: Cover(((True, False),), 2), CoverError, "^cover: set 0"),
+    "a cover of -1": (lambda: Cover((), -1), CoverError, "^cover: d = -1"),
+    "a cover of another name": (lambda: named_cover("mine", {"w": (2,)}), UnknownNameError, "^cover: .*'mine'"),  # type: ignore[arg-type]
+    "a length of -1": (lambda: layers({"w": (2, -1)}), ShapeError, r"^w: shape \(2, -1\)"),
+    "half a length": (lambda: named_cover(CoverName.ONE, {"w": (1.5,)}), ShapeError, r"^w: shape \(1.5,\)"),  # type: ignore[dict-item]
+    "no block": (lambda: flatten({}), ShapeError, "^x: a model of no blocks"),
+    "half a client": (lambda: unwrap(topology.complete)(2.5), MixingError, "^W: 2.5 clients"),  # type: ignore[arg-type]
+    "a ring of another name": (lambda: unwrap(topology.ring)(2, of_two="mine"), UnknownNameError, "^of_two: .*'mine'"),  # type: ignore[arg-type]
+    "an edge of truth": (lambda: topology.metropolis(2, [(True, False)]), MixingError, r"^edges: \(True, False\)"),
+    "an order of truth": (lambda: topology.permutation([True, False]), MixingError, r"^order: \(True, False\)"),
+    "a blend of fewer": (lambda: topology.blended([1.0], [np.eye(2)] * 2), MixingError, "^weights: 1 for 2"),
+    "mixing by a list": (lambda: unwrap(check_mixing)([[1.0]]), ShapeError, "^W: got list"),  # type: ignore[arg-type]
     "drawn share -0.5": (lambda: sampled_weights(v(0.5, -0.5), **DRAWN), WeightError, "^p: entry 1 is -0.5"),
     "drawn from -3": (lambda: sampled_weights(v(0.5, 0.5), **{**DRAWN, "clients": -3}), PlanError, "^clients: got -3"),
     "drawn steps of -1": (lambda: sampled_steps(**{**STEPS, "w": -THIRDS}), WeightError, "^w: entry 0"),
@@ -206,6 +312,9 @@ def test_what_is_just_inside_is_taken() -> None:
     assert (
         sampled_weights(v(1.0, 1.0), clients=1, sampled_weights=SampledWeights.WITH_REPLACEMENT).tolist() == [0.5] * 2
     )
+    third = v(*[F(1, 3)] * 3)
+    drawn = sampled_weights(third, clients=3, sampled_weights=SampledWeights.WITHOUT_REPLACEMENT)
+    assert drawn.tolist() == third.tolist()
     assert server_control(TWO, ROWS, THIRDS).tolist() == pytest.approx([3, 4])
     assert discount(F(1, 2), delay=0) == F(1, 2)
     assert local_change(v(F(3)), v(F(1)), steps=np.int64(2)).tolist() == [1]  # type: ignore[arg-type]

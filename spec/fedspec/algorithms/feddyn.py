@@ -19,12 +19,10 @@ from typing import Any
 from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.controlled import dynamic_sgd
 from fedspec.costs import Costs
-from fedspec.domains import is_number
 from fedspec.entry import Algorithm, Family, Program, Reading, Requirement
-from fedspec.errors import ParameterError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.duals import client_dual, dynamic_average, server_dual
+from fedspec.mixing.duals import check_pull, client_dual, dynamic_average, server_dual
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 
@@ -42,8 +40,7 @@ class FedDyn(Hyper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if is_number(self.mu) and not self.mu > 0:
-            raise ParameterError(f"mu: got {self.mu}; FedDyn divides by it, so that it must be > 0 here")
+        check_pull(self.mu)
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,13 @@ def rows(x: Vector, setup: Setup) -> Stack:
 
 
 def check_everyone(plan: Exchange, clients: Clients) -> None:
-    """Refuse a plan with a server in it, or in which some client does not compute.
+    """Refuse a plan with a server in it, without a local step, or in which some client does not compute.
 
     Raises:
-        PlanError: somebody sends, or somebody does not compute.
+        PlanError: somebody sends, there is no local step, or somebody does not compute.
     """
+    if not plan.computing:
+        raise PlanError("computing: no local step; without a server a round is one or more, each with all clients")
     if plan.senders:
         raise PlanError(f"senders: {plan.senders}, but there is no server to send to; leave it empty")
     for t, S in enumerate(plan.computing):

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fedspec.arith import Scalar
-from fedspec.domains import check_steps
+from fedspec.domains import REAL, check_steps, outside
+from fedspec.errors import ParameterError
 from fedspec.readings import Solver, choice
 from fedspec.rules import rule
 
@@ -60,10 +61,15 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
 
     Raises:
         PlanError: tau is not a whole number >= 1.
+        ParameterError: another number is infinite or NaN, or no number.
 
     Source: FedNova, App. B, eqs. (31)-(45); the last four rows are ours, by the same derivation.
     """
     check_steps(tau)
+    # Outside their domains they have sums too, and claims ask for them.
+    for name, number in (("alpha", alpha), ("rho", rho), ("gamma", gamma)):
+        if outside(number, REAL):
+            raise ParameterError(f"{name}: got {number!r}; give a {REAL.words}")
     solver = choice(Solver, "solver", solver)
     return [_ENTRY[solver](k, tau, alpha, rho, gamma) for k in range(tau)]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Shared, Stack, Vector, Weights, numbers
 from fedspec.errors import PlanError
-from fedspec.mixing.weighted import check_shares
+from fedspec.mixing.weighted import check_parts, check_shares
 from fedspec.readings import Control, Divisor, Stored
 from fedspec.rules import rule
 
@@ -44,7 +44,11 @@ def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
 
     P_i = 1/N over all N clients, also of those that sit out, so that these p_i sum to |S|/N; or n_i over the examples
     of all clients. External: Karimireddy et al. (2020), Algorithm 1, line 17: |S|/N times the mean over S.
+
+    Raises:
+        WeightError: p is negative somewhere or sums to more than one.
     """
+    check_parts(p)
     change: Vector = p @ changes
     return c + change
 

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Stack, Vector
+from fedspec.domains import POSITIVE, outside
+from fedspec.errors import ParameterError
 from fedspec.rules import rule
+
+
+def check_pull(mu: Scalar) -> None:
+    """Refuse a mu that nothing can be divided by.
+
+    Raises:
+        ParameterError: mu is not positive.
+    """
+    if outside(mu, POSITIVE):
+        raise ParameterError(f"mu: got {mu}; FedDyn divides by it, so that it must be > 0 here")
 
 
 @rule
@@ -35,6 +47,10 @@ def dynamic_average(Y: Stack, h: Vector, *, mu: Scalar) -> Vector:
 
         x = 1/|S| sum over S of y_i - h / mu       feddyn.step
 
+    Raises:
+        ParameterError: mu is 0.
+
     External: Acar et al. (2021), Algorithm 1.
     """
+    check_pull(mu)
     return sum(Y) / len(Y) - h / mu

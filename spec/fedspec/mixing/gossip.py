@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Mixing, Scalar, Stack, Vector, Weights, namespace, slack, stack, where_less
+from fedspec.arith import Mixing, Scalar, Stack, Vector, Weights, check_array, namespace, slack, stack, where_less
 from fedspec.domains import is_number
 from fedspec.errors import MixingError
 from fedspec.mixing.weighted import check_shares
@@ -15,7 +15,9 @@ def check_mixing(W: Mixing) -> None:
 
     Raises:
         MixingError: it is not square, has an entry outside [0, 1], or a row or column does not sum to one.
+        ShapeError: it is no array of real numbers.
     """
+    check_array("W", W)
     n = len(W)
     if tuple(W.shape) != (n, n):
         raise MixingError(f"W: shape {tuple(W.shape)}; a mixing matrix is square, one row for each client")

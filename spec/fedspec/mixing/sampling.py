@@ -6,9 +6,27 @@ Here p_i = n_i / n over all m clients, also those that are not drawn, and S has 
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Stack, Vector, Weights
+from fedspec.domains import is_number
+from fedspec.errors import PlanError, WeightError
+from fedspec.mixing.weighted import check_parts
 from fedspec.population import Blocks, weigh
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec.rules import rule
+
+
+def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
+    """Refuse shares that no clients drawn have.
+
+    Raises:
+        PlanError: more clients are drawn without replacement than there are.
+        WeightError: a share is above 1, the shares of different clients sum to more, or all are zero.
+    """
+    repeats = choice is SampledWeights.WITH_REPLACEMENT
+    if not repeats and len(p) > clients:
+        raise PlanError(f"p: {len(p)} clients drawn from {clients}; draw at most {clients}, or with replacement")
+    check_parts(p, repeats=repeats)
+    if choice is SampledWeights.SELF_NORMALISED and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist()):
+        raise WeightError(f"p: {p.tolist()} sums to 0, and w divides by the sum; one share must be positive")
 
 
 @rule
@@ -19,8 +37,15 @@ def sampled_weights(p: Weights, *, clients: int, sampled_weights: SampledWeights
         w_i = 1 / q                                fednova-sampled.w [sampled_weights=with-replacement]
         w_i = p_i m / q                            fednova-sampled.w [sampled_weights=without-replacement]
 
-    With m the number of all clients. Source: FedNova, Alg. 1, line 6 (L969) and footnote 1 (L87).
+    With m the number of all clients; with replacement S may name one twice, and be longer than m.
+
+    Raises:
+        PlanError: more clients are drawn without replacement than there are.
+        WeightError: a share is outside [0, 1], the shares of different clients sum to more, or all are zero.
+
+    Source: FedNova, Alg. 1, line 6 (L969) and footnote 1 (L87).
     """
+    check_drawn(p, clients, sampled_weights)
     if sampled_weights is SampledWeights.SELF_NORMALISED:
         return p / sum(p)
     if sampled_weights is SampledWeights.WITH_REPLACEMENT:
@@ -38,8 +63,14 @@ def sampled_steps(
         tau_eff = sum over S of p_i ||a_i||_1      fednova-sampled.tau_eff [sampled_steps=sum]
         tau_eff = a constant                       fednova-sampled.tau_eff [sampled_steps=fixed]
 
-    The constant is the server's. Source: FedNova, Alg. 1, line 6 (L969), L961 and App. G.
+    The constant is the server's.
+
+    Raises:
+        WeightError: a share p_i is above 1.
+
+    Source: FedNova, Alg. 1, line 6 (L969), L961 and App. G.
     """
+    check_parts(p, repeats=True)
     if sampled_steps is SampledSteps.FIXED:
         return tau_eff
     steps: Scalar = sum((w if sampled_steps is SampledSteps.SAMPLE else p) * a_norms)

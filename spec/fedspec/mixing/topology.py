@@ -7,13 +7,16 @@ where it holds fractions. A plan carries them; the rules draw and build nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array, Mixing, Scalar
+from fedspec.domains import COUNT, outside
 from fedspec.errors import MixingError
 from fedspec.mixing.gossip import check_mixing
-from fedspec.readings import RingOfTwo
+from fedspec.readings import RingOfTwo, choice
 
 FLOATS = np.zeros(1)
 
@@ -23,9 +26,13 @@ def _one(like: Array) -> Scalar:
     return one
 
 
+def _check_count(what: str, n: Any) -> None:
+    if not isinstance(n, Integral) or outside(n, COUNT):
+        raise MixingError(f"W: {n} {what}; a mixing matrix needs a whole number of them, at least one")
+
+
 def _constant(n: int, value: Scalar, like: Array) -> Mixing:
-    if n < 1:
-        raise MixingError(f"W: {n} clients; a mixing matrix has a row for at least one")
+    _check_count("clients", n)
     W = np.empty((n, n), dtype=like.dtype)
     W[:] = value
     return W
@@ -41,7 +48,8 @@ def complete(n: int, like: Array = FLOATS) -> Mixing:
     Raises:
         MixingError: there is no client.
     """
-    return _constant(n, _one(like) / max(n, 1), like)
+    _check_count("clients", n)
+    return _constant(n, _one(like) / n, like)
 
 
 def alone(n: int, like: Array = FLOATS) -> Mixing:
@@ -50,6 +58,7 @@ def alone(n: int, like: Array = FLOATS) -> Mixing:
     Raises:
         MixingError: there is no client.
     """
+    _check_count("clients", n)
     return permutation(range(n), like)
 
 
@@ -62,7 +71,8 @@ def ring(n: int, like: Array = FLOATS, of_two: RingOfTwo = RingOfTwo.HALVES) -> 
     Raises:
         MixingError: there is no client.
     """
-    if n == 2 and of_two is RingOfTwo.HALVES:
+    _check_count("clients", n)
+    if n == 2 and choice(RingOfTwo, "of_two", of_two) is RingOfTwo.HALVES:
         return complete(n, like)
     W = _zeros(n, like)
     for i in range(n):
@@ -94,9 +104,10 @@ def metropolis(n: int, edges: Iterable[tuple[int, int]], like: Array = FLOATS) -
     Raises:
         MixingError: an edge joins a client to itself or to one that does not exist, or there is no client.
     """
+    _check_count("clients", n)
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for i, j in edges:
-        if i == j or not (0 <= i < n and 0 <= j < n):
+        if i == j or not {type(i), type(j)} <= {int} or not (0 <= i < n and 0 <= j < n):
             raise MixingError(f"edges: ({i}, {j}) is none between two of the clients 0..{n - 1}")
         neighbours[i].add(j)
         neighbours[j].add(i)
@@ -121,8 +132,10 @@ def blended(weights: Sequence[Scalar], matrices: Sequence[Mixing]) -> Mixing:
     """A convex combination; with J as the second of two, rho is that of the first times its weight.
 
     Raises:
-        MixingError: it is not doubly stochastic.
+        MixingError: it is not doubly stochastic, or there is not one weight for each matrix.
     """
+    if not 0 < len(weights) == len(matrices):
+        raise MixingError(f"weights: {len(weights)} for {len(matrices)} matrices; give one for each of at least one")
     W: Mixing = np.sum([w * matrix for w, matrix in zip(weights, matrices, strict=True)], axis=0)
     check_mixing(W)
     return W
@@ -134,7 +147,7 @@ def permutation(order: Sequence[int], like: Array = FLOATS) -> Mixing:
     Raises:
         MixingError: the order is no permutation.
     """
-    if sorted(order) != list(range(len(order))):
+    if not set(map(type, order)) <= {int} or sorted(order) != list(range(len(order))):
         raise MixingError(f"order: {tuple(order)} is no permutation of 0..{len(order) - 1}")
     W = _zeros(len(order), like)
     for i, j in enumerate(order):
@@ -150,8 +163,8 @@ def random_permutations(n: int, count: int, rng: np.random.Generator, like: Arra
     Raises:
         MixingError: there is no client or no permutation.
     """
-    if count < 1:
-        raise MixingError(f"count: {count}; the mean is over at least one permutation")
+    _check_count("clients", n)
+    _check_count("permutations", count)
     W: Mixing = np.sum([permutation(rng.permutation(n).tolist(), like) for _ in range(count)], axis=0) / count
     return W
 

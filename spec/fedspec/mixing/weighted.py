@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
-from fedspec.domains import is_number
+from fedspec.domains import is_number, require_size
 from fedspec.errors import PlanError, WeightError
 from fedspec.population import Blocks, weigh
-from fedspec.readings import Weighting
+from fedspec.readings import Weighting, choice
 from fedspec.rules import rule
 
 
@@ -19,12 +18,13 @@ def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weig
     Raises:
         PlanError: nobody takes part.
         WeightError: a sample size is negative or not a number, or all are zero.
+        UnknownNameError: there is no such weighting.
     """
-    if not examples:
+    weighting = choice(Weighting, "weights", weighting)
+    if not len(examples):
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     for i, n in enumerate(examples):
-        if is_number(n) and not (n >= 0 and math.isfinite(n)):
-            raise WeightError(f"weight: client message {i} has {n}; sample sizes are finite numbers >= 0")
+        require_size(f"weight: client message {i}", n)
     counts = numbers([1] * len(examples) if weighting is Weighting.UNIFORM else examples, like)
     total = sum(counts.tolist())
     if is_number(total) and not total > 0:
@@ -44,10 +44,20 @@ def check_shares(p: Weights) -> None:
         if is_number(share) and not share >= 0:
             raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
     total = sum(entries)
-    if not is_number(total):
-        return
-    if not abs(total - 1) <= slack(p):
+    if is_number(total) and not abs(total - 1) <= slack(p):
         raise WeightError(f"p: {entries} sums to {total}, not to 1; divide by the sum (fedspec.mixing.weighted.shares)")
+
+
+def check_parts(p: Weights, *, repeats: bool = False) -> None:
+    """Refuse shares in all clients that no clients can have: together above one, or singly where some come twice.
+
+    Raises:
+        WeightError: the shares, or one of them, are above one.
+    """
+    entries = p.tolist()
+    for what, part in [*((f"entry {i}", p_i) for i, p_i in enumerate(entries)), ("the sum", sum(entries))]:
+        if is_number(part) and not part <= 1 + slack(p) and not (repeats and what == "the sum"):
+            raise WeightError(f"p: {what} is {part} of {entries}; shares in all clients add up to at most 1")
 
 
 @rule

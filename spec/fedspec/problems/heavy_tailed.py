@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedspec.arith import Array, Vector, sqrt
+from fedspec.domains import COUNT, POSITIVE, outside
 from fedspec.errors import ParameterError, PlanError
 from fedspec.plan import Oracle
 
@@ -55,7 +56,7 @@ def draw_student(rng: np.random.Generator, nu: int, shape: tuple[int, ...]) -> A
     Raises:
         ParameterError: nu is not a whole number >= 1.
     """
-    if nu != int(nu) or nu < 1:
+    if outside(nu, COUNT):
         raise ParameterError(f"nu: got {nu}; degrees of freedom are a whole number >= 1, i + 1 for client i")
     return student_2(_inside(rng, shape)) if nu == 2 else rng.standard_t(nu, size=shape)
 
@@ -64,10 +65,10 @@ def draw_cauchy(rng: np.random.Generator, gamma: float, shape: tuple[int, ...]) 
     """Noise of a Cauchy distribution of scale gamma, which App. A.1 takes below 1/3.
 
     Raises:
-        ParameterError: gamma is not positive.
+        ParameterError: gamma is not positive and finite.
     """
-    if not gamma > 0:
-        raise ParameterError(f"gamma: got {gamma}; a scale is positive")
+    if outside(gamma, POSITIVE):
+        raise ParameterError(f"gamma: got {gamma}; a scale is positive and finite")
     return cauchy(_inside(rng, shape), gamma=gamma)
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Shaped
 
-from fedspec.arith import Array, Scalar, Stack, Vector, Weights
-from fedspec.domains import check_steps
-from fedspec.errors import ShapeError
+from fedspec.arith import Array, Scalar, Stack, Vector, Weights, check_array
+from fedspec.domains import check_steps, require
+from fedspec.errors import PlanError, ShapeError
 from fedspec.linear import eye, solve
 from fedspec.plan import Oracle
-from fedspec.readings import Solver
+from fedspec.readings import Solver, choice
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,19 @@ class QuadraticClients:
         e: [n, d].
 
     Raises:
-        ShapeError: H and e do not fit, or an H_i is not symmetric.
+        ShapeError: H and e do not fit, are no arrays of reals or of no client, or an H_i is not symmetric.
     """
 
     H: Shaped[Array, "n d d"]
     e: Stack
 
     def __post_init__(self) -> None:
-        if self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
-            raise ShapeError(f"quadratics: H {self.H.shape} and e {self.e.shape}; H is [n, d, d] and e is [n, d]")
+        check_array("H", self.H)
+        check_array("e", self.e)
+        if not len(self.H) or self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
+            raise ShapeError(
+                f"quadratics: H {self.H.shape} and e {self.e.shape}; H is [n, d, d] and e is [n, d], n >= 1"
+            )
         for i, H_i in enumerate(self.H):
             if not (H_i == H_i.T).all():
                 raise ShapeError(f"quadratics: H[{i}] is not symmetric; use (H + H') / 2")
@@ -64,8 +68,18 @@ def constant(g: Vector) -> Oracle:
 
 
 def given(gradients: Sequence[Vector]) -> Oracle:
-    """A sequence of gradients that does not depend on the model: Delta = -eta_l G a exactly."""
-    return lambda k, x: gradients[k]
+    """A sequence of gradients that does not depend on the model: Delta = -eta_l G a exactly.
+
+    Raises:
+        PlanError: when it is asked for a step that no gradient was given for.
+    """
+
+    def gradient(k: int, x: Vector) -> Vector:
+        if not 0 <= k < len(gradients):
+            raise PlanError(f"gradients: {len(gradients)} given, and local step {k + 1} is taken; give one for each")
+        return gradients[k]
+
+    return gradient
 
 
 def local_matrix(
@@ -89,8 +103,13 @@ def local_matrix(
 
     Raises:
         PlanError: tau is not a whole number >= 1.
+        ParameterError: another number is outside its domain.
+        UnknownNameError: there is no such solver.
     """
     check_steps(tau)
+    solver = choice(Solver, "solver", solver)
+    for name, number in (("eta_l", eta_l), ("mu", mu), ("rho", rho), ("gamma", gamma)):
+        require(name, number)
     one = eye(H)
     pull = mu if "proximal" in solver else mu * 0
     # U is the buffer as a multiple of (e - H x): u = -U (e - H x).
@@ -127,5 +146,7 @@ def limit(W: Weights, K: Shaped[Array, "n d d"], problem: QuadraticClients) -> V
 
 
 def _mix(W: Weights, stack: Array) -> Array:
+    if len(W) != len(stack):
+        raise ShapeError(f"weights: {len(W)} for {len(stack)} clients; give one for each")
     mixed: Array = sum(W_i * part for W_i, part in zip(W, stack, strict=True))
     return mixed

@@ -14,7 +14,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
-from fedspec_suite.judge.diagnosis import diagnose
+from fedspec_suite.judge.diagnosis import as_data, identify, in_words
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.judge.workers import shared
@@ -102,13 +102,14 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
         for part in (wanted[i : i + size] for i in range(0, len(wanted), size)):
             plan.append(Task(name, part, offers, request.budget * len(part) / len(wanted)))
     if not usable:
-        raise refused[0] if refused else _unmatched(request, offered)
+        raise refused[0] if refused else unmatched(request.implementations, request.only, offered)
     return plan
 
 
-def _unmatched(request: Request, offered: list[str]) -> FedspecError:
+def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
+    """That the patterns match no offer, with the offers that there are."""
     return UnknownNameError(
-        f"only: nothing that {' '.join(request.implementations)} offers matches {' '.join(request.only)!r}; "
+        f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
         f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
     )
 
@@ -174,7 +175,8 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     setting = setting_of(offer)
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
     about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
-    return replace(result, nearest=diagnose(bench_of(subject, offer, setting), setting, model_failed=bool(about_x)))
+    d = identify(bench_of(subject, offer, setting), setting)
+    return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

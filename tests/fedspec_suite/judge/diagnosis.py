@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
+from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.judge.seen import seen
+from fedspec_suite.judge.seen import AT_ONCE, seen
 from fedspec_suite.judge.variants import CANNOT, Edition, Variant, as_claimed, pairs, single
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -83,12 +85,18 @@ class Found:
         equation: the equation in which it differs from the claim; none where the whole rule is another.
         ratio: the largest distance, in units of the rounding bound.
         parts: of how many things it is made.
+        kind: what it is: a reading, a mutant, a generic defect, another rule, or composed of two.
+        names: what it is made of, as data.
+        decided: the share of all components that were decided.
     """
 
     words: str
     equation: str
     ratio: float
     parts: int
+    kind: str
+    names: tuple[Mapping[str, str], ...]
+    decided: float
 
     def __str__(self) -> str:
         at = f" at {self.equation}" if self.equation else ""
@@ -132,15 +140,16 @@ def identify(bench: Bench, setting: Setting) -> Diagnosis:
     given = _played(bench, known.samples)
     if not given:
         return Diagnosis(0, float("inf"))
-    ratio = _ratio(known, known.claimed, given)
+    ratio, _ = _measured(known, known.claimed, given)
     if ratio <= THRESHOLD:
         return Diagnosis(len(given), ratio)
     for among in (known.variants, pairs(setting, known.variants)):
         found = tuple(islice(_agreeing(known, among, given), NAMED))
         if found:
             return Diagnosis(len(given), ratio, found)
-    words = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
-    return Diagnosis(len(given), ratio, (), words)
+    words = [explained(steps(known.samples, given), setting.dtype) or _seen(known, given), course(bench, known.samples)]
+    # That it deviates at once comes last: where the first deviation is shown, it says that too.
+    return Diagnosis(len(given), ratio, (), "; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)))
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
@@ -151,12 +160,35 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
         setting: what it was judged on.
         model_failed: whether a law about the numbers of the model itself was broken.
     """
-    d = identify(bench, setting)
+    return in_words(identify(bench, setting), model_failed)
+
+
+def in_words(d: Diagnosis, model_failed: bool) -> str:
+    """A diagnosis in a sentence; empty where no case was played."""
     if not d.played:
         return ""
     if d.follows:
         return SMALL if model_failed else FOLLOWS
     return d.unlike("; or ")
+
+
+def as_data(d: Diagnosis) -> list[dict[str, Any]]:
+    """The same for a program: an object for each variant found, or one for what is fitted; none where it follows."""
+    if d.found:
+        return [
+            {
+                "kind": f.kind,
+                "words": f.words,
+                "equation": f.equation,
+                "names": [dict(name) for name in f.names],
+                "decided": f.decided,
+                "ratio": f.ratio,
+            }
+            for f in d.found
+        ]
+    if d.follows or not d.seen:
+        return []
+    return [{"kind": "fitted", "words": d.seen, "equation": "", "names": [], "decided": None, "ratio": None}]
 
 
 def _seen(known: Known, given: Given) -> str:
@@ -181,10 +213,10 @@ def _agreeing(known: Known, variants: Iterable[Variant], given: Given) -> Iterat
     said: set[str] = set()
     for v in variants:
         if v.words not in said and _close(known, v, given):
-            ratio = _ratio(known, v, given)
+            ratio, decided = _measured(known, v, given)
             if ratio <= THRESHOLD:
                 said.add(v.words)
-                yield Found(v.words, v.equation, ratio, v.parts)
+                yield Found(v.words, v.equation, ratio, v.parts, v.kind, v.names, decided)
 
 
 def _close(known: Known, v: Variant, given: Given) -> bool:
@@ -208,8 +240,8 @@ def _close(known: Known, v: Variant, given: Given) -> bool:
     return True
 
 
-def _ratio(known: Known, v: Variant, given: Given) -> float:
-    """The largest ratio over all samples; infinite where too few components are decided.
+def _measured(known: Known, v: Variant, given: Given) -> tuple[float, float]:
+    """The largest ratio over all samples, infinite where too few components are decided; and the share that is.
 
     The first sample that tells the two apart ends it: no later one is run.
     """
@@ -219,7 +251,7 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
         info = np.finfo(known.samples[k].case.dtype)
         wanted = known.exact(v, k)
         if wanted is None:
-            return float("inf")
+            return float("inf"), 0.0
         plain = v.quick(known.samples[k], edition())
         for got, want, x in zip(answers, wanted, plain, strict=True):
             bounds, values = bounds_of(want["x"]), np.array([float(x) for x in want["x"]])
@@ -230,8 +262,8 @@ def _ratio(known: Known, v: Variant, given: Given) -> float:
             decided, total = decided + int((sure | nowhere).sum()), total + sure.size
             ratios = np.abs(got["x"] - values)[sure] / (float(info.eps) * bounds[sure] + float(info.tiny))
             if not np.isfinite(ratios).all():
-                return float("inf")
+                return float("inf"), decided / total
             worst = max(worst, float(ratios.max(initial=0.0)))
             if worst > THRESHOLD:
-                return worst
-    return worst if decided >= SURE * total else float("inf")
+                return worst, decided / total
+    return worst if decided >= SURE * total else float("inf"), decided / total

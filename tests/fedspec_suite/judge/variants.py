@@ -66,6 +66,9 @@ class Variant:
         mutant: the edit of a rule, if any.
         defects: generic ones, applied in turn.
         parts: of how many things it is made.
+        kind: ``reading``, ``mutant``, ``generic`` or ``rule``; ``composed`` where it is two of these at once.
+        names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
+            algorithm and reading of another rule.
     """
 
     words: str
@@ -75,6 +78,8 @@ class Variant:
     mutant: mutants.Mutant | None = None
     defects: tuple[Defect, ...] = ()
     parts: int = 1
+    kind: str = "reading"
+    names: tuple[Mapping[str, str], ...] = ()
 
     def told(self, s: Scenario) -> Scenario:
         """A scenario as the variant is told it."""
@@ -124,14 +129,23 @@ def single(setting: Setting) -> Iterator[Variant]:
     one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        yield replace(one, words=words, equation=_equation(setting, BROKEN.get(turned, "step")), options=options)
+        equation = _equation(setting, BROKEN.get(turned, "step"))
+        changed = {n: v for n, v in options.items() if v != setting.options[n]}
+        reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
+        yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
     for m in mutants.MUTANTS.values():
         if one.algorithm in m.algorithms:
-            yield replace(one, words=m.words, equation=mutants.blamed(m), mutant=m)
+            names = ({"mutant": m.id},)
+            yield replace(one, words=m.words, equation=mutants.blamed(m), mutant=m, kind="mutant", names=names)
     for d in defects(setting):
-        yield replace(one, words=d.words, equation=_equation(setting, d.tail), defects=(d,))
+        names = ({"defect": d.words},)
+        yield replace(
+            one, words=d.words, equation=_equation(setting, d.tail), defects=(d,), kind="generic", names=names
+        )
     for words, other, options in _relatives(setting):
-        yield replace(one, words=words, algorithm=other, options=options)
+        said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
+        names = ({"algorithm": other, "reading": said},)
+        yield replace(one, words=words, algorithm=other, options=options, kind="rule", names=names)
 
 
 def pairs(setting: Setting, singles: Sequence[Variant]) -> Iterator[Variant]:
@@ -143,7 +157,14 @@ def pairs(setting: Setting, singles: Sequence[Variant]) -> Iterator[Variant]:
     for a, b in combinations(mine, 2):
         if b.mutant or not b.defects or (b.defects[0].about and a.defects and a.defects[0].about):
             continue
-        yield replace(a, words=f"{a.words}, and {b.words}", defects=(*a.defects, *b.defects), parts=2)
+        yield replace(
+            a,
+            words=f"{a.words}, and {b.words}",
+            defects=(*a.defects, *b.defects),
+            parts=2,
+            kind="composed",
+            names=(*a.names, *b.names),
+        )
 
 
 def _equation(setting: Setting, tail: str) -> str:

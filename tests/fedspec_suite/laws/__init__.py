@@ -30,6 +30,7 @@ from fedspec_suite.laws import (
     rounds,
     rounds_affine,
     symmetries,
+    ties,
     unrolled,
 )
 from fedspec_suite.laws.law import Law
@@ -46,6 +47,7 @@ LAWS: dict[str, Law] = {
         *local_solvers.LAWS,
         *delayed_preconditioner.LAWS,
         *dead_zone.LAWS,
+        *ties.LAWS,
         *rounds.LAWS,
         *participants.LAWS,
         *rounds_affine.LAWS,

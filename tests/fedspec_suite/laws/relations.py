@@ -14,13 +14,16 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def related(bench: Bench, first: Scenario, second: Scenario, forward: Callable[[int, Array], Array]) -> None:
-    """The second run's models are those of the first, carried forward."""
-    a, b, scale = bench.play(first), bench.play(second), bench.expect(second)
+    """The second run's models are those of the first, carried forward by an affine map."""
+    a, b = bench.play(first), bench.play(second)
+    before_bounds, after_bounds = bench.expect(first), bench.expect(second)
     for k, (before, after) in enumerate(zip(a, b, strict=True)):
         bench.finite("x", before["x"], f"{describe(first.events[k])} {k + 1}")
         want = forward(k, before["x"])
-        # Both runs are rounded, and so is what carries one to the other.
-        bounds = 2 * bounds_of(scale[k]["x"]) + np.abs(want) + np.abs(before["x"])
+        # Both runs are rounded, each by its own bound, and so is what carries one to the other.
+        own = bounds_of(before_bounds[k]["x"])
+        carried = np.abs(forward(k, own) - forward(k, 0 * before["x"]))
+        bounds = bounds_of(after_bounds[k]["x"]) + carried + np.abs(want) + np.abs(before["x"])
         bench.compare("x", after["x"], want, f"{describe(second.events[k])} {k + 1}", bounds)
 
 

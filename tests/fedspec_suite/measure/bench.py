@@ -60,6 +60,8 @@ class Bench:
     dtype: str
     measured: Measured = field(default_factory=Measured)
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
+    plainly: list[Deviates] = field(default_factory=list, repr=False)
+    """How it deviates in a case with nothing unusual, where a large case came down to that: there is no simpler one."""
 
     def play(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the subject; one answer for each event.

@@ -51,9 +51,7 @@ def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
     yield from _fewer(s)
     yield from _narrower(s)
     yield from _usual_numbers(s)
-    plain = _all_arrays(s, _eighths)
-    if any((_eighths(a) != a).any() for a in s.case.x0.values()):
-        yield plain
+    yield from _plainer(s)
 
 
 def _usual_numbers(s: Scenario) -> Iterator[Scenario]:
@@ -153,6 +151,29 @@ def _all_arrays(s: Scenario, f: Callable[[Array], Array]) -> Scenario:
         problem = Quadratics(s.case.problem.H, f(s.case.problem.e), s.case.problem.examples)
         out = replace(out, case=replace(out.case, problem=problem))
     return out
+
+
+def _plainer(s: Scenario) -> Iterator[Scenario]:
+    """Blocks of two axes at most, numbers with few digits, numbers of the usual size."""
+    for plain in (_two_axes, _eighths, _moderate):
+        changed: list[bool] = []
+
+        def noted(a: Array, plain: Callable[[Array], Array] = plain, changed: list[bool] = changed) -> Array:
+            b = plain(a)
+            changed.append(a.shape != b.shape or bool((a != b).any()))
+            return b
+
+        out = _all_arrays(s, noted)
+        if any(changed):
+            yield out
+
+
+def _two_axes(a: Array) -> Array:
+    return a.reshape(-1, a.shape[-1]) if a.ndim > 2 else a
+
+
+def _moderate(a: Array) -> Array:
+    return np.clip(_eighths(a), -8, 8)
 
 
 def _eighths(a: Array) -> Array:

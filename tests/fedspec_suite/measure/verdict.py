@@ -161,6 +161,8 @@ class Result:
     notes: str = ""
     obligations: tuple[Obligation, ...] = field(default=(), repr=False)
     command: str = ""
+    nearest_data: tuple[dict[str, Any], ...] = ()
+    """What ``nearest`` says, for a program: an object for each variant, with kind, names, share decided and ratio."""
 
     @property
     def id(self) -> str:

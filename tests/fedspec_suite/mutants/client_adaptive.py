@@ -147,6 +147,12 @@ MUTANTS = (
         new="state.v + (1 - beta2) * g**2",
     ),
     _yogi(
+        id="yogi-tie-falls",
+        words="v falls where it equals g^2: the sign of 0 is taken as 1",
+        old="sign(state.v - g**2)",
+        new="sign(2 * sign(state.v - g**2) + 1)",
+    ),
+    _yogi(
         id="yogi-compares-unsquared",
         words="the sign compares v with g",
         old="sign(state.v - g**2)",

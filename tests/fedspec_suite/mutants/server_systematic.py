@@ -161,6 +161,12 @@ MUTANTS = (
         new="state.v + (1 - beta2) * square",
     ),
     _fedyogi(
+        id="fedyogi-tie-grows",
+        words="v grows where it equals Delta^2: the sign of 0 is taken as -1",
+        old="sign(state.v - square)",
+        new="sign(2 * sign(state.v - square) - 1)",
+    ),
+    _fedyogi(
         id="fedyogi-compares-unsquared",
         words="the sign compares v with Delta",
         old="sign(state.v - square)",

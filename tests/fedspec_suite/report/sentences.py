@@ -10,7 +10,7 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.seen import AT_ONCE, INSIDE
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
@@ -120,6 +120,22 @@ def _unanswered(r: Result) -> str:
     """How many obligations got no answer, where others did."""
     n = sum(o.status is Status.ERROR for o in r.obligations)
     return f"{n} of {r.required} obligations got no answer" if 0 < n < r.required else ""
+
+
+def told(o: Obligation, r: Result) -> str:
+    """What an obligation found; where large cases of one type come down to the same, it is said of the first."""
+    if o.deviation is None:
+        return o.reason
+    for other in _failed(r) if o.law.startswith("far-") else ():
+        if other is o:
+            break
+        if other.law.startswith("far-") and other.dtype == o.dtype and _same(other.deviation, o.deviation):
+            return f"as {other.law}"
+    return str(o.deviation)
+
+
+def _same(one: Deviation | None, two: Deviation) -> bool:
+    return one is not None and (one.equation, one.note) == (two.equation, two.note)
 
 
 def offer_single(r: Result) -> str:

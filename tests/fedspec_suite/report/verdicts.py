@@ -202,7 +202,7 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
             Text(o.status, style=style),
             str(o.cases) if o.cases else "",
             f"{o.ratio:.2g}" if o.status is Status.PASS else "",
-            _words(str(o.deviation) if o.deviation else o.reason, console),
+            _words(sentences.told(o, r), console),
         )
     console.print(table)
     for detail in dict.fromkeys(o.detail.rstrip() for o in r.obligations if o.detail):

@@ -1,0 +1,78 @@
+"""What becomes of a deviation: whether it is gone after one event, keeps its size, or grows from event to event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.contract import Begin
+from fedspec.errors import FedspecError
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.verdict import Deviates
+
+ENOUGH = 4
+"""On how many events, the first that deviates among them, something must be seen before it is said."""
+
+LENGTH = 8
+"""Events that are played at least."""
+
+SAMPLES = 4
+"""Samples that are played at most."""
+
+APART = 1.05
+"""Sizes whose quotient is below this are the same; what grows does so by more, in every event."""
+
+ONCE = "the deviation is gone after one event"
+STAYS = "the deviation keeps its size from event to event"
+GROWS = "the deviation grows from event to event"
+
+
+def course(bench: Bench, samples: Sequence[Scenario]) -> str:
+    """A sentence on how the deviation of the models goes on, where it does so alike in all samples; else nothing."""
+    told = {said for s in samples[:SAMPLES] if (said := _course(bench, longer(s))) is not None}
+    return told.pop() if len(told) == 1 else ""
+
+
+def longer(s: Scenario) -> Scenario:
+    """The events of a sample again and again, without the beginnings of rounds, which set the model right."""
+    events = tuple(e for e in s.events if not isinstance(e, Begin))
+    return replace(s, events=events * -(-LENGTH // max(1, len(events))))
+
+
+def _course(bench: Bench, s: Scenario) -> str | None:
+    """What is seen in one sample; empty where it is neither of these, None where too little is decided."""
+    try:
+        sizes = _sizes(bench, s)
+    except (SubjectError, Deviates, FedspecError):
+        return None
+    first = next((k for k, size in enumerate(sizes) if size), len(sizes))
+    seen = np.array(sizes[first:])
+    if len(seen) < ENOUGH:
+        return None
+    if not seen[1:].any():
+        return ONCE
+    if not seen.all():
+        return ""
+    if seen.max() <= APART * seen.min():
+        return STAYS
+    return GROWS if (seen[1:] > APART * seen[:-1]).all() else ""
+
+
+def _sizes(bench: Bench, s: Scenario) -> list[float]:
+    """How far off the model is after each event, 0 where rounding may be why; up to the first that is undecided."""
+    eps, tiny = float(np.finfo(s.case.dtype).eps), float(np.finfo(s.case.dtype).tiny)
+    sizes = []
+    for got, want in zip(bench.play(s), bench.expect(s), strict=True):
+        bounds, wanted = bounds_of(want["x"]), np.array([float(x) for x in want["x"]])
+        if not (THRESHOLD * eps * bounds <= HOPELESS * max(float(np.abs(wanted).max()), eps)).all():
+            break
+        off = np.abs(got["x"] - wanted)
+        if not np.isfinite(off).all():
+            break
+        sizes.append(float(off.max()) if (off > THRESHOLD * (eps * bounds + tiny)).any() else 0.0)
+    return sizes

@@ -1,0 +1,84 @@
+"""Ask every offer of some subjects one thing; what cannot be asked is said of it, and the rest is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fedspec.contract import Offer, Subject, SubjectInfo
+from fedspec.errors import ContractError, FedspecError
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.check import unmatched
+from fedspec_suite.judge.request import chosen, reason_of
+from fedspec_suite.measure.bench import Bench, bench_of
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import declared
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """What one offer answered.
+
+    Attributes:
+        name: the subject, as it was typed.
+        info: what the subject says of itself; none where it could not be started.
+        offer: the offer; none where there is none to speak of.
+        answer: what was asked for.
+        error: why there is no answer.
+    """
+
+    name: str
+    info: SubjectInfo | None = None
+    offer: Offer | None = None
+    answer: T | None = None
+    error: str = ""
+
+
+def every(
+    implementations: Sequence[str],
+    ask: Callable[[Bench, Setting], T],
+    *,
+    only: Sequence[str] = (),
+    limit: float,
+    progress: Callable[[str], None],
+) -> Iterator[Asked[T]]:
+    """Ask each offer in turn.
+
+    Raises:
+        FedspecError: a name is unknown, or there is nothing that can be asked.
+    """
+    offered: list[str] = []
+    refused: list[FedspecError] = []
+    usable = False
+    for name in [name for given in implementations for name in locate.expand(given)]:
+        try:
+            with locate.opened(name, limit=limit, progress=progress) as subject:
+                if not subject.info.offers:
+                    raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+                offered += [f"{o.algorithm}/{o.level}/{declared(o)}" for o in subject.info.offers]
+                for number in chosen(subject.info.offers, only):
+                    offer = subject.info.offers[number]
+                    try:
+                        setting = setting_of(offer)
+                    except FedspecError as error:
+                        refused.append(error)
+                        yield Asked(name, subject.info, offer, error=str(error))
+                        continue
+                    usable = True
+                    yield _asked(name, subject, offer, setting, ask)
+        except (ContractError, SubjectError) as error:
+            refused.append(error)
+            yield Asked(name, error=str(error))
+    if not usable:
+        raise refused[0] if refused else unmatched(implementations, only, offered)
+
+
+def _asked(name: str, subject: Subject, offer: Offer, setting: Setting, ask: Callable[[Bench, Setting], T]) -> Asked[T]:
+    try:
+        return Asked(name, subject.info, offer, ask(bench_of(subject, offer, setting), setting))
+    except Exception as error:
+        return Asked(name, subject.info, offer, error=reason_of(error))

@@ -1,0 +1,77 @@
+"""What becomes of a deviation is said where it is plain: gone, of one size, or growing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fedspec.contract import Case, Event, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.course import GROWS, ONCE, STAYS, course
+from fedspec_suite.judge.diagnosis import identify
+from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+
+LEVELS = ["server", "round", "client", "trace"]
+OFFERS = [
+    next(o for o in SUBJECT.info.offers if o.level == level and o.algorithm == name)
+    for level, name in (("server", "fedavgm"), ("round", "fedavg"), ("client", "momentum"), ("trace", "fedasync"))
+]
+
+
+class Session:
+    """The specification, whose answers are moved by something that depends on the number of the event, from 0."""
+
+    def __init__(self, case: Case, moved: Callable[[int], float]) -> None:
+        self.right, self.moved, self.k = SUBJECT.start(case), moved, 0
+
+    def step(self, event: Event) -> dict[str, Any]:
+        answer = dict(self.right.step(event))
+        answer["x"] = answer["x"] + self.moved(self.k)
+        self.k += 1
+        return answer
+
+
+@dataclass
+class Wrong:
+    """A subject with such answers."""
+
+    info: SubjectInfo
+    moved: Callable[[int], float]
+
+    def start(self, case: Case) -> Session:
+        return Session(case, self.moved)
+
+
+KINDS: dict[str, tuple[Callable[[int], float], str]] = {
+    "right": (lambda k: 0.0, ""),
+    "one event": (lambda k: float(k == 2), ONCE),
+    "from the third on": (lambda k: float(k >= 2), STAYS),
+    "at once": (lambda k: -0.5, STAYS),
+    "drifts": (lambda k: 0.25 * k, GROWS),
+    "doubles": (lambda k: 2.0 ** (k - 4), GROWS),
+    "to and fro": (lambda k: 1.0 + k % 2, ""),
+    "fades": (lambda k: 2.0**-k, ""),
+    "now and then": (lambda k: float(k % 2), ""),
+    "too late to tell": (lambda k: float(k >= 8), ""),
+}
+
+
+@pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("offer", OFFERS, ids=LEVELS)
+def test_its_course_is_told(offer: Any, moved: Callable[[int], float], words: str) -> None:
+    setting = setting_of(offer)
+    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (offer,)), moved)), offer, setting)
+    assert course(bench, samples_of(setting)) == words
+
+
+def test_it_is_part_of_what_is_seen() -> None:
+    (offer, *_) = OFFERS
+    setting = setting_of(offer)
+    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (offer,)), lambda k: 0.3 * (k + 1) ** 1.5)), offer, setting)
+    assert GROWS in identify(bench, setting).seen.split("; ")
