@@ -80,7 +80,8 @@ class Offer:
             them says that it refuses a client without examples.
         intermediates: names it can show beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
-        blocks: ``"any"``, or ``"one"`` when its model is a single array.
+        blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
+        participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: what else an adapter had to do; shown in the report.
     """
 
@@ -92,7 +93,8 @@ class Offer:
     nonzero: tuple[str, ...] = ()
     intermediates: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float64", "float32")
-    blocks: Literal["any", "one"] = "any"
+    blocks: Literal["any", "one", "matrices"] = "any"
+    participation: Literal["any", "all"] = "any"
     notes: str = ""
 
 

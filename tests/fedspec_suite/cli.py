@@ -20,6 +20,7 @@ from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
@@ -79,6 +80,7 @@ def smoke(
                             "reading": offer.reading,
                             "options": dict(offer.options),
                             "fixed": dict(offer.fixed),
+                            **kept_to(offer),
                             "notes": offer.notes,
                             "works": works,
                             "answer": said,
@@ -88,10 +90,10 @@ def smoke(
     if as_json:
         emit(rows)
     else:
-        t = table.plain("offer", "reading", "fixed", "after one small case", "what the reading gives")
+        t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
         for row in rows:
             options = " ".join(f"{n}={v}" for n, v in row["options"].items())
-            pinned = ", ".join(f"{n}={v:g}" for n, v in row["fixed"].items())
+            pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
             t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"], row["reading_gives"])
         console().print(t)
     raise typer.Exit(0 if rows and all(r["works"] for r in rows) else 2)

@@ -13,6 +13,7 @@ from pathlib import Path
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import USUAL_REACH, Reach
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, claimed, declared
@@ -126,6 +127,7 @@ def failed(
         notes=offer.notes if offer else "",
         obligations=(Obligation(ASKED, "any", Status.ERROR, (), reason=reason),),
         command=command(request, name, offer, among),
+        **(kept_to(offer) if offer else {}),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
@@ -23,16 +24,21 @@ def plain_scenario(setting: Setting) -> Scenario:
     if "v0" in setting.numbers:
         h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.0))
     d = setting.dtype
-    x0 = {"w": np.array([1.0, -2.0], dtype=d)}
+    one = (1, 2) if setting.matrices else (2,)
+
+    def model(*numbers: float) -> dict[str, Array]:
+        return {"w": np.array(numbers, dtype=d).reshape(one)}
+
+    x0 = model(1.0, -2.0)
     events: tuple[Event, ...]
     problem = None
     if setting.level == "client":
-        events = (Gradient({"w": np.array([1.0, 0.5], dtype=d)}), Gradient({"w": np.array([-1.0, 2.0], dtype=d)}))
+        events = (Gradient(model(1.0, 0.5)), Gradient(model(-1.0, 2.0)))
     elif setting.level == "server":
         message = Messages(
             (
-                ClientMessage(0, {"w": np.array([0.5, 0.25], dtype=d)}, 3, 2, 2),
-                ClientMessage(1, {"w": np.array([-0.5, 1.0], dtype=d)}, 1, 4, 4),
+                ClientMessage(0, model(0.5, 0.25), 3, 2, 2),
+                ClientMessage(1, model(-0.5, 1.0), 1, 4, 4),
             )
         )
         events = (message, message)

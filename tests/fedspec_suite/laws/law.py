@@ -63,7 +63,8 @@ class Law:
         if setting.level not in self.levels:
             return f"is about level {' and '.join(self.levels)}"
         if reason := self.applies(setting):
-            return reason
+            limited = not reason.startswith("not offered") and not self.applies(setting.unlimited)
+            return f"not offered: {reason}" if limited else reason
         if self.shows and self.shows not in setting.algorithm.shows:
             return f"{setting.algorithm.id} has no {self.shows}"
         if self.shows and self.shows not in shown:

@@ -17,11 +17,12 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.measure.extent import Extent, extent_of, widen
+from fedspec_suite.measure.limits import outside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
@@ -65,8 +66,11 @@ class Bench:
         """Run a scenario on the subject; one answer for each event.
 
         Raises:
+            Beyond: the offer says that the subject cannot take it.
             Deviates: an answer has the wrong shape.
         """
+        if beyond := outside(self.offer, s):
+            raise Beyond(f"not offered: {beyond}")
         widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]

@@ -54,12 +54,14 @@ def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: i
 
 _TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
 _ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
+_LAYERS = st.sampled_from([(1,), (2,), (2, 2)])
+_MATRICES = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3)])
 
 
 def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
-    """One to three blocks with names; tensors where the cover looks at axes."""
+    """One to three blocks with names; tensors where the cover looks at axes, matrices where no others are taken."""
     tensors = "cover" in setting.options
-    one: st.SearchStrategy[Any] = _TENSORS if tensors else _ARRAYS
+    one: st.SearchStrategy[Any] = _MATRICES if setting.matrices else _TENSORS if tensors else _ARRAYS
     count = 1 if setting.one_block else draw(_between(1, 2 if tensors else 3))
     return {name: draw(one) for name in ("w", "b", "c")[:count]}
 
@@ -98,6 +100,8 @@ def server_scenarios(
     x0 = draw_blocks(draw, shape, setting.dtype)
     h = draw_hypers(picking(draw), setting)
     count = draw(_between(*rounds))
+    if setting.everyone:
+        clients = (draw(_between(*clients)),) * 2
     events = tuple(draw_message_lists(draw, setting, shape, clients) for _ in range(count))
     return Scenario(case(setting, x0, h), events)
 
@@ -123,7 +127,8 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
     """The model of a case with a problem, and the problem's dimension: layers or rows where the algorithm has them."""
     if "layers" in setting.takes:
         count = 1 if setting.one_block else draw(_between(1, 2))
-        shape = {n: draw(st.sampled_from([(1,), (2,), (2, 2)])) for n in ("w", "b")[:count]}
+        layer = _MATRICES if setting.matrices else _LAYERS
+        shape = {n: draw(layer) for n in ("w", "b")[:count]}
     else:
         shape = {"w": (draw(_between(1, 3)),)}
     d = sum(map(prod, shape.values()))
@@ -214,7 +219,7 @@ def draw_exchange(
 ) -> Exchange:
     """One round among peers: fresh subsets at every local step, equally many of each cluster, and a fresh matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
-    m = [len(V) if everyone or "peers" in takes else draw(_between(1, len(V))) for V in clusters]
+    m = [len(V) if everyone or {"peers", "everyone"} & {*takes} else draw(_between(1, len(V))) for V in clusters]
 
     def some() -> tuple[int, ...]:
         # Cluster by cluster, which is also the order of the rows of W where only these mix.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
@@ -50,6 +50,9 @@ class Setting:
     fixed: Mapping[str, float] = field(default_factory=dict)
     nonzero: tuple[str, ...] = ()
     one_block: bool = False
+    matrices: bool = False
+    everyone: bool = False
+    """Whether the subject declares that all clients take part in every round."""
     v0_is_tau_squared: bool = False
     steps_only: bool = False
     """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
@@ -73,7 +76,14 @@ class Setting:
         takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
+        if self.everyone:
+            takes = (*(t for t in takes if t not in {"repeats", "everyone"}), "everyone")
         return takes
+
+    @property
+    def unlimited(self) -> Setting:
+        """The same, where the subject takes every model and any participants."""
+        return replace(self, one_block=False, matrices=False, everyone=False)
 
 
 def check_offer(offer: Offer, algorithm: Algorithm) -> None:
@@ -87,7 +97,8 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         ("nonzero", offer.nonzero, (*algorithm.numbers, "weight")),
         ("intermediates", offer.intermediates, algorithm.shows),
         ("dtypes", offer.dtypes, ("float64", "float32")),
-        ("blocks", (offer.blocks,), ("any", "one")),
+        ("blocks", (offer.blocks,), ("any", "one", "matrices")),
+        ("participation", (offer.participation,), ("any", "all")),
     ):
         for name in names:
             if name not in known:
@@ -98,6 +109,16 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(f"dtypes: the offer of {algorithm.id} names none; name float64, float32 or both")
     for name, value in offer.fixed.items():
         require(name, value)
+    if offer.participation == "all" and (offer.level == "client" or algorithm.event == "arrival"):
+        raise ContractError(
+            f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
+            f"part in rounds; leave it out"
+        )
+    if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
+        raise ContractError(
+            f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
+            f"vector; leave it out and reshape the vector in the adapter"
+        )
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
@@ -123,6 +144,8 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         fixed=dict(offer.fixed),
         nonzero=offer.nonzero,
         one_block=offer.blocks == "one",
+        matrices=offer.blocks == "matrices",
+        everyone=offer.participation == "all",
         v0_is_tau_squared=tied,
         steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
         reach=reach,

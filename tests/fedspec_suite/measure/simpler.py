@@ -15,7 +15,7 @@ from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, change_events
-from fedspec_suite.measure.verdict import Deviates, Undecided
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
 """How many simpler cases are tried."""
@@ -32,7 +32,7 @@ def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) ->
         except Deviates as again:
             s, broken = candidate, again
             candidates = simpler(s, broken.deviation.event)
-        except (Undecided, FedspecError):
+        except (Beyond, Undecided, FedspecError):
             continue
     return s, broken
 
