@@ -83,6 +83,7 @@ class Offer:
         blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: what else an adapter had to do; shown in the report.
+        variant: which interface of the subject is meant, where it has several; its cases carry it.
     """
 
     algorithm: str
@@ -96,11 +97,12 @@ class Offer:
     blocks: Literal["any", "one", "matrices"] = "any"
     participation: Literal["any", "all"] = "any"
     notes: str = ""
+    variant: str = ""
 
 
 @dataclass(frozen=True)
 class SubjectInfo:
-    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart."""
+    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart, here or by offer."""
 
     name: str
     version: str
@@ -139,6 +141,7 @@ class Case:
         hyper: hyper-parameters by their catalogue names, as floats.
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector. Where
             there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
+        variant: that of the offer; empty where it names none.
     """
 
     algorithm: str
@@ -149,6 +152,7 @@ class Case:
     x0: Blocks
     hyper: Mapping[str, Any]
     problem: Quadratics | None = None
+    variant: str = ""
 
 
 @dataclass(frozen=True)

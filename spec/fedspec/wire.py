@@ -187,6 +187,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
             e=decode_array(problem["e"], dtype),
             examples=decode_array(problem["examples"]),
         ),
+        variant=value["variant"],
     )
 
 

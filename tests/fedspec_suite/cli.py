@@ -72,7 +72,7 @@ def smoke(
                         said, works = str(error), False
                     rows.append(
                         {
-                            "id": f"{name}/{offer.algorithm}/{offer.level}",
+                            "id": f"{name}{':' * bool(offer.variant)}{offer.variant}/{offer.algorithm}/{offer.level}",
                             "subject": subject.info.name,
                             "version": subject.info.version,
                             "algorithm": offer.algorithm,

@@ -33,7 +33,7 @@ def mount(app: typer.Typer) -> None:
     def identify_(
         implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
         only: Annotated[
-            list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
         limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
         as_json: Json = False,
@@ -54,11 +54,16 @@ def mount(app: typer.Typer) -> None:
                         bench = bench_of(subject, offer, setting)
                         d = identify(bench, setting)
                         where = (offer.algorithm, offer.level, declared(offer))
-                        t.add_row(*where, _words(d, offer.reading))
+                        t.add_row(
+                            f"{offer.variant}{':' * bool(offer.variant)}{where[0]}",
+                            *where[1:],
+                            _words(d, offer.reading),
+                        )
                         rows.append(
                             {
                                 "subject": name,
                                 "version": subject.info.version,
+                                "variant": offer.variant,
                                 **dict(zip(("algorithm", "level", "claims"), where, strict=True)),
                                 "follows": d.follows,
                                 "words": _words(d, offer.reading),

@@ -29,6 +29,7 @@ from fedspec_suite.measure.verdict import (
     Result,
     Status,
     Undecided,
+    called,
 )
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
@@ -288,9 +289,8 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
     """One line of the table."""
     verdict, passed, exercised, required = conclude(obligations)
     info = subject.info
-    name = f"{info.name} ({info.variant})" if info.variant else info.name
     return Result(
-        subject=name,
+        subject=called(info, offer),
         version=info.version,
         algorithm=offer.algorithm,
         level=offer.level,

@@ -323,6 +323,7 @@ def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], prob
         x0=dict(x0),
         hyper=dict(h),
         problem=problem,
+        variant=setting.variant,
     )
 
 

@@ -27,6 +27,7 @@ def kept_to(offer: Offer) -> dict[str, Any]:
         "blocks": offer.blocks,
         "participation": offer.participation,
         "limits": limits_of(offer),
+        "variant": offer.variant,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -57,6 +58,7 @@ class Setting:
     steps_only: bool = False
     """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
     reach: Reach = USUAL_REACH
+    variant: str = ""
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -109,6 +111,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(f"dtypes: the offer of {algorithm.id} names none; name float64, float32 or both")
     for name, value in offer.fixed.items():
         require(name, value)
+    if not re.fullmatch(r"[\w.+-]*(?: [\w.+-]+)*", offer.variant):
+        raise ContractError(
+            f"variant: the offer of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and . _ + -, "
+            f"so that --only VARIANT:ALGORITHM can name it"
+        )
     if offer.participation == "all" and (offer.level == "client" or algorithm.event == "arrival"):
         raise ContractError(
             f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
@@ -149,4 +156,5 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         v0_is_tau_squared=tied,
         steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
         reach=reach,
+        variant=offer.variant,
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from fedspec.contract import Offer, SubjectInfo
 from fedspec_suite.measure.extent import Extent, widen
 
 
@@ -115,6 +116,12 @@ class Obligation:
         return f"{self.law}/{self.dtype}"
 
 
+def called(info: SubjectInfo, offer: Offer | None) -> str:
+    """The name of a subject, with the variants that tell its interfaces apart."""
+    variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
+    return f"{info.name} ({variants})" if variants else info.name
+
+
 class Declares(Protocol):
     """What declares a reading: an offer, or the result of one."""
 
@@ -187,6 +194,8 @@ class Result:
     participation: str = "any"
     limits: tuple[str, ...] = ()
     """What else its cases were kept to, a phrase each."""
+    variant: str = ""
+    """That of the offer; the subject is called by it."""
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""

@@ -233,7 +233,8 @@ def _again(results: Sequence[Result], console: Console) -> None:
         name = shlex.quote(implementations[0]) if len(implementations) == 1 else "IMPL"
         # Where a whole subject could not be judged, its command names no offer.
         flags = commands[0][5 if commands[0][3:4] == ["--only"] else 3 :]
-        line = f"fedspec check {name} --only 'ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
+        variant = "VARIANT:" if any(r.variant for r in results) else ""
+        line = f"fedspec check {name} --only '{variant}ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
     beyond = "" if shutil.which("fedspec") else f" (fedspec is {Path(sys.argv[0])})"
     console.print(_words(f"one row alone{beyond}: {line}", console, "dim"), soft_wrap=True)
     if len(implementations) > 1:
