@@ -54,11 +54,8 @@ def mount(app: typer.Typer) -> None:
                         bench = bench_of(subject, offer, setting)
                         d = identify(bench, setting)
                         where = (offer.algorithm, offer.level, declared(offer))
-                        t.add_row(
-                            f"{offer.variant}{':' * bool(offer.variant)}{where[0]}",
-                            *where[1:],
-                            _words(d, offer.reading),
-                        )
+                        which = f"{offer.variant}:{offer.algorithm}" if offer.variant else offer.algorithm
+                        t.add_row(which, *where[1:], _words(d, offer.reading))
                         rows.append(
                             {
                                 "subject": name,

@@ -1,4 +1,4 @@
-"""Two interfaces of one package, told apart by the variant of an offer: in the case, the line, the selection, the JSON."""
+"""Two interfaces of one package, told apart by the variant of an offer: in case, line, selection and JSON."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         require(name, value)
     if not re.fullmatch(r"[\w.+-]*(?: [\w.+-]+)*", offer.variant):
         raise ContractError(
-            f"variant: the offer of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and . _ + -, "
-            f"so that --only VARIANT:ALGORITHM can name it"
+            f"variant: the offer of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and "
+            f". _ + -, so that --only VARIANT:ALGORITHM can name it"
         )
     if offer.participation == "all" and (offer.level == "client" or algorithm.event == "arrival"):
         raise ContractError(
