@@ -57,6 +57,7 @@ EACH = {"description": "One for each participant, or none."}
 MORE: dict[tuple[str, str], Schema] = {
     ("Arrival", "steps"): STEPS,
     ("Case", "dtype"): TYPES,
+    ("Case", "population"): {"anyOf": [{"type": "null"}, STEPS]},
     ("ClientMessage", "weight"): {"type": "integer", "minimum": 0},
     ("ClientMessage", "steps"): STEPS,
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
@@ -90,7 +91,8 @@ def annotated(annotation: str) -> Schema:
     if annotation in JSON:
         return JSON[annotation]
     if annotation.endswith(" | None"):
-        return {"anyOf": [{"type": "null"}, record(getattr(contract, annotation.removesuffix(" | None")))]}
+        inner = annotation.removesuffix(" | None")
+        return {"anyOf": [{"type": "null"}, JSON[inner] if inner in JSON else record(getattr(contract, inner))]}
     inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
     assert inner != annotation, f"{annotation} has no JSON form"
     return {"type": "array", "items": annotated(inner)}

@@ -142,6 +142,7 @@ class Case:
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector. Where
             there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
         variant: that of the offer; empty where it names none.
+        population: at level server, the number N of all clients, where the rule counts those too that sit out.
     """
 
     algorithm: str
@@ -153,6 +154,7 @@ class Case:
     hyper: Mapping[str, Any]
     problem: Quadratics | None = None
     variant: str = ""
+    population: int | None = None
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ class ClientMessage:
             ``Quadratics`` and in the specification's own ``plan.Message``, and p_i is a weight there.
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
+        control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
     """
 
     client: int
@@ -187,6 +190,7 @@ class ClientMessage:
     weight: Scalar
     steps: int
     a_norm: Scalar
+    control: Blocks | None = None
 
 
 @dataclass(frozen=True)

@@ -192,12 +192,14 @@ class Message:
         examples: its sample size n_i.
         steps: its number of local steps tau_i.
         a_norm: ||a_i||_1 of its solver; tau_i for plain SGD.
+        control: the change of its control variate, where it keeps one.
     """
 
     delta: Vector
     examples: Scalar
     steps: int
     a_norm: Scalar
+    control: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -209,12 +211,14 @@ class Messages:
         examples: their sample sizes n_i.
         steps: their numbers of local steps tau_i.
         a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
+        controls: the changes of their control variates as a stack; None where they keep none.
     """
 
     deltas: Any
     examples: Sequence[Scalar]
     steps: Sequence[int]
     a_norms: Sequence[Scalar]
+    controls: Any = None
 
 
 Inbox: TypeAlias = Messages | Sequence[Message]

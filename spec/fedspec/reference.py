@@ -6,7 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,12 +15,13 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Vector
-from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, find
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.contract import (
     Arrival,
     Begin,
     Blocks,
     Case,
+    ClientMessage,
     Event,
     Exchange,
     Gradient,
@@ -89,32 +90,41 @@ class SolverSession:
 
 
 class MethodSession:
-    """Levels server and round: one aggregate, or one whole round, a step."""
+    """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        assert isinstance(algorithm.run, Method)
-        self.case, self.run = case, algorithm.run
+        run = algorithm.served if algorithm.served and case.level == "server" else algorithm.run
+        assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
+        self.case, self.run = case, run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the client's own hyper-parameters; any value will do.
         unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
         missing = {n: v for n, v in unseen.items() if n in algorithm.numbers and n not in numbers}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**missing, **numbers, **options)
-        self.state = algorithm.run.init(self.h, flatten(case.x0))
+        x = flatten(case.x0)
+        self.state = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
         match event:
             case Messages(messages=messages):
+                check_controls(self.run, messages)
                 sent = [
                     Message(
-                        delta=flatten(ordered(m.delta, self.case)), examples=m.weight, steps=m.steps, a_norm=m.a_norm
+                        delta=flatten(ordered(m.delta, self.case)),
+                        examples=m.weight,
+                        steps=m.steps,
+                        a_norm=m.a_norm,
+                        control=None if m.control is None else flatten(ordered(m.control, self.case)),
                     )
                     for m in messages
                 ]
                 self.state, values = self.run.server(self.h, self.state, sent)
-            case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
+            case Round(participants=participants, steps=steps) if (
+                self.problem and self.case.problem and isinstance(self.run, Method)
+            ):
                 examples = tuple(self.case.problem.examples[list(participants)])
                 trace = run_round(
                     self.h,
@@ -170,6 +180,32 @@ class ProgramSession:
         return {"x": self.state.x, **values}
 
 
+def check_controls(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
+    """Refuse changes of control variates that a server does not read.
+
+    Raises:
+        PlanError: a message holds one.
+    """
+    read = isinstance(run, Served) and run.controls
+    for i, m in enumerate(messages):
+        if m.control is not None and not read:
+            raise PlanError(f"messages[{i}].control: this algorithm reads none; leave it out")
+
+
+def population(case: Case) -> int:
+    """The number of all clients, which the server of some algorithms counts.
+
+    Raises:
+        ContractError: the case does not say it, or it is no whole number >= 1.
+    """
+    N = case.population
+    if not isinstance(N, int) or isinstance(N, bool) or N < 1:
+        raise ContractError(
+            f"case.population: got {N!r}; the server of {case.algorithm} counts all clients, so give their number"
+        )
+    return N
+
+
 def ordered(blocks: Blocks, case: Case) -> Blocks:
     """The blocks in the order of the case's x0, whatever order they came in.
 
@@ -192,18 +228,19 @@ def shown(state: Any) -> dict[str, Array]:
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
     """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
     canonical = a.readings[0]
-    for reading in a.readings:
-        yield Offer(a.id, level, reading.name, intermediates=a.shows)
+    shows = a.shows_at(level)
+    for reading in a.readings_at(level):
+        yield Offer(a.id, level, reading.name, intermediates=shows)
     for name, kind in a.options.items():
         if name in canonical.fixes:
             continue
         if name == "solver" and level == "server":
             # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.
-            yield Offer(a.id, level, canonical.name, {name: "sgd"}, intermediates=a.shows)
+            yield Offer(a.id, level, canonical.name, {name: "sgd"}, intermediates=shows)
             continue
         for value in kind:
             if str(value) != a.defaults()[name]:
-                yield Offer(a.id, level, canonical.name, {name: str(value)}, intermediates=a.shows)
+                yield Offer(a.id, level, canonical.name, {name: str(value)}, intermediates=shows)
 
 
 class Reference:
@@ -226,7 +263,7 @@ class Reference:
         algorithm = find(case.algorithm)
         if isinstance(algorithm.run, LocalSolver):
             return SolverSession(algorithm, case)
-        if isinstance(algorithm.run, Program):
+        if isinstance(algorithm.run, Program) and (case.level != "server" or not algorithm.served):
             return ProgramSession(algorithm, case)
         return MethodSession(algorithm, case)
 

@@ -188,6 +188,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
             examples=decode_array(problem["examples"]),
         ),
         variant=value["variant"],
+        population=value["population"],
     )
 
 
@@ -215,7 +216,19 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             )
         case "arrival":
             return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"])
-    return Messages(tuple(ClientMessage(**{**m, "delta": decode_blocks(m["delta"], dtype)}) for m in value["messages"]))
+    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]))
+
+
+def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
+    """Read what one client sends; its arrays come in the case's dtype."""
+    control = value.get("control")
+    return ClientMessage(
+        **{
+            **value,
+            "delta": decode_blocks(value["delta"], dtype),
+            "control": None if control is None else decode_blocks(control, dtype),
+        }
+    )
 
 
 def decode_info(value: Mapping[str, Any]) -> SubjectInfo:

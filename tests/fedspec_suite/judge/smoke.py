@@ -31,16 +31,17 @@ def plain_scenario(setting: Setting) -> Scenario:
 
     x0 = model(1.0, -2.0)
     events: tuple[Event, ...]
-    problem = None
+    problem, N = None, None
     if setting.level == "client":
         events = (Gradient(model(1.0, 0.5)), Gradient(model(-1.0, 2.0)))
     elif setting.level == "server":
         message = Messages(
             (
-                ClientMessage(0, model(0.5, 0.25), 3, 2, 2),
-                ClientMessage(1, model(-0.5, 1.0), 1, 4, 4),
+                ClientMessage(0, model(0.5, 0.25), 3, 2, 2, model(0.25, -0.5) if setting.controls else None),
+                ClientMessage(1, model(-0.5, 1.0), 1, 4, 4, model(1.0, 0.5) if setting.controls else None),
             )
         )
+        N = (2 if setting.everyone else 4) if setting.counts_all else None
         events = (message, message)
     else:
         problem = Quadratics(
@@ -51,7 +52,7 @@ def plain_scenario(setting: Setting) -> Scenario:
         if "peers" in setting.takes:
             x0 = {"w": np.array([[1.0, -2.0], [1.0, -2.0]], dtype=d)}
         events = _with_problem(setting)
-    return Scenario(case(setting, x0, h, problem), events)
+    return Scenario(case(setting, x0, h, problem, N), events)
 
 
 def _with_problem(setting: Setting) -> tuple[Event, ...]:

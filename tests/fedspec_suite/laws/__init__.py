@@ -29,6 +29,7 @@ from fedspec_suite.laws import (
     reductions,
     rounds,
     rounds_affine,
+    served,
     symmetries,
     unrolled,
 )
@@ -50,6 +51,7 @@ LAWS: dict[str, Law] = {
         *participants.LAWS,
         *rounds_affine.LAWS,
         *controls.LAWS,
+        *served.LAWS,
         *linear_paths.LAWS,
         *objectives.LAWS,
         *layerwise.LAWS,

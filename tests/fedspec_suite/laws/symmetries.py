@@ -17,7 +17,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import blocks, scenarios, vectors
-from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
@@ -132,7 +132,7 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
         if isinstance(e, Gradient):
             e = Gradient(poke(dict(e.g), by))
         elif isinstance(e, Messages):
-            e = Messages(tuple(replace(m, delta=poke(dict(m.delta), by)) for m in e.messages))
+            e = Messages(tuple(sending(m, lambda a, by=by: poke(dict(a), by)) for m in e.messages))
         events.append(e)
     poked = replace(s, events=tuple(events))
 
@@ -174,7 +174,7 @@ def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
         elif isinstance(e, Begin):
             e = Begin(regroup(e.x))
         elif isinstance(e, Messages):
-            e = Messages(tuple(replace(m, delta=regroup(m.delta)) for m in e.messages))
+            e = Messages(tuple(sending(m, regroup) for m in e.messages))
         events.append(e)
     return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(events))
 

@@ -200,7 +200,8 @@ def specified(s: Scenario) -> Session:
 def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> list[Shown]:
     """Run a scenario on the specification with running numbers.
 
-    At level server a client's change is a difference of two models, each rounded: it starts with that error.
+    At level server a client's change is a difference of two models, each rounded: it starts with that error. So does
+    the change of a control variate, a difference, too.
 
     Args:
         s: the scenario.
@@ -221,6 +222,9 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
                         for j, x in enumerate(flat):
                             flat[j] = number(x.value, float(size[start]) + abs(float(x.value)))
                             start += 1
+                    for a in (m.control or {}).values():
+                        flat = a.reshape(-1)
+                        flat[:] = [number(x.value, abs(float(x.value))) for x in flat]
             answer = session.step(event)
             shown = {n: _numbers(v, number) for n, v in answer.items()}
             size = np.array([abs(float(x)) for x in shown["x"]])

@@ -87,7 +87,9 @@ def draw_message_lists(
         steps = draw(_between(1, 6))
         a = steps if setting.steps_only else draw(_between(1, 24)) / 4
         delta = draw_blocks(draw, shape, setting.dtype, largest=largest)
-        out.append(ClientMessage(i, delta, draw(_between(1, 9)), steps, a))
+        weight = draw(_between(1, 9))
+        control = draw_blocks(draw, shape, setting.dtype) if setting.controls else None
+        out.append(ClientMessage(i, delta, weight, steps, a, control))
     return Messages(tuple(out))
 
 
@@ -103,7 +105,11 @@ def server_scenarios(
     if setting.everyone:
         clients = (draw(_between(*clients)),) * 2
     events = tuple(draw_message_lists(draw, setting, shape, clients) for _ in range(count))
-    return Scenario(case(setting, x0, h), events)
+    N = None
+    if setting.counts_all:
+        # More than ever take part, so that laws may add some.
+        N = clients[1] if setting.everyone else draw(_between(max(5, clients[1]), 9))
+    return Scenario(case(setting, x0, h, population=N), events)
 
 
 @st.composite
@@ -312,7 +318,13 @@ def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
     return drawn
 
 
-def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], problem: Quadratics | None = None) -> Case:
+def case(
+    setting: Setting,
+    x0: Mapping[str, Array],
+    h: Mapping[str, float],
+    problem: Quadratics | None = None,
+    population: int | None = None,
+) -> Case:
     """The case of a setting."""
     return Case(
         algorithm=setting.algorithm.id,
@@ -324,6 +336,7 @@ def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], prob
         hyper=dict(h),
         problem=problem,
         variant=setting.variant,
+        population=population,
     )
 
 

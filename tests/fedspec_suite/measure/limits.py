@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec.contract import Case, Event, Exchange, Messages, Offer, Round
+from fedspec.contract import Event, Exchange, Messages, Offer, Round
 from fedspec_suite.measure.scenario import Scenario
 
 EVERYBODY = "all clients in every round"
@@ -33,7 +33,7 @@ def kept_to(offer: Offer) -> dict[str, Any]:
 
 def outside(offer: Offer, s: Scenario) -> str:
     """Which limit of an offer a scenario breaks by its model or its participants; empty where none."""
-    if offer.participation == "all" and len({_attending(s.case, e) for e in s.events} | _expected(s)) > 1:
+    if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
         return EVERYBODY
     shapes = [a.ndim for a in s.case.x0.values()]
     held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
@@ -45,7 +45,13 @@ def _expected(s: Scenario) -> set[tuple[int, ...]]:
     return set() if s.case.problem is None else {tuple(range(len(s.case.problem.e)))}
 
 
-def _attending(case: Case, e: Event) -> tuple[int, ...]:
+def _missing(s: Scenario) -> bool:
+    """Whether fewer or more send messages than there are clients, where the case says how many there are."""
+    N = s.case.population
+    return N is not None and any(isinstance(e, Messages) and len(e.messages) != N for e in s.events)
+
+
+def _attending(e: Event) -> tuple[int, ...]:
     """Who takes part in an event; of sets that differ, who is in all."""
     match e:
         case Messages(messages=messages):

@@ -163,12 +163,23 @@ def _server(at: _Draws) -> Scenario:
         events.append(
             Messages(
                 tuple(
-                    ClientMessage(int(i), at.blocks(shape), int(w), int(k), int(a) if a == int(a) else float(a))
+                    ClientMessage(
+                        client=int(i),
+                        delta=at.blocks(shape),
+                        weight=int(w),
+                        steps=int(k),
+                        a_norm=int(a) if a == int(a) else float(a),
+                        control=at.blocks(shape) if at.setting.controls else None,
+                    )
                     for i, w, k, a in rows
                 )
             )
         )
-    return Scenario(case(at.setting, x0, h), tuple(events))
+    N = None
+    if at.setting.counts_all:
+        named = {m.client for e in events for m in e.messages}
+        N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
+    return Scenario(case(at.setting, x0, h, population=N), tuple(events))
 
 
 _CLIENT_RATES = {"eta_l": (0.03125, 0.0625, 0.125)}

@@ -83,6 +83,17 @@ class Setting:
         return takes
 
     @property
+    def counts_all(self) -> bool:
+        """Whether a case says how many clients there are: at level server, where the rule counts all of them."""
+        return self.level == "server" and self.algorithm.served is not None
+
+    @property
+    def controls(self) -> bool:
+        """Whether messages carry changes of control variates."""
+        served = self.algorithm.served
+        return self.level == "server" and served is not None and served.controls
+
+    @property
     def unlimited(self) -> Setting:
         """The same, where the subject takes every model and any participants."""
         return replace(self, one_block=False, matrices=False, everyone=False)
@@ -97,7 +108,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     for what, names, known in (
         ("fixed", offer.fixed, algorithm.numbers),
         ("nonzero", offer.nonzero, (*algorithm.numbers, "weight")),
-        ("intermediates", offer.intermediates, algorithm.shows),
+        ("intermediates", offer.intermediates, algorithm.shows_at(offer.level)),
         ("dtypes", offer.dtypes, ("float64", "float32")),
         ("blocks", (offer.blocks,), ("any", "one", "matrices")),
         ("participation", (offer.participation,), ("any", "all")),
@@ -140,6 +151,12 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
             f"level: {offer.algorithm} cannot be judged at level {offer.level!r}; known: {', '.join(algorithm.levels)}"
         )
     check_offer(offer, algorithm)
+    reading = algorithm.reading(offer.reading)
+    if reading not in (there := algorithm.readings_at(offer.level)):
+        raise UnknownNameError(
+            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, where not all "
+            f"that it needs is known; known there: {', '.join(r.name for r in there)}"
+        )
     options = dict(offer.options)
     tied = options.pop("v0", "") == "tau-squared"
     return Setting(

@@ -34,7 +34,7 @@ COSTS = {
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
     """The laws that the canonical reading is asked at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
-    return [law for law in LAWS.values() if not law.why_not(setting, a.shows, concurrent=True)]
+    return [law for law in LAWS.values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
 
 
 def line(a: Algorithm) -> dict[str, Any]:
