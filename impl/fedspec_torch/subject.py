@@ -25,7 +25,7 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import check_controls, offers, population
+from fedspec.reference import check_controls, offers, population, rate_of_step
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.problems import QuadraticClients
@@ -121,7 +121,8 @@ class SolverSession(_Session):
         match event:
             case Begin(x=x):
                 self.begin(x)
-            case Gradient(g=g):
+            case Gradient(g=g, eta_l=eta_l):
+                rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 given = {
                     "x": self.state,
                     "state": self.state,
@@ -131,7 +132,8 @@ class SolverSession(_Session):
                     "cover": self.cover,
                     "layers": layers(shapes(self.case.x0)),
                 }
-                self.state = self.solver.rule(**{n: v for n, v in given.items() if n in self.names}, **self.keywords)
+                positional = {n: v for n, v in given.items() if n in self.names}
+                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")

@@ -84,6 +84,7 @@ class Offer:
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: what else an adapter had to do; shown in the report.
         variant: which interface of the subject is meant, where it has several; its cases carry it.
+        rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step.
     """
 
     algorithm: str
@@ -98,6 +99,7 @@ class Offer:
     participation: Literal["any", "all"] = "any"
     notes: str = ""
     variant: str = ""
+    rates: Literal["one", "each"] = "one"
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Gradient:
-    """Level client: take one local step with this gradient (evaluated at the current local model)."""
+    """Level client: take one local step with this gradient (evaluated at the current local model).
+
+    Attributes:
+        g: the gradient.
+        eta_l: the rate of this step, for offers whose user sets it anew at each; None: the case's, which a round that
+            has a schedule begins with.
+    """
 
     g: Blocks
+    eta_l: Scalar | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
-from fedspec.arith import Array, Vector
+from fedspec.arith import Array, Scalar, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.contract import (
     Arrival,
@@ -33,6 +33,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
+from fedspec.domains import require
 from fedspec.errors import ContractError, PlanError
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
@@ -45,7 +46,7 @@ class SolverSession:
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert isinstance(algorithm.run, LocalSolver)
-        self.case = case
+        self.case, self.algorithm = case, algorithm
         self.solver = algorithm.run
         options = algorithm.options
         self.keywords: dict[str, Any] = {
@@ -71,7 +72,8 @@ class SolverSession:
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
-            case Gradient(g=g):
+            case Gradient(g=g, eta_l=eta_l):
+                rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 given = {
                     "x": self.state,
                     "state": self.state,
@@ -82,7 +84,7 @@ class SolverSession:
                     "layers": self.layers,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
-                self.state = self.solver.rule(**positional, **self.keywords)
+                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -178,6 +180,19 @@ class ProgramSession:
         plan.check_clients(self.clients)
         self.state, values = self.run.step(self.h, self.state, self.clients, plan)
         return {"x": self.state.x, **values}
+
+
+def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
+    """The rate that an event gives a local step.
+
+    Raises:
+        ContractError: the rule has no rate.
+        ParameterError: it is not positive.
+    """
+    if "eta_l" not in algorithm.numbers:
+        raise ContractError(f"event.eta_l: {algorithm.id} has no client rate; leave it out")
+    require("eta_l", eta_l)
+    return eta_l
 
 
 def check_controls(run: Method | Served, messages: Sequence[ClientMessage]) -> None:

@@ -201,7 +201,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     check(value, "event", "event")
     match value["type"]:
         case "gradient":
-            return Gradient(g=decode_blocks(value["g"], dtype))
+            return Gradient(g=decode_blocks(value["g"], dtype), eta_l=value.get("eta_l"))
         case "begin":
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":

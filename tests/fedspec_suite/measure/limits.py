@@ -28,6 +28,7 @@ def kept_to(offer: Offer) -> dict[str, Any]:
         "participation": offer.participation,
         "limits": limits_of(offer),
         "variant": offer.variant,
+        "rates": offer.rates,
     }
 
 

@@ -53,7 +53,7 @@ def change_events(
     def event(e: Event) -> Event:
         match e:
             case Gradient(g=g):
-                return Gradient(_each(change, g))
+                return replace(e, g=_each(change, g))
             case Begin(x=x):
                 return Begin(_each(model, x))
             case Messages(messages=messages):
@@ -127,6 +127,8 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                         for m in messages
                     )
                 )
+            case Gradient(eta_l=eta_l) if eta_l is not None:
+                return replace(e, eta_l=number(Fraction(eta_l)))
             case Round(scales=scales, noise=noise):
                 scales = tuple(number(Fraction(c)) for c in scales)
                 return replace(e, scales=scales, noise=tuple(number(Fraction(z)) for z in noise))

@@ -59,6 +59,8 @@ class Setting:
     """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
     reach: Reach = USUAL_REACH
     variant: str = ""
+    each_rate: bool = False
+    """Whether the subject declares that its user sets the rate of every local step."""
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -112,6 +114,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         ("dtypes", offer.dtypes, ("float64", "float32")),
         ("blocks", (offer.blocks,), ("any", "one", "matrices")),
         ("participation", (offer.participation,), ("any", "all")),
+        ("rates", (offer.rates,), ("one", "each")),
     ):
         for name in names:
             if name not in known:
@@ -132,6 +135,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
             f"part in rounds; leave it out"
         )
+    if offer.rates == "each" and (
+        offer.level != "client" or "eta_l" not in algorithm.numbers or "eta_l" in offer.fixed
+    ):
+        why = "its rate is fixed" if "eta_l" in offer.fixed else f"no event of level {offer.level} carries one for it"
+        raise ContractError(f"rates: the offer of {algorithm.id} says 'each', but {why}; leave it out")
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -174,4 +182,5 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
         reach=reach,
         variant=offer.variant,
+        each_rate=offer.rates == "each",
     )

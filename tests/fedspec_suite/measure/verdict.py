@@ -155,6 +155,11 @@ class Declares(Protocol):
         """Who may take part in a round."""
         ...
 
+    @property
+    def rates(self) -> str:
+        """Whether its user sets the rate of every local step."""
+        ...
+
 
 def claimed(of: Declares) -> str:
     """The reading claimed and the choices declared."""
@@ -166,7 +171,8 @@ def pinned(of: Declares) -> str:
     fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
-    return " ".join([*fixed, *nonzero, *kept])
+    rates = ["rates=each"] if of.rates == "each" else []
+    return " ".join([*fixed, *nonzero, *kept, *rates])
 
 
 def declared(of: Declares) -> str:
@@ -196,6 +202,7 @@ class Result:
     """What else its cases were kept to, a phrase each."""
     variant: str = ""
     """That of the offer; the subject is called by it."""
+    rates: str = "one"
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
