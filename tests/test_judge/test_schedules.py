@@ -1,4 +1,4 @@
-"""Schedules of the client rate: an offer may say that its user sets the rate of every step, and is then judged on it."""
+"""Schedules of the client rate: an offer may say that its user sets the rate of every step, and is judged on it."""
 
 from __future__ import annotations
 

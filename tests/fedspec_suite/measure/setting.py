@@ -135,10 +135,9 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
             f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
             f"part in rounds; leave it out"
         )
-    if offer.rates == "each" and (
-        offer.level != "client" or "eta_l" not in algorithm.numbers or "eta_l" in offer.fixed
-    ):
-        why = "its rate is fixed" if "eta_l" in offer.fixed else f"no event of level {offer.level} carries one for it"
+    settable = offer.level == "client" and "eta_l" in algorithm.numbers
+    if offer.rates == "each" and (not settable or "eta_l" in offer.fixed):
+        why = "its rate is fixed" if settable else f"no event of level {offer.level} carries one for it"
         raise ContractError(f"rates: the offer of {algorithm.id} says 'each', but {why}; leave it out")
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
