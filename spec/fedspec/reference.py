@@ -241,21 +241,25 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn.
+
+    A server sees the solver through ||a_i||_1 alone: it is offered for clients whose norms are not their steps, which
+    momentum stands for, and once for plain SGD.
+    """
     canonical = a.readings[0]
+    clients = {"solver": "momentum"} if level == "server" and "solver" in a.options else {}
     shows = a.shows_at(level)
     for reading in a.readings_at(level):
-        yield Offer(a.id, level, reading.name, intermediates=shows)
+        yield Offer(a.id, level, reading.name, clients, intermediates=shows)
     for name, kind in a.options.items():
         if name in canonical.fixes:
             continue
-        if name == "solver" and level == "server":
-            # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.
-            yield Offer(a.id, level, canonical.name, {name: "sgd"}, intermediates=shows)
+        if name in clients:
+            yield Offer(a.id, level, canonical.name, intermediates=shows)
             continue
         for value in kind:
             if str(value) != a.defaults()[name]:
-                yield Offer(a.id, level, canonical.name, {name: str(value)}, intermediates=shows)
+                yield Offer(a.id, level, canonical.name, {**clients, name: str(value)}, intermediates=shows)
 
 
 class Reference:

@@ -55,6 +55,13 @@ def test_a_right_one_conforms(name: str) -> None:
     assert all("weights=steps" in row["id"] for row in ran.rows)
 
 
+def test_plain_sgd_said_and_unsaid_are_judged_alike() -> None:
+    unsaid, said = check(py("wrong:steps_unsaid")).rows
+    assert unsaid["verdict"] == said["verdict"] == "conforms"
+    for a, b in zip(unsaid["obligations"], said["obligations"], strict=True):
+        assert a == b
+
+
 def test_who_weighs_by_steps_and_claims_examples_is_told_the_option() -> None:
     (row,) = check(py("by_steps:steps_for_examples"), "--law", "[fu]*").rows
     assert row["nearest"].startswith("weights = steps at fedavg.delta")

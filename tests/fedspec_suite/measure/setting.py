@@ -56,7 +56,7 @@ class Setting:
     """Whether the subject declares that all clients take part in every round."""
     v0_is_tau_squared: bool = False
     steps_only: bool = False
-    """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
+    """Whether every message's ||a_i||_1 is its number of steps: the subject's clients are plain SGD."""
     reach: Reach = USUAL_REACH
     variant: str = ""
     each_rate: bool = False
@@ -166,11 +166,14 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         )
     options = dict(offer.options)
     tied = options.pop("v0", "") == "tau-squared"
+    resolved = algorithm.resolve(offer.reading, options)
+    # A server sees the solver through ||a_i||_1 alone; whether plain SGD is said or left unsaid is the same.
+    plain = offer.level == "server" and resolved.get("solver") == Solver.SGD
     return Setting(
         algorithm=algorithm,
         level=offer.level,
         reading=offer.reading,
-        options=algorithm.resolve(offer.reading, options),
+        options=resolved,
         dtype=dtype or offer.dtypes[0],
         fixed=dict(offer.fixed),
         nonzero=offer.nonzero,
@@ -178,7 +181,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         matrices=offer.blocks == "matrices",
         everyone=offer.participation == "all",
         v0_is_tau_squared=tied,
-        steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
+        steps_only=plain or options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
         reach=reach,
         variant=offer.variant,
         each_rate=offer.rates == "each",

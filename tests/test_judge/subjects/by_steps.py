@@ -30,7 +30,7 @@ fedavg = Subject(
 )
 fednova = Subject(
     Nova,
-    Offer("fednova", "server", NOVA, BY_STEPS, intermediates=("tau_eff",), dtypes=DOUBLE),
+    Offer("fednova", "server", NOVA, {**BY_STEPS, "solver": "momentum"}, intermediates=("tau_eff",), dtypes=DOUBLE),
     Offer("fednova", "round", NOVA, {**BY_STEPS, "solver": "momentum"}, dtypes=DOUBLE),
 )
 steps_for_examples = Subject(Average, Offer("fedavg", "server", MCMAHAN, dtypes=DOUBLE))
