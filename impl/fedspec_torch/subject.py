@@ -25,7 +25,7 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import check_controls, offers, population, rate_of_step
+from fedspec.reference import check_messages, offers, population, rate_of_step
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.problems import QuadraticClients
@@ -161,7 +161,7 @@ class MethodSession(_Session):
         """Take the event."""
         match event:
             case contract.Messages(messages=sent):
-                check_controls(self.run, sent)
+                check_messages(self.run, sent)
                 messages = [
                     Message(
                         delta=self.vector(m.delta),

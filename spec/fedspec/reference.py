@@ -33,7 +33,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
-from fedspec.domains import require
+from fedspec.domains import check_steps, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
@@ -112,7 +112,7 @@ class MethodSession:
         """Take the event."""
         match event:
             case Messages(messages=messages):
-                check_controls(self.run, messages)
+                check_messages(self.run, messages)
                 sent = [
                     Message(
                         delta=flatten(ordered(m.delta, self.case)),
@@ -195,14 +195,15 @@ def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
     return eta_l
 
 
-def check_controls(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
-    """Refuse changes of control variates that a server does not read.
+def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
+    """Refuse numbers of steps that are none, and changes of control variates that a server does not read.
 
     Raises:
         PlanError: a message holds one.
     """
     read = isinstance(run, Served) and run.controls
     for i, m in enumerate(messages):
+        check_steps(m.steps)
         if m.control is not None and not read:
             raise PlanError(f"messages[{i}].control: this algorithm reads none; leave it out")
 
