@@ -50,8 +50,8 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
     solver = setting.solver
     numbers = {n: h[n] for n in ("eta_l", "mu", "rho", "gamma") if n in h}
     K = np.stack([local_matrix(solver, problem.H[i], tau, **numbers) for i, tau in zip(*_plan(event), strict=True)])
-    n = np.array(counts(o, problem.examples, event.steps), dtype=object)
-    p = n / sum(n)
+    n: Array = np.array(counts(o, [*problem.examples], event.steps), dtype=object)
+    p = n / n.sum()
     a = np.array([Fraction(norm_of(setting, h, tau)) for tau in event.steps], dtype=object)
     if "nova_weights" in o:
         steps = np.array([Fraction(t) for t in event.steps], dtype=object)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,7 +124,7 @@ def _disturbed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, int, Array]
 def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     s, j, noise = drawn
 
-    def poke(a: dict[str, Array], by: Any) -> dict[str, Array]:
+    def poke(a: Mapping[str, Array], by: Any) -> dict[str, Array]:
         flat = flatten(a).copy()
         flat[j] += by
         return unflatten(flat, a)
@@ -130,9 +132,9 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     events = []
     for e, by in zip(s.events, noise, strict=False):
         if isinstance(e, Gradient):
-            e = Gradient(poke(dict(e.g), by))
+            e = Gradient(poke(e.g, by))
         elif isinstance(e, Messages):
-            e = Messages(tuple(sending(m, lambda a, by=by: poke(dict(a), by)) for m in e.messages))
+            e = Messages(tuple(sending(m, partial(poke, by=by)) for m in e.messages))
         events.append(e)
     poked = replace(s, events=tuple(events))
 
