@@ -60,8 +60,10 @@ def offers() -> str:
                 free.append(f"{name}: {' / '.join(values) if len(values) < 4 else 'see below'}")
         here = a.numbers_at(a.levels[0])
         more = [n for n in a.numbers_at(a.levels[-1]) if n not in here]
-        claims = code(r.name for r in a.readings)
-        rows.append([f"`{a.id}`", ", ".join(a.levels), claims, code(here), code(more), "; ".join(free), code(a.shows)])
+        claims = ", ".join(f"`{r.name}`" + (f" ({', '.join(r.levels)} only)" if r.levels else "") for r in a.readings)
+        served = a.shows_at(a.levels[0])
+        shown = ", ".join(f"`{n}`" + ("" if n in served else " (not at server)") for n in a.shows)
+        rows.append([f"`{a.id}`", ", ".join(a.levels), claims, code(here), code(more), "; ".join(free), shown])
     head = ["algorithm", "levels", "readings", "hyper-parameters", "also at `round`", "options", "intermediates"]
     return table(head, rows)
 

@@ -41,6 +41,8 @@ OFFERS = (
     Offer("fednova", "round", "fednova", {"solver": "momentum"}, intermediates=("tau_eff",)),
     Offer("fedblended", "round", "fedada2"),
     Offer("afga", "trace", "afga"),
+    Offer("scaffold", "server", "karimireddy-2020", participation="all", blocks="matrices", variant="old"),
+    Offer("momentum", "client", "fednova", rates="each"),
     Offer("fedbuff", "trace", next(o.reading for o in SUBJECT.info.offers if o.algorithm == "fedbuff")),
 )
 """Every kind of event, and every field of an offer."""

@@ -37,7 +37,9 @@ JSON: dict[str, Schema] = {
     "int": {"type": "integer", "minimum": 0},
     "Scalar": NUMBER,
     "Level": {"enum": list(contract.LEVELS)},
-    "Literal['any', 'one']": {"enum": ["any", "one"]},
+    "Literal['any', 'one', 'matrices']": {"enum": ["any", "one", "matrices"]},
+    "Literal['any', 'all']": {"enum": ["any", "all"]},
+    "Literal['one', 'each']": {"enum": ["one", "each"]},
     "Array": ref("array"),
     "Mixing": ref("array"),
     "Blocks": ref("blocks"),
@@ -56,9 +58,11 @@ EACH = {"description": "One for each participant, or none."}
 MORE: dict[tuple[str, str], Schema] = {
     ("Arrival", "steps"): STEPS,
     ("Case", "dtype"): TYPES,
+    ("Case", "population"): {"anyOf": [{"type": "null"}, STEPS]},
     ("ClientMessage", "weight"): {"type": "integer", "minimum": 0},
     ("ClientMessage", "steps"): STEPS,
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
+    ("Gradient", "eta_l"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Messages", "messages"): SOME,
     ("Offer", "dtypes"): {"items": TYPES, **SOME},
     ("Round", "participants"): SOME,
@@ -89,7 +93,8 @@ def annotated(annotation: str) -> Schema:
     if annotation in JSON:
         return JSON[annotation]
     if annotation.endswith(" | None"):
-        return {"anyOf": [{"type": "null"}, record(getattr(contract, annotation.removesuffix(" | None")))]}
+        inner = annotation.removesuffix(" | None")
+        return {"anyOf": [{"type": "null"}, JSON[inner] if inner in JSON else record(getattr(contract, inner))]}
     inner = annotation.removeprefix("tuple[").removesuffix(", ...]")
     assert inner != annotation, f"{annotation} has no JSON form"
     return {"type": "array", "items": annotated(inner)}

@@ -18,14 +18,14 @@ import fedspec_torch
 from fedspec import contract
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE as SPECIFIED
-from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, find
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round, Session, SubjectInfo
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import offers
+from fedspec.reference import check_messages, offers, population, rate_of_step
 from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.covers import named_cover
 from fedspec_torch.problems import QuadraticClients
@@ -115,7 +115,8 @@ class SolverSession(_Session):
         match event:
             case Begin(x=x):
                 self.begin(x)
-            case Gradient(g=g):
+            case Gradient(g=g, eta_l=eta_l):
+                rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 given = {
                     "x": self.state,
                     "state": self.state,
@@ -125,7 +126,8 @@ class SolverSession(_Session):
                     "cover": self.cover,
                     "layers": layers(shapes(self.case.x0)),
                 }
-                self.state = self.solver.rule(**{n: v for n, v in given.items() if n in self.names}, **self.keywords)
+                positional = {n: v for n, v in given.items() if n in self.names}
+                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -135,14 +137,17 @@ class SolverSession(_Session):
 class MethodSession(_Session):
     """Levels server and round: one aggregate, or one whole round, a step."""
 
-    def __init__(self, algorithm: Algorithm, method: Method, case: Case) -> None:
+    def __init__(self, algorithm: Algorithm, method: Method | Served, case: Case) -> None:
         super().__init__(algorithm, case)
         self.run = method
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the clients' own hyper-parameters; any value will do.
         unseen = {n: v for n, v in (("eta_l", 1), ("mu", 0)) if n in algorithm.numbers and case.level == "server"}
-        self.h = method.hyper(**{**unseen, **numbers, **case.options})
-        self.state = method.init(self.h, self.vector(case.x0))
+        record = method if isinstance(method, Method) else algorithm.run
+        assert isinstance(record, Method | Program)
+        self.h = record.hyper(**{**unseen, **numbers, **case.options})
+        x = self.vector(case.x0)
+        self.state = method.init(self.h, x) if isinstance(method, Method) else method.init(self.h, x, population(case))
         problem = case.problem
         self.problem = problem and QuadraticClients(self.tensor(problem.H), self.tensor(problem.e))
 
@@ -150,11 +155,21 @@ class MethodSession(_Session):
         """Take the event."""
         match event:
             case contract.Messages(messages=sent):
+                check_messages(self.run, sent)
                 messages = [
-                    Message(delta=self.vector(m.delta), examples=m.weight, steps=m.steps, a_norm=m.a_norm) for m in sent
+                    Message(
+                        delta=self.vector(m.delta),
+                        examples=m.weight,
+                        steps=m.steps,
+                        a_norm=m.a_norm,
+                        control=None if m.control is None else self.vector(m.control),
+                    )
+                    for m in sent
                 ]
                 self.state, values = self.run.server(self.h, self.state, messages)
-            case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
+            case Round(participants=participants, steps=steps) if (
+                self.problem and self.case.problem and isinstance(self.run, Method)
+            ):
                 examples = tuple(self.case.problem.examples[list(participants)].tolist())
                 trace = run_round(self.run, self.h, self.state, self.problem, Plan(participants, steps, examples))
                 self.state, values = trace.state, trace.values
@@ -165,7 +180,7 @@ class MethodSession(_Session):
                 )
         answer: dict[str, Any] = {n: self.blocks(v) for n, v in model_like(self.state).items()}
         for name, value in values.items():
-            answer[name] = self.blocks(value) if name == "delta" else torch.as_tensor(value).tolist()
+            answer[name] = self.blocks(value) if name in ("delta", "c", "h") else torch.as_tensor(value).tolist()
         return answer
 
 
@@ -228,6 +243,8 @@ class Mirror:
         match algorithm.run:
             case LocalSolver() as solver:
                 return SolverSession(algorithm, solver, case)
+            case Program(served=Served() as served) if case.level == "server":
+                return MethodSession(algorithm, served, case)
             case Program() as program:
                 return ProgramSession(algorithm, program, case)
             case Method() as method:

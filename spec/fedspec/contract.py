@@ -80,8 +80,11 @@ class Offer:
             them says that it refuses a client without examples.
         intermediates: names it can show beside ``x``, such as ``("m", "v")``.
         dtypes: floating-point types it computes in.
-        blocks: ``"any"``, or ``"one"`` when its model is a single array.
+        blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
+        participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: what else an adapter had to do; shown in the report.
+        variant: which interface of the subject is meant, where it has several; its cases carry it.
+        rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step.
     """
 
     algorithm: str
@@ -92,13 +95,16 @@ class Offer:
     nonzero: tuple[str, ...] = ()
     intermediates: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ("float64", "float32")
-    blocks: Literal["any", "one"] = "any"
+    blocks: Literal["any", "one", "matrices"] = "any"
+    participation: Literal["any", "all"] = "any"
     notes: str = ""
+    variant: str = ""
+    rates: Literal["one", "each"] = "one"
 
 
 @dataclass(frozen=True)
 class SubjectInfo:
-    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart."""
+    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart, here or by offer."""
 
     name: str
     version: str
@@ -137,6 +143,8 @@ class Case:
         hyper: hyper-parameters by their catalogue names, as floats.
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector. Where
             there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
+        variant: that of the offer; empty where it names none.
+        population: at level server, the number N of all clients, where the rule counts those too that sit out.
     """
 
     algorithm: str
@@ -147,13 +155,22 @@ class Case:
     x0: Blocks
     hyper: Mapping[str, Any]
     problem: Quadratics | None = None
+    variant: str = ""
+    population: int | None = None
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """Level client: take one local step with this gradient (evaluated at the current local model)."""
+    """Level client: take one local step with this gradient (evaluated at the current local model).
+
+    Attributes:
+        g: the gradient.
+        eta_l: the rate of this step, for offers whose user sets it anew at each; None: the case's, which a round that
+            has a schedule begins with.
+    """
 
     g: Blocks
+    eta_l: Scalar | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +191,7 @@ class ClientMessage:
             ``Quadratics`` and in the specification's own ``plan.Message``, and p_i is a weight there.
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
+        control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
     """
 
     client: int
@@ -181,6 +199,7 @@ class ClientMessage:
     weight: Scalar
     steps: int
     a_norm: Scalar
+    control: Blocks | None = None
 
 
 @dataclass(frozen=True)

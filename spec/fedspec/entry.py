@@ -71,12 +71,33 @@ class Reading:
         words: the definition in words, with its source.
         fixes: the options it decides; the others are left to the subject to declare.
         requires: relations between hyper-parameters that it asks for.
+        levels: where it can be judged; empty: wherever the algorithm can.
     """
 
     name: str
     words: str
     fixes: Mapping[str, str] = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The server of a program taken by itself, at level server.
+
+    Attributes:
+        init: the state before the first round, from the model and the number of all clients.
+        server: the state after a round's messages, and the intermediates by the paper's names.
+        shows: those of the program's intermediates that it has.
+        reads: hyper-parameters of the clients that it needs too.
+        controls: whether its messages carry the changes of control variates.
+    """
+
+    init: Callable[[Any, Vector, int], Any]
+    server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
+    shows: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    controls: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +139,7 @@ class Program:
             those who compute mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
             ``everyone`` (all clients take part in every round).
         strategies: the local solvers that a plan may name, where it names one for each participant.
+        served: its server by itself, where that stands alone: the program can then be judged at level server too.
     """
 
     hyper: type[Hyper]
@@ -127,6 +149,7 @@ class Program:
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))
+    served: Served | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +213,19 @@ class Algorithm:
         """What else the cases of a program carry."""
         return self.run.takes if isinstance(self.run, Program) else ()
 
+    @property
+    def served(self) -> Served | None:
+        """The server of a program by itself."""
+        return self.run.served if isinstance(self.run, Program) else None
+
+    def shows_at(self, level: Level) -> tuple[str, ...]:
+        """The intermediates that the specification shows at a level."""
+        return self.served.shows if self.served and level == "server" else self.shows
+
+    def readings_at(self, level: Level) -> tuple[Reading, ...]:
+        """Its readings that can be judged at a level."""
+        return tuple(r for r in self.readings if not r.levels or level in r.levels)
+
     @cached_property
     def equations(self) -> tuple[Equation, ...]:
         """The equations of its rules under the canonical reading, in order."""
@@ -236,7 +272,8 @@ class Algorithm:
 
     def numbers_at(self, level: Level) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
-        return tuple(n for n in self.numbers if level != "server" or not DOMAINS[n].of_clients)
+        read = self.served.reads if self.served else ()
+        return tuple(n for n in self.numbers if level != "server" or n in read or not DOMAINS[n].of_clients)
 
     def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level under these options."""

@@ -210,12 +210,14 @@ class Message:
         examples: its sample size n_i.
         steps: its number of local steps tau_i.
         a_norm: ||a_i||_1 of its solver; tau_i for plain SGD.
+        control: the change of its control variate, where it keeps one.
     """
 
     delta: Vector
     examples: Scalar
     steps: int
     a_norm: Scalar
+    control: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ class Messages:
         examples: their sample sizes n_i.
         steps: their numbers of local steps tau_i.
         a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
+        controls: the changes of their control variates as a stack; None where they keep none.
 
     Raises:
         PlanError: there is not one of each for every client.
@@ -236,9 +239,10 @@ class Messages:
     examples: Sequence[Scalar]
     steps: Sequence[int]
     a_norms: Sequence[Scalar]
+    controls: Any = None
 
     def __post_init__(self) -> None:
-        lengths = [len(getattr(self, f.name)) for f in fields(self)]
+        lengths = [len(getattr(self, f.name)) for f in fields(self) if f.name != "controls"]
         if len(set(lengths)) != 1:
             raise PlanError("messages: {} deltas, {} examples, {} steps, {} a_norms; give one of each".format(*lengths))
 

@@ -6,7 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
-from fedspec.arith import Array, Vector
-from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, find
+from fedspec.arith import Array, Scalar, Vector
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program, Served, find
 from fedspec.contract import (
     Arrival,
     Begin,
     Blocks,
     Case,
+    ClientMessage,
     Event,
     Exchange,
     Gradient,
@@ -32,6 +33,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
+from fedspec.domains import check_steps, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
@@ -44,7 +46,7 @@ class SolverSession:
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         assert isinstance(algorithm.run, LocalSolver)
-        self.case = case
+        self.case, self.algorithm = case, algorithm
         self.solver = algorithm.run
         options = algorithm.options
         self.keywords: dict[str, Any] = {
@@ -70,7 +72,8 @@ class SolverSession:
         match event:
             case Begin(x=x):
                 self.begin(flatten(ordered(x, self.case)))
-            case Gradient(g=g):
+            case Gradient(g=g, eta_l=eta_l):
+                rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
                 given = {
                     "x": self.state,
                     "state": self.state,
@@ -81,7 +84,7 @@ class SolverSession:
                     "layers": self.layers,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
-                self.state = self.solver.rule(**positional, **self.keywords)
+                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -89,32 +92,41 @@ class SolverSession:
 
 
 class MethodSession:
-    """Levels server and round: one aggregate, or one whole round, a step."""
+    """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        assert isinstance(algorithm.run, Method)
-        self.case, self.run = case, algorithm.run
+        run = algorithm.served if algorithm.served and case.level == "server" else algorithm.run
+        assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
+        self.case, self.run = case, run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the client's own hyper-parameters; any value will do.
         unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
         missing = {n: v for n, v in unseen.items() if n in algorithm.numbers and n not in numbers}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**missing, **numbers, **options)
-        self.state = algorithm.run.init(self.h, flatten(case.x0))
+        x = flatten(case.x0)
+        self.state = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
         match event:
             case Messages(messages=messages):
+                check_messages(self.run, messages)
                 sent = [
                     Message(
-                        delta=flatten(ordered(m.delta, self.case)), examples=m.weight, steps=m.steps, a_norm=m.a_norm
+                        delta=flatten(ordered(m.delta, self.case)),
+                        examples=m.weight,
+                        steps=m.steps,
+                        a_norm=m.a_norm,
+                        control=None if m.control is None else flatten(ordered(m.control, self.case)),
                     )
                     for m in messages
                 ]
                 self.state, values = self.run.server(self.h, self.state, sent)
-            case Round(participants=participants, steps=steps) if self.problem and self.case.problem:
+            case Round(participants=participants, steps=steps) if (
+                self.problem and self.case.problem and isinstance(self.run, Method)
+            ):
                 examples = tuple(self.case.problem.examples[list(participants)])
                 trace = run_round(
                     self.h,
@@ -170,6 +182,46 @@ class ProgramSession:
         return {"x": self.state.x, **values}
 
 
+def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
+    """The rate that an event gives a local step.
+
+    Raises:
+        ContractError: the rule has no rate.
+        ParameterError: it is not positive.
+    """
+    if "eta_l" not in algorithm.numbers:
+        raise ContractError(f"event.eta_l: {algorithm.id} has no client rate; leave it out")
+    require("eta_l", eta_l)
+    return eta_l
+
+
+def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
+    """Refuse numbers of steps that are none, and changes of control variates that a server does not read.
+
+    Raises:
+        PlanError: a message holds one.
+    """
+    read = isinstance(run, Served) and run.controls
+    for i, m in enumerate(messages):
+        check_steps(m.steps)
+        if m.control is not None and not read:
+            raise PlanError(f"messages[{i}].control: this algorithm reads none; leave it out")
+
+
+def population(case: Case) -> int:
+    """The number of all clients, which the server of some algorithms counts.
+
+    Raises:
+        ContractError: the case does not say it, or it is no whole number >= 1.
+    """
+    N = case.population
+    if not isinstance(N, int) or isinstance(N, bool) or N < 1:
+        raise ContractError(
+            f"case.population: got {N!r}; the server of {case.algorithm} counts all clients, so give their number"
+        )
+    return N
+
+
 def ordered(blocks: Blocks, case: Case) -> Blocks:
     """The blocks in the order of the case's x0, whatever order they came in.
 
@@ -190,20 +242,25 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
-    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn."""
+    """Every reading of an algorithm, then its canonical reading with each free option turned in its turn.
+
+    A server sees the solver through ||a_i||_1 alone: it is offered for clients whose norms are not their steps, which
+    momentum stands for, and once for plain SGD.
+    """
     canonical = a.readings[0]
-    for reading in a.readings:
-        yield Offer(a.id, level, reading.name, intermediates=a.shows)
+    clients = {"solver": "momentum"} if level == "server" and "solver" in a.options else {}
+    shows = a.shows_at(level)
+    for reading in a.readings_at(level):
+        yield Offer(a.id, level, reading.name, clients, intermediates=shows)
     for name, kind in a.options.items():
         if name in canonical.fixes:
             continue
-        if name == "solver" and level == "server":
-            # A server sees the solver only through ||a_i||_1; one that knows step counts alone declares sgd.
-            yield Offer(a.id, level, canonical.name, {name: "sgd"}, intermediates=a.shows)
+        if name in clients:
+            yield Offer(a.id, level, canonical.name, intermediates=shows)
             continue
         for value in kind:
             if str(value) != a.defaults()[name]:
-                yield Offer(a.id, level, canonical.name, {name: str(value)}, intermediates=a.shows)
+                yield Offer(a.id, level, canonical.name, {**clients, name: str(value)}, intermediates=shows)
 
 
 class Reference:
@@ -226,7 +283,7 @@ class Reference:
         algorithm = find(case.algorithm)
         if isinstance(algorithm.run, LocalSolver):
             return SolverSession(algorithm, case)
-        if isinstance(algorithm.run, Program):
+        if isinstance(algorithm.run, Program) and (case.level != "server" or not algorithm.served):
             return ProgramSession(algorithm, case)
         return MethodSession(algorithm, case)
 

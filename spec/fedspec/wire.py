@@ -187,6 +187,8 @@ def decode_case(value: Mapping[str, Any]) -> Case:
             e=decode_array(problem["e"], dtype),
             examples=decode_array(problem["examples"]),
         ),
+        variant=value["variant"],
+        population=value["population"],
     )
 
 
@@ -199,7 +201,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
     check(value, "event", "event")
     match value["type"]:
         case "gradient":
-            return Gradient(g=decode_blocks(value["g"], dtype))
+            return Gradient(g=decode_blocks(value["g"], dtype), eta_l=value.get("eta_l"))
         case "begin":
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":
@@ -214,7 +216,19 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             )
         case "arrival":
             return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"])
-    return Messages(tuple(ClientMessage(**{**m, "delta": decode_blocks(m["delta"], dtype)}) for m in value["messages"]))
+    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]))
+
+
+def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
+    """Read what one client sends; its arrays come in the case's dtype."""
+    control = value.get("control")
+    return ClientMessage(
+        **{
+            **value,
+            "delta": decode_blocks(value["delta"], dtype),
+            "control": None if control is None else decode_blocks(control, dtype),
+        }
+    )
 
 
 def decode_info(value: Mapping[str, Any]) -> SubjectInfo:

@@ -20,7 +20,8 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
-from fedspec_suite.measure.bench import WORDS
+from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
@@ -73,7 +74,9 @@ def smoke(
             works, said, want = asked.answer or (False, asked.error, "")
             rows.append(
                 {
-                    "id": f"{asked.name}/{offer.algorithm}/{offer.level}" if offer else asked.name,
+                    "id": f"{asked.name}{':' * bool(offer.variant)}{offer.variant}/{offer.algorithm}/{offer.level}"
+                    if offer
+                    else asked.name,
                     "subject": info.name if info else asked.name,
                     "version": info.version if info else "",
                     "algorithm": offer.algorithm if offer else "",
@@ -81,6 +84,7 @@ def smoke(
                     "reading": offer.reading if offer else "",
                     "options": dict(offer.options) if offer else {},
                     "fixed": dict(offer.fixed) if offer else {},
+                    **(kept_to(offer) if offer else {"limits": []}),
                     "notes": offer.notes if offer else "",
                     "works": works,
                     "answer": said,
@@ -90,10 +94,10 @@ def smoke(
     if as_json:
         emit(rows)
     else:
-        t = table.plain("offer", "reading", "fixed", "after one small case", "what the reading gives")
+        t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
         for row in rows:
             options = " ".join(f"{n}={v}" for n, v in row["options"].items())
-            pinned = ", ".join(f"{n}={v:g}" for n, v in row["fixed"].items())
+            pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
             t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"], row["reading_gives"])
         console().print(t)
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)

@@ -99,7 +99,7 @@ def mount(app: typer.Typer) -> None:
     def check_(
         implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
         only: Annotated[
-            list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
         law: Annotated[str, typer.Option(help="Only the laws of this pattern; see `fedspec laws`.")] = "*",
         profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",

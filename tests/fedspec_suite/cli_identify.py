@@ -31,6 +31,7 @@ def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:
     return {
         "subject": asked.name,
         "version": info.version if info else "",
+        "variant": offer.variant if offer else "",
         "algorithm": offer.algorithm if offer else "",
         "level": offer.level if offer else "",
         "claims": declared(offer) if offer else "",
@@ -49,7 +50,7 @@ def mount(app: typer.Typer) -> None:
     def identify_(
         implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
         only: Annotated[
-            list[str] | None, typer.Option(help="ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
         limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
         as_json: Json = False,
@@ -69,7 +70,8 @@ def mount(app: typer.Typer) -> None:
                 t, version = table.plain("algorithm", "level", "claims", "is"), ""
                 for row in of_subject:
                     version = row["version"]
-                    t.add_row(row["algorithm"], row["level"], row["claims"], row["words"])
+                    which = f"{row['variant']}:{row['algorithm']}" if row["variant"] else row["algorithm"]
+                    t.add_row(which, row["level"], row["claims"], row["words"])
                 out.print(f"{name} ({version})" if version else name, t, sep="\n")
         if any(r["played"] and not (r["follows"] or r["found"]) for r in rows):
             raise typer.Exit(1)

@@ -13,17 +13,18 @@ which does not define it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from fedspec.algorithms.synchronous import check_population, together
 from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.controlled import dynamic_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, Requirement
+from fedspec.entry import Algorithm, Family, Program, Reading, Requirement, Served
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import check_pull, client_dual, dynamic_average, server_dual
-from fedspec.plan import Oracle, Plan, Setup
+from fedspec.plan import Inbox, Oracle, Plan, Setup
 from fedspec.population import Clients, each
 
 
@@ -75,13 +76,40 @@ def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     return State(x=x, h=dual, lam_i=lam_i), {"lam_i": lam_i, "h": dual}
 
 
+@dataclass(frozen=True)
+class Server:
+    """The server by itself: its model and dual variable, and the number N of all clients."""
+
+    x: Vector
+    h: Vector
+    clients: int
+
+
+def init_server(h: FedDyn, x: Vector, clients: int) -> Server:
+    """The dual variable at zero."""
+    return Server(x=x, h=zeros(x), clients=clients)
+
+
+def server(h: FedDyn, state: Server, messages: Inbox) -> tuple[Server, dict[str, Any]]:
+    """One round of the server; the local models are where the changes lead.
+
+    Raises:
+        PlanError: more clients take part than there are.
+    """
+    sent = together(messages)
+    check_population(sent, state.clients)
+    dual = server_dual(state.h, sent.deltas, mu=h.mu, clients=state.clients)
+    x = dynamic_average(state.x + sent.deltas, dual, mu=h.mu)
+    return replace(state, x=x, h=dual), {"h": dual}
+
+
 ROW = Algorithm(
     id="feddyn",
     family=Family.CONTROL,
     place=2,
     title="dynamic regularisation",
     source="external: Acar et al. (2021); a baseline of AFGA",
-    levels=("round",),
+    levels=("server", "round"),
     rules=(dynamic_sgd, client_dual, server_dual, dynamic_average),
     readings=(
         Reading(
@@ -91,7 +119,12 @@ ROW = Algorithm(
         ),
     ),
     shows=("lam_i", "h"),
-    run=Program(hyper=FedDyn, init=init, step=step),
+    run=Program(
+        hyper=FedDyn,
+        init=init,
+        step=step,
+        served=Served(init=init_server, server=server, shows=("h",), reads=("mu",)),
+    ),
     costs=Costs(
         down="m d",
         up="m d",

@@ -36,7 +36,7 @@ from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.plan import Oracle, Plan
 from fedspec.population import Clients, each
-from fedspec.readings import Loop, Stored, TauEff, Weighting
+from fedspec.readings import Loop, Shares, Stored, TauEff
 
 __all__ = ["FedNovaAlg2", "State", "init", "step"]
 
@@ -47,7 +47,7 @@ class FedNovaAlg2(Hyper):
 
     eta_l: Scalar
     rho: Scalar
-    weights: Weighting = Weighting.EXAMPLES
+    weights: Shares = Shares.EXAMPLES
     stored: Stored = Stored.UNCORRECTED
     loop: Loop = Loop.SHIFTED
 

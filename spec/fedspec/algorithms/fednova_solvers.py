@@ -68,7 +68,7 @@ def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple
         a_i = a_norm(solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
-    p = shares(plan.examples, state.x, h.weights)
+    p = shares(plan.examples, state.x, h.weights, plan.steps)
     d, a = each(client, clients, plan, state.x)
     tau_eff = effective_steps(p, numbers(a, p), plan.steps, TauEff.WEIGHTED_NORM)
     x = general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)

@@ -31,7 +31,7 @@ from fedspec.mixing.nova import effective_steps, general_update, normalised_grad
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Solver, TauEff, Weighting
+from fedspec.readings import Shares, Solver, TauEff
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FedNovaVR(Hyper):
     rho: Scalar = 0
     gamma: Scalar = 1
     solver: Solver = Solver.SGD
-    weights: Weighting = Weighting.EXAMPLES
+    weights: Shares = Shares.EXAMPLES
 
 
 @dataclass(frozen=True)

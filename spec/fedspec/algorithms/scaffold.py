@@ -16,17 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fedspec.algorithms.synchronous import aggregate, check_population, together
 from fedspec.arith import Scalar, Stack, Vector, Weights, put, stack, zeros
 from fedspec.client.controlled import corrected_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Family, Program, Reading, Served
+from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import client_control, server_control
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec.plan import Oracle, Plan, Setup
+from fedspec.plan import Inbox, Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Control, Weighting
+from fedspec.readings import Control, Shares, Weighting
 from fedspec.server.average import average
 
 
@@ -36,7 +38,7 @@ class Scaffold(Hyper):
 
     eta_l: Scalar
     eta: Scalar
-    weights: Weighting = Weighting.UNIFORM
+    weights: Shares = Shares.UNIFORM
     control: Control = Control.MEAN_GRADIENT
 
 
@@ -76,13 +78,44 @@ def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State
     return replace(state, x=x, c=c, c_i=c_i), {"delta": delta, "c_i": c_i, "c": c}
 
 
+@dataclass(frozen=True)
+class Server:
+    """The server by itself: its model, its control variate, and the number N of all clients."""
+
+    x: Vector
+    c: Vector
+    clients: int
+
+
+def init_server(h: Scaffold, x: Vector, clients: int) -> Server:
+    """The control variate at zero."""
+    return Server(x=x, c=zeros(x), clients=clients)
+
+
+def server(h: Scaffold, state: Server, messages: Inbox) -> tuple[Server, dict[str, Any]]:
+    """One round of the server: what the participants send is theirs to compute.
+
+    Raises:
+        PlanError: a client sends no change of its control variate, or more take part than there are.
+    """
+    sent = together(messages)
+    if sent.controls is None:
+        raise PlanError("control: a message holds none; SCAFFOLD's clients send the change of c_i beside Delta_i")
+    check_population(sent, state.clients)
+    delta = aggregate(sent, Weighting(h.weights), state.x)
+    x = average(state.x, delta, eta=h.eta)
+    p = shares([1] * state.clients, x)[: len(sent.steps)]
+    c = server_control(state.c, sent.controls, p)
+    return replace(state, x=x, c=c), {"delta": delta, "c": c}
+
+
 ROW = Algorithm(
     id="scaffold",
     family=Family.CONTROL,
     place=1,
     title="stochastic controlled averaging",
     source="external: Karimireddy et al. (2020); a baseline of AFGA and of FedNova",
-    levels=("round",),
+    levels=("server", "round"),
     rules=(corrected_sgd, weighted_mean, client_control, server_control, average),
     readings=(
         Reading(
@@ -99,10 +132,16 @@ ROW = Algorithm(
             name="weighted",
             words='option II with p_i = n_i / n in both means, as FedNova weighs (Table 1, "VR", not defined there)',
             fixes={"control": "mean-gradient", "weights": "examples"},
+            levels=("round",),
         ),
     ),
     shows=("delta", "c_i", "c"),
-    run=Program(hyper=Scaffold, init=init, step=step),
+    run=Program(
+        hyper=Scaffold,
+        init=init,
+        step=step,
+        served=Served(init=init_server, server=server, shows=("delta", "c"), controls=True),
+    ),
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -71,24 +71,39 @@ def together(messages: Inbox) -> Messages:
     if not messages:
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     xp: Any = namespace(messages[0].delta)
+    sent = [m.control for m in messages]
     return Messages(
         deltas=xp.stack([m.delta for m in messages]),
         examples=[m.examples for m in messages],
         steps=[m.steps for m in messages],
         a_norms=[m.a_norm for m in messages],
+        controls=None if any(control is None for control in sent) else xp.stack(sent),
     )
+
+
+def check_population(messages: Messages, clients: int) -> None:
+    """Refuse more messages than there are clients.
+
+    Raises:
+        PlanError: there are more.
+    """
+    if len(messages.steps) > clients:
+        raise PlanError(
+            f"messages: {len(messages.steps)} clients take part, but the population has {clients}; "
+            f"let Case.population count all clients"
+        )
 
 
 def aggregate(messages: Inbox, weights: Weighting, x: Vector) -> Vector:
     """Delta = sum_i p_i Delta_i over the messages of a round."""
     sent = together(messages)
-    return weighted_mean(sent.deltas, shares(sent.examples, x, weights))
+    return weighted_mean(sent.deltas, shares(sent.examples, x, weights, sent.steps))
 
 
 def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, Stack | Blocks]:
     """The weights p_i and the changes Delta_i of a round's messages."""
     sent = together(messages)
-    return shares(sent.examples, x, weights), sent.deltas
+    return shares(sent.examples, x, weights, sent.steps), sent.deltas
 
 
 def a_norms(messages: Inbox, like: Vector) -> Weights:

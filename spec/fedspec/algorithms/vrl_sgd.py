@@ -25,7 +25,7 @@ from fedspec.mixing.control_variates import drift_controls
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Divisor, Weighting
+from fedspec.readings import Divisor, Shares
 from fedspec.server.average import average
 
 
@@ -34,7 +34,7 @@ class VrlSgd(Hyper):
     """Hyper-parameters and readings of VRL-SGD."""
 
     eta_l: Scalar
-    weights: Weighting = Weighting.UNIFORM
+    weights: Shares = Shares.UNIFORM
     divisor: Divisor = Divisor.OWN_STEPS
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedspec.discovered import said
-from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement
+from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
 from fedspec.errors import UnknownNameError
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Program",
     "Reading",
     "Requirement",
+    "Served",
     "find",
 ]
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
-from fedspec.domains import is_number, require_size
+from fedspec.domains import check_steps, is_number, require_size
 from fedspec.errors import PlanError, WeightError
 from fedspec.population import Blocks, weigh
-from fedspec.readings import Weighting, choice
+from fedspec.readings import Shares, Weighting, choice
 from fedspec.rules import rule
 
 
-def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weighting.EXAMPLES) -> Weights:
-    """The weights p_i of the participants: n_i / sum of n_j, or 1 / number of participants.
+def shares(
+    examples: Sequence[Scalar],
+    like: Vector,
+    weighting: Weighting | Shares = Weighting.EXAMPLES,
+    steps: Sequence[int] = (),
+) -> Weights:
+    """The weights p_i of the participants: n_i / sum of n_j, 1 / number of participants, or tau_i / sum of tau_j.
 
     Raises:
-        PlanError: nobody takes part.
+        PlanError: nobody takes part, or clients weigh by steps and there is not one number of steps >= 1 for each.
         WeightError: a sample size is negative or not a number, or all are zero.
         UnknownNameError: there is no such weighting.
     """
@@ -25,12 +30,27 @@ def shares(examples: Sequence[Scalar], like: Vector, weighting: Weighting = Weig
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     for i, n in enumerate(examples):
         require_size(f"weight: client message {i}", n)
-    counts = numbers([1] * len(examples) if weighting is Weighting.UNIFORM else examples, like)
+    if weighting == Weighting.STEPS:
+        check_tallied(examples, steps)
+    counted = {Weighting.UNIFORM: [1] * len(examples), Weighting.STEPS: steps}
+    counts = numbers(counted.get(Weighting(weighting), examples), like)
     total = sum(counts.tolist())
     if is_number(total) and not total > 0:
         raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
     p: Weights = counts / total
     return p
+
+
+def check_tallied(examples: Sequence[Scalar], steps: Sequence[int]) -> None:
+    """Refuse numbers of local steps that clients cannot weigh by.
+
+    Raises:
+        PlanError: there is not one for each client, or one is not a whole number >= 1.
+    """
+    if len(steps) != len(examples):
+        raise PlanError(f"steps: {len(steps)} step counts for {len(examples)} clients; give one for each")
+    for tau in steps:
+        check_steps(tau)
 
 
 def check_shares(p: Weights) -> None:

@@ -37,6 +37,7 @@ from fedspec.readings.shared import (
     Maximum,
     MomentumForm,
     SecondMoment,
+    Shares,
     Weighting,
     choice,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "Sampling",
     "SecondMoment",
     "Sent",
+    "Shares",
     "Sm3Zero",
     "Solver",
     "Staleness",

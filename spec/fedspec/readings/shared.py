@@ -52,6 +52,17 @@ class Weighting(StrEnum):
     """p_i = n_i / sum of n_j over the participants."""
     UNIFORM = "uniform"
     """p_i = 1 / number of participants."""
+    STEPS = "steps"
+    """p_i = tau_i / sum of tau_j over the participants: by local steps, as servers do that never see n_i."""
+
+
+class Shares(StrEnum):
+    """The shares p_i of all clients, which are known before the first round and do not change."""
+
+    EXAMPLES = "examples"
+    """p_i = n_i / sum of n_j."""
+    UNIFORM = "uniform"
+    """p_i = 1 / number of clients."""
 
 
 class MomentumForm(StrEnum):

@@ -91,7 +91,7 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
             plan.append(failed(request, name, None, (), str(error)))
             continue
         wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
-        offered += [f"{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
+        offered += [f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
         for _, offer in wanted:
             try:
                 setting_of(offer)
@@ -110,7 +110,7 @@ def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list
     """That the patterns match no offer, with the offers that there are."""
     return UnknownNameError(
         f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
-        f"patterns are ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
+        f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
     )
 
 

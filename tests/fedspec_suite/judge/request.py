@@ -13,9 +13,10 @@ from pathlib import Path
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import USUAL_REACH, Reach
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, claimed, declared
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, called, claimed, declared
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Request:
 
     Attributes:
         implementations: names as typed on the command line.
-        only: patterns ``ALGORITHM[/LEVEL[/READING]]``; none means every offer.
+        only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``; none means every offer.
         law: pattern of the laws to ask.
         profile: ``quick``, ``full`` or ``soak``.
         seed: of the drawn cases.
@@ -50,21 +51,24 @@ class Request:
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
-    """The offers that a pattern ``ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
+    """The offers that a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
     matches nothing, for the two first, or for the reading alone.
     """
     for name in (declared, claimed, lambda offer: offer.reading):
-        found = [i for i, o in enumerate(offers) if any(_matches(p, o.algorithm, o.level, name(o)) for p in only)]
+        found = [i for i, o in enumerate(offers) if any(_matches(p, o, name(o)) for p in only)]
         if found or not only:
             break
     return found if only else list(range(len(offers)))
 
 
-def _matches(pattern: str, *what: str) -> bool:
-    parts = pattern.split("/", 2)
-    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, parts, strict=False))
+def _matches(pattern: str, offer: Offer, reading: str) -> bool:
+    variant, named, rest = pattern.rpartition(":")
+    if named and not fnmatch.fnmatchcase(offer.variant, variant):
+        return False
+    what = offer.algorithm, offer.level, reading
+    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, rest.split("/", 2), strict=False))
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:
@@ -72,7 +76,12 @@ def command(request: Request, name: str, offer: Offer | None, offers: Sequence[O
     words = ["fedspec", "check", name]
     if offer is not None:
         twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]
-        words += ["--only", f"{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else "")]
+        which = f"{offer.variant}:" if len({o.variant for o in twins}) > 1 else ""
+        twins = [o for o in twins if o.variant == offer.variant]
+        words += [
+            "--only",
+            f"{which}{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else ""),
+        ]
     for flag, value, default in (
         ("--law", request.law, "*"),
         ("--profile", request.profile, "full"),
@@ -111,7 +120,7 @@ def failed(
 ) -> Result:
     """The line of what could not be judged: of a whole subject where there is no offer."""
     return Result(
-        subject=info.name if info else name,
+        subject=called(info, offer) if info else name,
         version=info.version if info else "",
         algorithm=offer.algorithm if offer else "",
         level=offer.level if offer else "",
@@ -126,6 +135,7 @@ def failed(
         notes=offer.notes if offer else "",
         obligations=(Obligation(ASKED, "any", Status.ERROR, (), reason=reason),),
         command=command(request, name, offer, among),
+        **(kept_to(offer) if offer else {}),
     )
 
 

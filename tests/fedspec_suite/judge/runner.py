@@ -15,10 +15,12 @@ from hypothesis.strategies import SearchStrategy
 from fedspec.contract import Offer, Subject
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
+from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import USUAL_REACH, Reach, Setting, setting_of
 from fedspec_suite.measure.verdict import (
+    Beyond,
     Conformity,
     Deviates,
     Deviation,
@@ -27,6 +29,7 @@ from fedspec_suite.measure.verdict import (
     Result,
     Status,
     Undecided,
+    called,
 )
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
@@ -54,6 +57,8 @@ class Trials:
         error: why the subject could not answer.
         crash: a bug of the law.
         withheld: what the law needs and the subject does not show, in some case.
+        beyond: what some case needs and the offer says that its subject does not take.
+        refused: how many such cases there were; they were not played.
     """
 
     cases: int = 0
@@ -63,6 +68,8 @@ class Trials:
     error: SubjectError | None = None
     crash: Exception | None = None
     withheld: str = ""
+    beyond: str = ""
+    refused: int = 0
 
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
@@ -132,6 +139,9 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
     except NotOffered as reason:
         # It may be shown in another case, and be wrong there.
         trials.withheld = str(reason)
+    except Beyond as reason:
+        trials.beyond = str(reason)
+        trials.refused += 1
     except Undecided:
         trials.undecided += 1
         hypothesis.reject()
@@ -153,12 +163,14 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
 
 def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> Obligation:
     """What the trials of a law amount to."""
-    decided, status, reason = trials.cases - trials.undecided, Status.PASS, ""
+    decided, status, reason = trials.cases - trials.undecided - trials.refused, Status.PASS, ""
     if trials.deviation is not None or trials.error is not None:
         status = Status.FAIL if trials.deviation is not None else Status.ERROR
         reason = "" if trials.error is None else str(trials.error)
     elif trials.withheld:
         status, reason = Status.SKIP, trials.withheld
+    elif trials.beyond and decided < max(1, examples // 3):
+        status, reason = Status.SKIP, trials.beyond
     elif decided < max(1, examples // 3):
         status = Status.INCONCLUSIVE
         reason = f"{trials.undecided} of {trials.cases} cases could not be decided: rounding errors too large"
@@ -277,9 +289,8 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
     """One line of the table."""
     verdict, passed, exercised, required = conclude(obligations)
     info = subject.info
-    name = f"{info.name} ({info.variant})" if info.variant else info.name
     return Result(
-        subject=name,
+        subject=called(info, offer),
         version=info.version,
         algorithm=offer.algorithm,
         level=offer.level,
@@ -293,5 +304,6 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
         first_deviation=first_deviation(obligations),
         notes=offer.notes,
         obligations=tuple(obligations),
+        **kept_to(offer),
         **more,
     )

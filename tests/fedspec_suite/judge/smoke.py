@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
@@ -24,18 +25,24 @@ def plain_scenario(setting: Setting) -> Scenario:
     if "v0" in setting.numbers:
         h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.0))
     d = setting.dtype
-    x0 = {"w": np.array([1.0, -2.0], dtype=d)}
+    one = (1, 2) if setting.matrices else (2,)
+
+    def model(*numbers: float) -> dict[str, Array]:
+        return {"w": np.array(numbers, dtype=d).reshape(one)}
+
+    x0 = model(1.0, -2.0)
     events: tuple[Event, ...]
-    problem = None
+    problem, N = None, None
     if setting.level == "client":
-        events = (Gradient({"w": np.array([1.0, 0.5], dtype=d)}), Gradient({"w": np.array([-1.0, 2.0], dtype=d)}))
+        events = (Gradient(model(1.0, 0.5)), Gradient(model(-1.0, 2.0)))
     elif setting.level == "server":
         message = Messages(
             (
-                ClientMessage(0, {"w": np.array([0.5, 0.25], dtype=d)}, 3, 2, 2),
-                ClientMessage(1, {"w": np.array([-0.5, 1.0], dtype=d)}, 1, 4, 4),
+                ClientMessage(0, model(0.5, 0.25), 3, 2, 2, model(0.25, -0.5) if setting.controls else None),
+                ClientMessage(1, model(-0.5, 1.0), 1, 4, 4, model(1.0, 0.5) if setting.controls else None),
             )
         )
+        N = (2 if setting.everyone else 4) if setting.counts_all else None
         events = (message, message)
     else:
         problem = Quadratics(
@@ -46,7 +53,7 @@ def plain_scenario(setting: Setting) -> Scenario:
         if "peers" in setting.takes:
             x0 = {"w": np.array([[1.0, -2.0], [1.0, -2.0]], dtype=d)}
         events = _with_problem(setting)
-    return Scenario(case(setting, x0, h, problem), events)
+    return Scenario(case(setting, x0, h, problem, N), events)
 
 
 def _with_problem(setting: Setting) -> tuple[Event, ...]:

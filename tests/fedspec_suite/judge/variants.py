@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Session
+from fedspec.contract import Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
@@ -85,6 +85,8 @@ class Variant:
         """A scenario as the variant is told it."""
         options = {**self.options, **(self.mutant.options if self.mutant else {})}
         s = replace(s, case=replace(s.case, algorithm=self.algorithm, options=options))
+        if s.case.population is not None and CATALOGUE[self.algorithm].served is None:
+            s = _of_participants(s)
         for d in self.defects:
             s = d.given(s)
         return s
@@ -117,6 +119,15 @@ class Variant:
             return lambda: nullcontext
         after = mutants.editions(self.mutant)
         return lambda: partial(mutants.applied, cast(mutants.Mutant, self.mutant), after())
+
+
+def _of_participants(s: Scenario) -> Scenario:
+    """The scenario for a server that counts who takes part, and reads no control variates."""
+    events = [
+        Messages(tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
+        for e in s.events
+    ]
+    return replace(s, case=replace(s.case, population=None), events=tuple(events))
 
 
 def as_claimed(setting: Setting) -> Variant:
@@ -179,7 +190,7 @@ def _relatives(setting: Setting) -> Iterator[tuple[str, str, dict[str, str]]]:
             continue
         shared = {n: v for n, v in setting.options.items() if n in other.options}
         seen: list[dict[str, str]] = []
-        for reading in other.readings:
+        for reading in other.readings_at(setting.level):
             options = {**other.defaults(), **shared, **reading.fixes}
             if options not in seen and set(other.numbers_under(setting.level, options)) <= mine:
                 seen.append(options)

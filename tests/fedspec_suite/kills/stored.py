@@ -24,10 +24,15 @@ RENEW = COMMAND.format("--stale")
 
 _TWO_OPTIONS = "the specification offers no reading with both of its options turned; a subject may declare them"
 
+_SCHEDULED = "the specification offers one rate for all steps; subjects with schedules are in tests/test_judge/subjects"
+
 KEPT: dict[str, str] = {
     "dtype": "no edit of a rule changes the type; subjects that answer in another are in tests/test_judge/subjects",
     "fedada2-is-fedadaadam": _TWO_OPTIONS,
     "fednova-implied-is-fedprox": _TWO_OPTIONS,
+    "schedule-constant": _SCHEDULED,
+    "schedule-follows": _SCHEDULED,
+    "schedule-step": _SCHEDULED,
     "inputs": "a rule gets copies of what is handed in; subjects that change it are in tests/test_judge/subjects",
 }
 """Why a law stays that kills no mutant."""

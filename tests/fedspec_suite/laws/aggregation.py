@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from fedspec.facts import Fact
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same
+from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.cases import message_lists, server_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -82,21 +84,37 @@ def _unweighed(draw: st.DrawFn, setting: Setting) -> Pair:
 
 
 def _by_examples(setting: Setting) -> str:
-    return "" if setting.options.get("weights") == "examples" else "clients are weighted uniformly"
+    return "" if setting.options.get("weights") == "examples" else "clients are not weighted by examples"
 
 
-def _uniformly(setting: Setting) -> str:
-    return "" if setting.options.get("weights") == "uniform" else "clients are weighted by examples"
+def _otherwise(setting: Setting) -> str:
+    return "clients are weighted by examples" if setting.options.get("weights") == "examples" else ""
+
+
+def _by_steps(setting: Setting) -> str:
+    return about(Fact.PLAIN_MEAN, weights="steps")(setting)
+
+
+def _at_any_number(setting: Setting) -> str:
+    sums = setting.algorithm.has(Fact.COUNTS_ALL) and not setting.algorithm.has(Fact.PLAIN_MEAN)
+    return "its step grows with the share of clients that take part" if sums else ""
+
+
+@st.composite
+def _busier(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting))
+    factor = draw(st.integers(2, 5))
+    return s, _each(s, lambda ms: [replace(m, steps=m.steps * factor, a_norm=m.a_norm * factor) for m in ms])
 
 
 @st.composite
 def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
     """Weights whose sum is a power of two, so that the mean of the changes is a dyadic rational too."""
     s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
-    uniform = setting.options.get("weights") == "uniform"
+    by = setting.options.get("weights")
 
     def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
-        if uniform:
+        if by == "uniform":
             ms = ms[: 2 if len(ms) < 4 else 4]
             return list(ms)
         total = 16
@@ -104,12 +122,15 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
             draw(st.lists(st.integers(1, total - 1), min_size=len(ms) - 1, max_size=len(ms) - 1, unique=True))
         )
         ends = [0, *cuts, total]
-        return [replace(m, weight=b - a) for m, a, b in zip(ms, ends, ends[1:], strict=False)]
+        ns = [b - a for a, b in itertools.pairwise(ends)]
+        if by == "steps":
+            return [replace(m, steps=n, a_norm=n) for m, n in zip(ms, ns, strict=True)]
+        return [replace(m, weight=n) for m, n in zip(ms, ns, strict=True)]
 
     many = _each(s, weigh)
 
     def condense(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
-        weights = [Fraction(1) if uniform else Fraction(m.weight) for m in ms]
+        weights = counts(setting.options, [Fraction(m.weight) for m in ms], [m.steps for m in ms])
         p = [w / sum(weights) for w in weights]
 
         def mean(name: str) -> Array:
@@ -161,12 +182,21 @@ LAWS = (
     ),
     Law(
         id="weights-ignored",
-        words="under uniform weights the sample sizes do not matter",
+        words="where clients do not weigh by their examples, the sample sizes do not matter",
         levels=("server",),
         source="p_i = 1 / |S|",
         cases=_unweighed,
         check=same,
-        applies=_uniformly,
+        applies=_otherwise,
+    ),
+    Law(
+        id="steps-relative",
+        words="where clients weigh by their local steps, only the ratios of these matter",
+        levels=("server",),
+        source="p_i = tau_i / sum of tau_j",
+        cases=_busier,
+        check=same,
+        applies=_by_steps,
     ),
     Law(
         id="unanimous",
@@ -175,6 +205,7 @@ LAWS = (
         source="sum p_i = 1",
         cases=_unanimous,
         check=same,
+        applies=_at_any_number,
     ),
     Law(
         id="mean",

@@ -63,8 +63,9 @@ class Law:
         if setting.level not in self.levels:
             return f"is about level {' and '.join(self.levels)}"
         if reason := self.applies(setting):
-            return reason
-        if self.shows and self.shows not in setting.algorithm.shows:
+            limited = not reason.startswith("not offered") and not self.applies(setting.unlimited)
+            return f"not offered: {reason}" if limited else reason
+        if self.shows and self.shows not in setting.algorithm.shows_at(setting.level):
             return f"{setting.algorithm.id} has no {self.shows}"
         if self.shows and self.shows not in shown:
             return f"not offered: {self.shows} is not shown"

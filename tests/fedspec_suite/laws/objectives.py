@@ -19,6 +19,7 @@ from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.affine_rounds import maps
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
+from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
@@ -136,8 +137,8 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
     scale = bench.expect(s)
     for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
         assert isinstance(event, Messages)
-        uniform = s.case.options["weights"] == "uniform"
-        n = [Fraction(1) if uniform else Fraction(m.weight) for m in event.messages]
+        sent = event.messages
+        n = counts(s.case.options, [Fraction(m.weight) for m in sent], [m.steps for m in sent])
         a = [Fraction(m.a_norm) for m in event.messages]
         w = [n_i * a_i for n_i, a_i in zip(n, a, strict=True)]
         p, w = [n_i / sum(n) for n_i in n], [w_i / sum(w) for w_i in w]

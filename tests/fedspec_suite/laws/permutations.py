@@ -16,7 +16,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.scenario import Scenario, at_rest
+from fedspec_suite.measure.scenario import Scenario, at_rest, sending
 from fedspec_suite.measure.setting import Setting
 
 
@@ -43,7 +43,7 @@ class Renaming:
             case Begin(x=x):
                 return Begin(self.blocks(x))
             case Messages(messages=messages):
-                return Messages(tuple(replace(m, delta=self.blocks(m.delta)) for m in messages))
+                return Messages(tuple(sending(m, self.blocks) for m in messages))
             case Round() if e.noise:
                 return replace(e, noise=tuple(self.vector(np.array(e.noise)).tolist()))
         return e
@@ -71,7 +71,7 @@ def _in_one_block(s: Scenario) -> Scenario:
             case Begin(x=x):
                 return Begin(flat(x))
             case Messages(messages=messages):
-                return Messages(tuple(replace(m, delta=flat(m.delta)) for m in messages))
+                return Messages(tuple(sending(m, flat) for m in messages))
         return e
 
     return Scenario(replace(s.case, x0=flat(s.case.x0)), tuple(map(event, s.events)))

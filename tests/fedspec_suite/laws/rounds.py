@@ -18,6 +18,7 @@ from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_suite.laws.about import about
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
+from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
 from fedspec_suite.measure.parts import vectors
@@ -50,8 +51,8 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
     solver = setting.solver
     numbers = {n: h[n] for n in ("eta_l", "mu", "rho", "gamma") if n in h}
     K = np.stack([local_matrix(solver, problem.H[i], tau, **numbers) for i, tau in zip(*_plan(event), strict=True)])
-    n = problem.examples if o["weights"] == "examples" else problem.examples * 0 + 1
-    p = n / sum(n)
+    n: Array = np.array(counts(o, [*problem.examples], event.steps), dtype=object)
+    p = n / n.sum()
     a = np.array([Fraction(norm_of(setting, h, tau)) for tau in event.steps], dtype=object)
     if "nova_weights" in o:
         steps = np.array([Fraction(t) for t in event.steps], dtype=object)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.parts import blocks, vectors
-from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
@@ -123,7 +125,7 @@ def _disturbed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, int, Array]
 def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     s, j, noise = drawn
 
-    def poke(a: dict[str, Array], by: Any) -> dict[str, Array]:
+    def poke(a: Mapping[str, Array], by: Any) -> dict[str, Array]:
         flat = flatten(a).copy()
         flat[j] += by
         return unflatten(flat, a)
@@ -131,9 +133,9 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     events = []
     for e, by in zip(s.events, noise, strict=False):
         if isinstance(e, Gradient):
-            e = Gradient(poke(dict(e.g), by))
+            e = Gradient(poke(e.g, by))
         elif isinstance(e, Messages):
-            e = Messages(tuple(replace(m, delta=poke(dict(m.delta), by)) for m in e.messages))
+            e = Messages(tuple(sending(m, partial(poke, by=by)) for m in e.messages))
         events.append(e)
     poked = replace(s, events=tuple(events))
 
@@ -175,7 +177,7 @@ def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
         elif isinstance(e, Begin):
             e = Begin(regroup(e.x))
         elif isinstance(e, Messages):
-            e = Messages(tuple(replace(m, delta=regroup(m.delta)) for m in e.messages))
+            e = Messages(tuple(sending(m, regroup) for m in e.messages))
         events.append(e)
     return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(events))
 

@@ -17,11 +17,12 @@ from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.measure.extent import Extent, extent_of, widen
+from fedspec_suite.measure.limits import outside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
@@ -67,8 +68,11 @@ class Bench:
         """Run a scenario on the subject; one answer for each event.
 
         Raises:
+            Beyond: the offer says that the subject cannot take it.
             Deviates: an answer has the wrong shape.
         """
+        if beyond := outside(self.offer, s):
+            raise Beyond(f"not offered: {beyond}")
         widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
@@ -198,7 +202,8 @@ def specified(s: Scenario) -> Session:
 def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> list[Shown]:
     """Run a scenario on the specification with running numbers.
 
-    At level server a client's change is a difference of two models, each rounded: it starts with that error.
+    At level server a client's change is a difference of two models, each rounded: it starts with that error. So does
+    the change of a control variate, a difference, too.
 
     Args:
         s: the scenario.
@@ -219,6 +224,9 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
                         for j, x in enumerate(flat):
                             flat[j] = number(x.value, float(size[start]) + abs(float(x.value)))
                             start += 1
+                    for a in (m.control or {}).values():
+                        flat = a.reshape(-1)
+                        flat[:] = [number(x.value, abs(float(x.value))) for x in flat]
             answer = session.step(event)
             shown = {n: _numbers(v, number) for n, v in answer.items()}
             size = np.array([abs(float(x)) for x in shown["x"]])

@@ -32,7 +32,9 @@ def draw_message_lists(
         steps = draw(between(1, 6))
         a = steps if setting.steps_only else draw(between(1, 24)) / 4
         delta = draw_blocks(draw, shape, setting.dtype, largest=largest)
-        out.append(ClientMessage(i, delta, draw(between(1, 9)), steps, a))
+        weight = draw(between(1, 9))
+        control = draw_blocks(draw, shape, setting.dtype) if setting.controls else None
+        out.append(ClientMessage(i, delta, weight, steps, a, control))
     return Messages(tuple(out))
 
 
@@ -45,8 +47,14 @@ def server_scenarios(
     x0 = draw_blocks(draw, shape, setting.dtype)
     h = draw_hypers(picking(draw), setting)
     count = draw(between(*rounds))
+    if setting.everyone:
+        clients = (draw(between(*clients)),) * 2
     events = tuple(draw_message_lists(draw, setting, shape, clients) for _ in range(count))
-    return Scenario(case(setting, x0, h), events)
+    N = None
+    if setting.counts_all:
+        # More than ever take part, so that laws may add some.
+        N = clients[1] if setting.everyone else draw(between(max(5, clients[1]), 9))
+    return Scenario(case(setting, x0, h, population=N), events)
 
 
 @st.composite

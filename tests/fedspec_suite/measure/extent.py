@@ -107,7 +107,9 @@ def _of_events(events: Iterable[Event]) -> Iterator[tuple[str, float]]:
 
 def _of_event(event: Event) -> Iterator[tuple[str, float]]:
     match event:
-        case Gradient(g=g):
+        case Gradient(g=g, eta_l=eta_l):
+            if eta_l is not None:
+                yield "eta_l", float(eta_l)
             yield from _magnitudes(g.values())
         case Messages(messages=messages):
             yield "clients", len(messages)

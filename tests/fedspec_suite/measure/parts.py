@@ -39,12 +39,14 @@ def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: i
 
 _TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
 _ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
+_LAYERS = st.sampled_from([(1,), (2,), (2, 2)])
+_MATRICES = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3)])
 
 
 def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
-    """One to three blocks with names; tensors where the cover looks at axes."""
+    """One to three blocks with names; tensors where the cover looks at axes, matrices where no others are taken."""
     tensors = "cover" in setting.options
-    one: st.SearchStrategy[Any] = _TENSORS if tensors else _ARRAYS
+    one: st.SearchStrategy[Any] = _MATRICES if setting.matrices else _TENSORS if tensors else _ARRAYS
     count = 1 if setting.one_block else draw(between(1, 2 if tensors else 3))
     return {name: draw(one) for name in ("w", "b", "c")[:count]}
 
@@ -60,7 +62,8 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
     """The model of a case with a problem, and the problem's dimension: layers or rows where the algorithm has them."""
     if "layers" in setting.takes:
         count = 1 if setting.one_block else draw(between(1, 2))
-        shape = {n: draw(st.sampled_from([(1,), (2,), (2, 2)])) for n in ("w", "b")[:count]}
+        layer = _MATRICES if setting.matrices else _LAYERS
+        shape = {n: draw(layer) for n in ("w", "b")[:count]}
     else:
         shape = {"w": (draw(between(1, 3)),)}
     d = sum(map(prod, shape.values()))
@@ -106,7 +109,13 @@ def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
     return Quadratics(np.array(H, dtype=dtype).reshape(n, d, d), e, examples)
 
 
-def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], problem: Quadratics | None = None) -> Case:
+def case(
+    setting: Setting,
+    x0: Mapping[str, Array],
+    h: Mapping[str, float],
+    problem: Quadratics | None = None,
+    population: int | None = None,
+) -> Case:
     """The case of a setting."""
     return Case(
         algorithm=setting.algorithm.id,
@@ -117,6 +126,8 @@ def case(setting: Setting, x0: Mapping[str, Array], h: Mapping[str, float], prob
         x0=dict(x0),
         hyper=dict(h),
         problem=problem,
+        variant=setting.variant,
+        population=population,
     )
 
 

@@ -96,7 +96,10 @@ class _Draws:
         return {name: self._axes(int(n)) for name, n in zip("abcdef", np.diff(ends), strict=False)}
 
     def _axes(self, n: int) -> tuple[int, ...]:
-        """About n numbers on one to three axes, unlike in length."""
+        """About n numbers on one to three axes, unlike in length; on two where the subject takes matrices only."""
+        if self.setting.matrices:
+            rows = int(self.rng.integers(1, min(3, n) + 1))
+            return (rows, n // rows)
         axes: tuple[int, ...] = ((), (3,), (2, 3))[int(self.rng.integers(3))]
         return (*axes, n // prod(axes)) if n >= 2 * prod(axes) else (n,)
 
@@ -145,22 +148,34 @@ def _server(at: _Draws) -> Scenario:
     n = at.size("clients", min(at.reach.clients, max(1, at.work // d)), 3)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
     events = []
+    # Numbers of clients are names: neither consecutive nor in order.
+    everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
     for _ in range(rounds):
-        count = n if at.side == "clients" else int(at.rng.integers(1, n + 1))
-        # Numbers of clients are names: neither consecutive nor in order.
-        names = at.rng.choice(10 * at.reach.clients, count, replace=False)
+        count = n if at.side == "clients" or at.setting.everyone else int(at.rng.integers(1, n + 1))
+        names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
         steps = at.rng.integers(1, at.steps + 1, count)
         norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
         rows = zip(names, at.examples(count), steps, norms, strict=True)
         events.append(
             Messages(
                 tuple(
-                    ClientMessage(int(i), at.blocks(shape), int(w), int(k), int(a) if a == int(a) else float(a))
+                    ClientMessage(
+                        client=int(i),
+                        delta=at.blocks(shape),
+                        weight=int(w),
+                        steps=int(k),
+                        a_norm=int(a) if a == int(a) else float(a),
+                        control=at.blocks(shape) if at.setting.controls else None,
+                    )
                     for i, w, k, a in rows
                 )
             )
         )
-    return Scenario(case(at.setting, x0, h), tuple(events))
+    N = None
+    if at.setting.counts_all:
+        named = {m.client for e in events for m in e.messages}
+        N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
+    return Scenario(case(at.setting, x0, h, population=N), tuple(events))
 
 
 _CLIENT_RATES = {"eta_l": (0.03125, 0.0625, 0.125)}

@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Blocks, Case, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.contract import (
+    Begin,
+    Blocks,
+    Case,
+    ClientMessage,
+    Event,
+    Exchange,
+    Gradient,
+    Messages,
+    Quadratics,
+    Round,
+)
 from fedspec.domains import COUNTS
 from fedspec_suite.measure.running import RUNNING
 
@@ -27,6 +38,11 @@ def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
     return {name: f(a) for name, a in blocks.items()}
 
 
+def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
+    """The same message with another change, and another change of the control variate where it holds one."""
+    return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
+
+
 def change_events(
     s: Scenario,
     change: Callable[[Array], Array] = lambda a: a,
@@ -37,11 +53,11 @@ def change_events(
     def event(e: Event) -> Event:
         match e:
             case Gradient(g=g):
-                return Gradient(_each(change, g))
+                return replace(e, g=_each(change, g))
             case Begin(x=x):
                 return Begin(_each(model, x))
             case Messages(messages=messages):
-                return Messages(tuple(replace(m, delta=_each(change, m.delta)) for m in messages))
+                return Messages(tuple(sending(m, lambda blocks: _each(change, blocks)) for m in messages))
         return e
 
     return Scenario(replace(s.case, x0=_each(model, s.case.x0)), tuple(map(event, s.events)))
@@ -111,6 +127,8 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                         for m in messages
                     )
                 )
+            case Gradient(eta_l=eta_l) if eta_l is not None:
+                return replace(e, eta_l=number(Fraction(eta_l)))
             case Round(scales=scales, noise=noise):
                 scales = tuple(number(Fraction(c)) for c in scales)
                 return replace(e, scales=scales, noise=tuple(number(Fraction(z)) for z in noise))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
@@ -50,10 +51,16 @@ class Setting:
     fixed: Mapping[str, float] = field(default_factory=dict)
     nonzero: tuple[str, ...] = ()
     one_block: bool = False
+    matrices: bool = False
+    everyone: bool = False
+    """Whether the subject declares that all clients take part in every round."""
     v0_is_tau_squared: bool = False
     steps_only: bool = False
-    """Whether every message's ||a_i||_1 is its number of steps: the subject declares plain SGD clients."""
+    """Whether every message's ||a_i||_1 is its number of steps: the subject's clients are plain SGD."""
     reach: Reach = USUAL_REACH
+    variant: str = ""
+    each_rate: bool = False
+    """Whether the subject declares that its user sets the rate of every local step."""
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -73,7 +80,25 @@ class Setting:
         takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
+        if self.everyone:
+            takes = (*(t for t in takes if t not in {"repeats", "everyone"}), "everyone")
         return takes
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether a case says how many clients there are: at level server, where the rule counts all of them."""
+        return self.level == "server" and self.algorithm.served is not None
+
+    @property
+    def controls(self) -> bool:
+        """Whether messages carry changes of control variates."""
+        served = self.algorithm.served
+        return self.level == "server" and served is not None and served.controls
+
+    @property
+    def unlimited(self) -> Setting:
+        """The same, where the subject takes every model and any participants."""
+        return replace(self, one_block=False, matrices=False, everyone=False)
 
 
 def check_offer(offer: Offer, algorithm: Algorithm) -> None:
@@ -85,9 +110,11 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     for what, names, known in (
         ("fixed", offer.fixed, algorithm.numbers),
         ("nonzero", offer.nonzero, (*algorithm.numbers, "weight")),
-        ("intermediates", offer.intermediates, algorithm.shows),
+        ("intermediates", offer.intermediates, algorithm.shows_at(offer.level)),
         ("dtypes", offer.dtypes, ("float64", "float32")),
-        ("blocks", (offer.blocks,), ("any", "one")),
+        ("blocks", (offer.blocks,), ("any", "one", "matrices")),
+        ("participation", (offer.participation,), ("any", "all")),
+        ("rates", (offer.rates,), ("one", "each")),
     ):
         for name in names:
             if name not in known:
@@ -98,6 +125,25 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         raise ContractError(f"dtypes: the offer of {algorithm.id} names none; name float64, float32 or both")
     for name, value in offer.fixed.items():
         require(name, value)
+    if not re.fullmatch(r"[\w.+-]*(?: [\w.+-]+)*", offer.variant):
+        raise ContractError(
+            f"variant: the offer of {algorithm.id} says {offer.variant!r}; use letters, digits, single spaces and "
+            f". _ + -, so that --only VARIANT:ALGORITHM can name it"
+        )
+    if offer.participation == "all" and (offer.level == "client" or algorithm.event == "arrival"):
+        raise ContractError(
+            f"participation: the offer of {algorithm.id} says 'all' at level {offer.level}, where clients do not take "
+            f"part in rounds; leave it out"
+        )
+    settable = offer.level == "client" and "eta_l" in algorithm.numbers
+    if offer.rates == "each" and (not settable or "eta_l" in offer.fixed):
+        why = "its rate is fixed" if settable else f"no event of level {offer.level} carries one for it"
+        raise ContractError(f"rates: the offer of {algorithm.id} says 'each', but {why}; leave it out")
+    if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
+        raise ContractError(
+            f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
+            f"vector; leave it out and reshape the vector in the adapter"
+        )
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
@@ -112,18 +158,31 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
             f"level: {offer.algorithm} cannot be judged at level {offer.level!r}; known: {', '.join(algorithm.levels)}"
         )
     check_offer(offer, algorithm)
+    reading = algorithm.reading(offer.reading)
+    if reading not in (there := algorithm.readings_at(offer.level)):
+        raise UnknownNameError(
+            f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, where not all "
+            f"that it needs is known; known there: {', '.join(r.name for r in there)}"
+        )
     options = dict(offer.options)
     tied = options.pop("v0", "") == "tau-squared"
+    resolved = algorithm.resolve(offer.reading, options)
+    # A server sees the solver through ||a_i||_1 alone; whether plain SGD is said or left unsaid is the same.
+    plain = offer.level == "server" and resolved.get("solver") == Solver.SGD
     return Setting(
         algorithm=algorithm,
         level=offer.level,
         reading=offer.reading,
-        options=algorithm.resolve(offer.reading, options),
+        options=resolved,
         dtype=dtype or offer.dtypes[0],
         fixed=dict(offer.fixed),
         nonzero=offer.nonzero,
         one_block=offer.blocks == "one",
+        matrices=offer.blocks == "matrices",
+        everyone=offer.participation == "all",
         v0_is_tau_squared=tied,
-        steps_only=options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
+        steps_only=plain or options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
         reach=reach,
+        variant=offer.variant,
+        each_rate=offer.rates == "each",
     )

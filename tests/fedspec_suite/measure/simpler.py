@@ -14,8 +14,8 @@ from fedspec.contract import Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.scenario import Scenario, change_events
-from fedspec_suite.measure.verdict import Deviates, Undecided
+from fedspec_suite.measure.scenario import Scenario, change_events, sending
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
 """How many simpler cases are tried."""
@@ -32,7 +32,7 @@ def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) ->
         except Deviates as again:
             s, broken = candidate, again
             candidates = simpler(s, broken.deviation.event)
-        except (Undecided, FedspecError):
+        except (Beyond, Undecided, FedspecError):
             continue
     return s, broken
 
@@ -139,7 +139,7 @@ def _without(s: Scenario, name: str) -> Scenario:
 
     def event(e: Any) -> Any:
         if isinstance(e, Messages):
-            return Messages(tuple(replace(m, delta=fewer(m.delta)) for m in e.messages))
+            return Messages(tuple(sending(m, fewer) for m in e.messages))
         return replace(e, **{n: fewer(getattr(e, n)) for n in ("x", "g") if hasattr(e, n)})
 
     return replace(s, case=replace(s.case, x0=fewer(s.case.x0)), events=tuple(map(event, s.events)))

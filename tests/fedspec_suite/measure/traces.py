@@ -38,7 +38,7 @@ def draw_exchange(
 ) -> Exchange:
     """One round among peers: fresh subsets at every local step, equally many of each cluster, and a fresh matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
-    m = [len(V) if everyone or "peers" in takes else draw(between(1, len(V))) for V in clusters]
+    m = [len(V) if everyone or {"peers", "everyone"} & {*takes} else draw(between(1, len(V))) for V in clusters]
 
     def some() -> tuple[int, ...]:
         # Cluster by cluster, which is also the order of the rows of W where only these mix.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from fedspec.contract import Offer, SubjectInfo
 from fedspec_suite.measure.extent import Extent, widen
 
 
@@ -82,6 +83,10 @@ class NotOffered(Exception):
     """Raised by a law that needs something which the subject does not show."""
 
 
+class Beyond(Exception):
+    """Raised on a case that the offer says its subject cannot take."""
+
+
 class Undecided(Exception):
     """Raised by a law on a case whose rounding errors could hide any deviation."""
 
@@ -111,6 +116,12 @@ class Obligation:
         return f"{self.law}/{self.dtype}"
 
 
+def called(info: SubjectInfo, offer: Offer | None) -> str:
+    """The name of a subject, with the variants that tell its interfaces apart."""
+    variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
+    return f"{info.name} ({variants})" if variants else info.name
+
+
 class Declares(Protocol):
     """What declares a reading: an offer, or the result of one."""
 
@@ -129,16 +140,44 @@ class Declares(Protocol):
         """The hyper-parameters that it does not let its user set."""
         ...
 
+    @property
+    def nonzero(self) -> tuple[str, ...]:
+        """The hyper-parameters that it does not take as zero."""
+        ...
+
+    @property
+    def blocks(self) -> str:
+        """What models it takes."""
+        ...
+
+    @property
+    def participation(self) -> str:
+        """Who may take part in a round."""
+        ...
+
+    @property
+    def rates(self) -> str:
+        """Whether its user sets the rate of every local step."""
+        ...
+
 
 def claimed(of: Declares) -> str:
     """The reading claimed and the choices declared."""
     return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
 
 
+def pinned(of: Declares) -> str:
+    """What it does not let its user set, and what else its cases are kept to."""
+    fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
+    nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
+    kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
+    rates = ["rates=each"] if of.rates == "each" else []
+    return " ".join([*fixed, *nonzero, *kept, *rates])
+
+
 def declared(of: Declares) -> str:
-    """The same and what is pinned, as the table prints them: a server whose v_0 is fixed is judged at that alone."""
-    pinned = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
-    return " ".join([claimed(of), *pinned])
+    """All of it, as the table prints it: a server whose v_0 is fixed is judged at that alone."""
+    return " ".join(filter(None, [claimed(of), pinned(of)]))
 
 
 @dataclass(frozen=True)
@@ -156,6 +195,14 @@ class Result:
     exercised: int
     passed: int
     required: int
+    nonzero: tuple[str, ...] = ()
+    blocks: str = "any"
+    participation: str = "any"
+    limits: tuple[str, ...] = ()
+    """What else its cases were kept to, a phrase each."""
+    variant: str = ""
+    """That of the offer; the subject is called by it."""
+    rates: str = "one"
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""

@@ -18,7 +18,7 @@ from fedspec.domains import DOMAINS
 from fedspec.rules import Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report import graph, table
+from fedspec_suite.report import cases, graph, table
 from fedspec_suite.report.source import text_of
 
 COSTS = {
@@ -34,7 +34,7 @@ COSTS = {
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
     """The laws that the canonical reading is asked at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
-    return [law for law in LAWS.values() if not law.why_not(setting, a.shows, concurrent=True)]
+    return [law for law in LAWS.values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
 
 
 def line(a: Algorithm) -> dict[str, Any]:
@@ -74,6 +74,9 @@ def record(a: Algorithm) -> dict[str, Any]:
         },
         "reduces_to": [graph.row(e) for e in graph.around(a.id) if e.source == a.id],
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
+        "meanings": {n: said for n, kind in a.options.items() if (said := cases.meanings(kind))},
+        "starts": cases.starts(a),
+        "cases": {level: cases.holds(a, level) for level in a.levels},
         "costs": asdict(a.costs),
         "traps": list(a.traps),
         "symbols": dict(a.symbols),
@@ -84,7 +87,7 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
-    for part in (_text, _equations, _symbols, _parameters, _readings, _laws, _reductions, _costs, _traps):
+    for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
 
@@ -161,6 +164,12 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
             fixed = any(n in r.fixes for r in a.readings)
             t.add_row(n, ", ".join(values), "the reading" if fixed else "the subject, in Offer.options")
         yield from (_head("options"), t)
+        t = table.plain("option", "value", "meaning")
+        for n, kind in a.options.items():
+            for value, words in cases.meanings(kind).items():
+                t.add_row(n, value, Text(words))
+        if t.rows:
+            yield from (_head("what their values mean"), t)
 
 
 def _readings(a: Algorithm, width: int) -> Iterator[Any]:
@@ -169,6 +178,17 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
         t.add_row(r.name, Text(r.words), *([", ".join(q.words for q in r.requires)] if len(t.columns) > 2 else []))
     yield from (_head("readings (canonical first)"), t)
     yield Text(f"\nintermediates that a subject may show beside x: {', '.join(a.shows) or 'none'}")
+
+
+def _cases(a: Algorithm, width: int) -> Iterator[Any]:
+    if starts := cases.starts(a):
+        yield Text(f"before the first step: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
+    yield _head("what a case may hold")
+    t = table.plain("level", "what")
+    for level in a.levels:
+        for k, words in enumerate(cases.holds(a, level)):
+            t.add_row("" if k else level, Text(words))
+    yield t
 
 
 def _laws(a: Algorithm, width: int) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.seen import AT_ONCE, INSIDE
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
@@ -22,7 +22,7 @@ _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
     lambda r: r.reading,
     lambda r: " ".join(f"{n}={v}" for n, v in r.options.items()),
-    lambda r: " ".join(["fixed", *(f"{n}={v:g}" for n, v in r.fixed.items())]) if r.fixed else "",
+    pinned,
 )
 """What tells two offers of one algorithm apart, the first that does being enough."""
 

@@ -71,12 +71,20 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
 
 
 def _reach(results: Sequence[Result], console: Console) -> None:
-    """What the cases reached over: beyond it nothing was looked at."""
+    """What the cases reached over, and what offers kept out of them: beyond it nothing was looked at."""
     whole: Extent = {}
     for r in results:
         widen(whole, {name: span for name, span in r.extent.items() if name in (*COUNTED, "magnitude")})
     if whole:
         _block(Text(f"cases: {in_words(whole)}"), console, 0)
+    kept: dict[str, list[str]] = {}
+    for r in results:
+        for limit in r.limits:
+            kept.setdefault(limit, []).append(f"{r.algorithm}/{r.level}")
+    if kept:
+        # As the offers say, not as the cases came out.
+        said = "; ".join(f"{limit} ({', '.join(dict.fromkeys(of))})" for limit, of in kept.items())
+        _block(_words(f"not judged beyond what offers take: {said}", console), console, 0)
 
 
 def _summary(results: Sequence[Result], console: Console) -> None:
@@ -189,6 +197,8 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
         for what, laws in (("broken", sentences.broken(r)), ("holds", sentences.holds(r))):
             for k, law in enumerate([f"{what}:", *laws] if laws else []):
                 _block(Text(law, "" if k else "dim"), console, 2 * INDENT if k else INDENT)
+    if r.limits:
+        _block(Text.assemble(("takes: ", "dim"), _words("; ".join(r.limits), console)), console, INDENT)
     if r.extent:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
@@ -223,7 +233,8 @@ def _again(results: Sequence[Result], console: Console) -> None:
         name = shlex.quote(implementations[0]) if len(implementations) == 1 else "IMPL"
         # Where a whole subject could not be judged, its command names no offer.
         flags = commands[0][5 if commands[0][3:4] == ["--only"] else 3 :]
-        line = f"fedspec check {name} --only 'ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
+        variant = "VARIANT:" if any(r.variant for r in results) else ""
+        line = f"fedspec check {name} --only '{variant}ALGORITHM/LEVEL/READING' {shlex.join(flags)}".rstrip()
     beyond = "" if shutil.which("fedspec") else f" (fedspec is {Path(sys.argv[0])})"
     console.print(_words(f"one row alone{beyond}: {line}", console, "dim"), soft_wrap=True)
     if len(implementations) > 1:

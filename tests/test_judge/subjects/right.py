@@ -268,7 +268,7 @@ fedprox = Subject(
 )
 fednova = Subject(
     FedNova,
-    Offer("fednova", "server", NOVA, intermediates=("tau_eff",), dtypes=DOUBLE),
+    Offer("fednova", "server", NOVA, {"solver": "momentum"}, intermediates=("tau_eff",), dtypes=DOUBLE),
     Offer("fednova", "round", NOVA, {"solver": "momentum"}, dtypes=DOUBLE),
 )
 fedadam = Subject(

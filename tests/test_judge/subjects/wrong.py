@@ -388,11 +388,20 @@ server_correction_late = Subject(ServerCorrectionLate, Offer("fedadam", "server"
 yogi_sign = Subject(YogiSign, Offer("fedyogi", "server", REDDI, intermediates=("m", "v"), dtypes=DOUBLE))
 no_maximum = Subject(NoMaximum, Offer("fedamsgrad", "server", "afga", intermediates=("v_hat",), dtypes=DOUBLE))
 
-NORMALISED = Offer("fednova", "server", NOVA, dtypes=DOUBLE)
+OWN_NORMS = {"solver": "momentum"}
+NORMALISED = Offer("fednova", "server", NOVA, OWN_NORMS, dtypes=DOUBLE)
 steps_normaliser, uniform_tau_eff, steps_tau_eff = (
     Subject(kind, NORMALISED) for kind in (StepsNormaliser, UniformTauEff, StepsTauEff)
 )
-shown_tau_eff = Subject(StepsTauEff, Offer("fednova", "server", NOVA, intermediates=("tau_eff",), dtypes=DOUBLE))
+shown_tau_eff = Subject(
+    StepsTauEff, Offer("fednova", "server", NOVA, OWN_NORMS, intermediates=("tau_eff",), dtypes=DOUBLE)
+)
+# Without a solver clients are plain SGD, and a server that counts their steps is right.
+steps_unsaid = Subject(
+    StepsNormaliser,
+    Offer("fednova", "server", NOVA, dtypes=DOUBLE),
+    Offer("fednova", "server", NOVA, {"solver": "sgd"}, dtypes=DOUBLE),
+)
 plain_normaliser = Subject(PlainNormaliser, Offer("fednova", "round", NOVA, {"solver": "momentum"}, dtypes=DOUBLE))
 
 never_reset = Subject(NeverReset, Offer("momentum", "client", NOVA, intermediates=("u",), dtypes=DOUBLE))

@@ -18,7 +18,7 @@ __all__ = ["Defect", "defects"]
 
 def defects(setting: Setting) -> Iterator[Defect]:
     """Every defect that makes sense in a setting; the likelier ones first."""
-    if isinstance(setting.algorithm.run, Method):
+    if isinstance(setting.algorithm.run, Method) or setting.counts_all:
         yield from messages.of(setting)
     if setting.level == "client":
         yield from gradients.ALL

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import together
 from fedspec.plan import Messages
+from fedspec.readings import Weighting
 from fedspec_suite.judge.defects.defect import Defect, Running
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -60,7 +61,8 @@ def _last_round(name: str) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    by_examples = setting.options.get("weights", "examples") == "examples"
+    by = setting.options.get("weights", "examples")
+    by_examples = by == "examples"
     yield _resent("the changes have the wrong sign", "delta", lambda m, s: replace(m, deltas=-m.deltas))
     yield _resent("only the last client counts", "delta", lambda m, s: _some(m, slice(-1, None)))
     yield _resent("only the first client counts", "delta", lambda m, s: _some(m, slice(0, 1)))
@@ -84,8 +86,12 @@ def of(setting: Setting) -> Iterator[Defect]:
             "w",
             lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)),
         )
-    yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
-    if not by_examples:
+    if by == Weighting.STEPS:
+        yield _resent("the weights are tau_i^2", "w", lambda m, s: replace(m, steps=[t * t for t in m.steps]))
+    if setting.algorithm.options.get("weights") is not Weighting:
+        # Elsewhere it is an option.
+        yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
+    if by == "uniform":
         yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
     yield _resent(
         "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))

@@ -23,6 +23,7 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Forms = list[Array]
@@ -76,6 +77,11 @@ class Place:
     def shares(self, who: tuple[int, ...], uniform: bool = False) -> list[Any]:
         """The weights of some clients among themselves."""
         n = [Fraction(1) if uniform else self.problem.examples[i] for i in who]
+        return [n_i / sum(n) for n_i in n]
+
+    def weights(self, e: Round) -> list[Any]:
+        """The weights of a round's participants, under the option."""
+        n = counts(self.o, [self.problem.examples[i] for i in e.participants], e.steps)
         return [n_i / sum(n) for n_i in n]
 
     @property
@@ -157,7 +163,7 @@ def _sampled(z: Place, e: Round) -> Forms:
 
 def _solvers(z: Place, e: Round) -> Forms:
     """No memory; K_i and ||a_i||_1 of the solver that the plan names for a client."""
-    p, runs = z.shares(e.participants, z.o["weights"] == "uniform"), (e.participants, e.steps, e.strategies)
+    p, runs = z.weights(e), (e.participants, e.steps, e.strategies)
     K, a = zip(*(z.solved(i, tau, solver) for i, tau, solver in zip(*runs, strict=True)), strict=True)
     moves = [K_i @ z.gradient(i) / a_i for i, K_i, a_i in zip(e.participants, K, a, strict=True)]
     return [z.block(0) - _mean(p, a) * _mean(p, moves)]
@@ -165,7 +171,7 @@ def _solvers(z: Place, e: Round) -> Forms:
 
 def _momentum(z: Place, e: Round) -> Forms:
     """The only memory is the model of the round before: x + beta (x - x_before) + P."""
-    p, x = z.shares(e.participants, z.o["weights"] == "uniform"), z.block(0)
+    p, x = z.weights(e), z.block(0)
     K, a = zip(*(z.solved(i, t, z.o["solver"]) for i, t in zip(e.participants, e.steps, strict=True)), strict=True)
     P = _mean(p, [-K_i @ z.gradient(i) / a_i for i, K_i, a_i in zip(e.participants, K, a, strict=True)])
     return [x + z.h["beta"] * (x - z.block(1)) + _mean(p, a) * P, x]

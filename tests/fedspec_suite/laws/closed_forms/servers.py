@@ -12,6 +12,7 @@ from fedspec.discovered import said
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import decayed, total
+from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario
 
 ADAPTIVE = {"fedadagrad": "adagrad", "fedadam": "adam", "fedyogi": "yogi", "fedamsgrad": "amsgrad"}
@@ -19,8 +20,8 @@ ADAPTIVE = {"fedadagrad": "adagrad", "fedadam": "adam", "fedyogi": "yogi", "feda
 
 
 def _shares(e: Messages, o: Options) -> list[Any]:
-    counts = [1 if o.get("weights") == "uniform" else m.weight for m in e.messages]
-    return [c / total(counts) for c in counts]
+    n = counts(o, [m.weight for m in e.messages], [m.steps for m in e.messages])
+    return [n_i / total(n) for n_i in n]
 
 
 def mean_change(e: Messages, o: Options) -> Array:
@@ -55,6 +56,7 @@ Step = Callable[[Sequence[Array], Numbers, Options], Array]
 STEPS: dict[str, Step] = {
     "fedavg": lambda past, h, o: h["eta"] * past[-1],
     "fedprox": lambda past, h, o: h["eta"] * past[-1],
+    "scaffold": lambda past, h, o: h["eta"] * past[-1],
     "fedavgm": _heavy_ball,
 }
 """The server's last move from the mean changes of all rounds so far, for servers without a second moment."""
@@ -80,6 +82,11 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     move: Array
     if name in NOVA:
         return NOVA[name]([normalised_change(e, h, o) for e in rounds], h, o)
+    if name == "feddyn":
+        # mu cancels: h / mu is the sum of all changes that were ever sent, over all clients.
+        sums = [total(flatten(m.delta) for m in e.messages) for e in rounds]
+        move = sums[-1] / len(rounds[-1].messages) + total(sums) / s.case.population
+        return move
     past = [mean_change(e, o) for e in rounds]
     if name in _steps():
         return _steps()[name](past, h, o)

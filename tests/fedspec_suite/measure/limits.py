@@ -1,0 +1,65 @@
+"""What an offer says that its subject cannot take: in words, and whether a case holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedspec.contract import Event, Exchange, Messages, Offer, Round
+from fedspec_suite.measure.scenario import Scenario
+
+EVERYBODY = "all clients in every round"
+BLOCKS = {"one": "one block only", "matrices": "matrices only"}
+
+
+def limits_of(offer: Offer) -> tuple[str, ...]:
+    """What its subject takes only, or not at all, a phrase each; empty where it takes everything."""
+    return (
+        *((EVERYBODY,) if offer.participation == "all" else ()),
+        *((BLOCKS[offer.blocks],) if offer.blocks in BLOCKS else ()),
+        *("no client without examples" if name == "weight" else f"no {name} = 0" for name in offer.nonzero),
+    )
+
+
+def kept_to(offer: Offer) -> dict[str, Any]:
+    """What the result of an offer says of it."""
+    return {
+        "nonzero": offer.nonzero,
+        "blocks": offer.blocks,
+        "participation": offer.participation,
+        "limits": limits_of(offer),
+        "variant": offer.variant,
+        "rates": offer.rates,
+    }
+
+
+def outside(offer: Offer, s: Scenario) -> str:
+    """Which limit of an offer a scenario breaks by its model or its participants; empty where none."""
+    if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
+        return EVERYBODY
+    shapes = [a.ndim for a in s.case.x0.values()]
+    held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
+    return "" if held.get(offer.blocks, True) else BLOCKS[offer.blocks]
+
+
+def _expected(s: Scenario) -> set[tuple[int, ...]]:
+    """All clients, where the case says who they are."""
+    return set() if s.case.problem is None else {tuple(range(len(s.case.problem.e)))}
+
+
+def _missing(s: Scenario) -> bool:
+    """Whether fewer or more send messages than there are clients, where the case says how many there are."""
+    N = s.case.population
+    return N is not None and any(isinstance(e, Messages) and len(e.messages) != N for e in s.events)
+
+
+def _attending(e: Event) -> tuple[int, ...]:
+    """Who takes part in an event; of sets that differ, who is in all."""
+    match e:
+        case Messages(messages=messages):
+            return tuple(sorted(m.client for m in messages))
+        case Round(participants=who):
+            return tuple(sorted(who))
+        case Exchange(senders=senders, computing=computing):
+            sets = [*computing, *([senders] if senders else [])]
+            return tuple(sorted(set.intersection(*map(set, sets)))) if sets else ()
+    return ()

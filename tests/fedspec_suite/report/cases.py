@@ -1,0 +1,115 @@
+"""What ``fedspec show`` says of cases: what precedes the first step, what option values mean, what may be empty."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from fedspec.catalogue import Algorithm
+from fedspec.contract import Level, Offer
+from fedspec.facts import Fact
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.setting import setting_of
+
+STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_l": 0.53125}
+"""Start values that are like no other number of a plain case, so that what is made of them can be told."""
+
+
+def starts(a: Algorithm) -> dict[str, str]:
+    """What each vector that can be shown is before the first step: 0, the model, or a hyper-parameter."""
+    level = a.levels[-1]
+    s = plain_scenario(setting_of(Offer(a.id, level, a.readings_at(level)[0].name)))
+    given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
+    session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
+    x0 = np.concatenate([np.ravel(array) for array in s.case.x0.values()])
+    found = {n: _called(v, x0, given) for n, v in _vectors(session.state) if n in a.shows and v.size}
+    return {name: words for name, words in found.items() if words}
+
+
+def _vectors(state: Any) -> Iterator[tuple[str, Any]]:
+    """The vectors that a state holds, those of states within it too."""
+    for field in fields(state) if is_dataclass(state) else ():
+        value = getattr(state, field.name)
+        if isinstance(value, np.ndarray):
+            yield field.name, value
+        yield from _vectors(value)
+
+
+def _called(value: Any, x0: Any, given: dict[str, float]) -> str:
+    known = {"0": 0.0, **given}
+    same = [name for name, number in known.items() if (value == number).all()]
+    return same[0] if same else "x0" if value.size == x0.size and (value.reshape(-1) == x0).all() else ""
+
+
+@cache
+def meanings(kind: type[StrEnum]) -> dict[str, str]:
+    """The values of an option that are explained where they are defined, in the words used there."""
+    (tree,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for value, said in zip(tree.body, tree.body[1:], strict=False):
+        match value, said:
+            case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(words))):
+                found[name] = " ".join(words.split()).removesuffix(".")
+    return found
+
+
+def holds(a: Algorithm, level: Level) -> list[str]:
+    """What a case at a level may hold, what is refused, and what the rule does where something is empty."""
+    if level == "client":
+        return [
+            "a round may have no steps: one Begin may follow another; a gradient may be zero, and counts as a step",
+        ]
+    if level == "trace":
+        return _exchanged(a) if a.event == "exchange" else _arrived()
+    steps = "steps are whole numbers >= 1: who takes none does not take part"
+    if level == "server":
+        out = ["a round has one message at least", steps]
+        if a.served:
+            out.append("no more messages than population, the number of all clients")
+    else:
+        who = "everybody takes part, each once" if "everyone" in a.takes else "one participant at least"
+        twice = "; a client may be named twice where clients are drawn with replacement"
+        out = [who + (twice if "repeats" in a.takes else "" if "everyone" in a.takes else ", each once"), steps]
+    if "tau_eff" in a.shows and level == "server":
+        out.append("a_norm is > 0; it is steps unless another solver than sgd is declared")
+    return [*out, *_weighed(a, level)]
+
+
+def _weighed(a: Algorithm, level: Level) -> list[str]:
+    values = [str(v) for v in a.options.get("weights", ())]
+    if not values or (a.served and level == "server"):
+        return []
+    if "steps" in values:
+        return [
+            "a sample size may be 0: that client has no say under weights=examples, where all zero is refused; "
+            "under the other weights sample sizes play no part"
+        ]
+    return ["a sample size may be 0; under weights=examples those of all clients may not all be"]
+
+
+def _exchanged(a: Algorithm) -> list[str]:
+    out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
+    if a.has(Fact.PEERS):
+        return [*out, "everybody computes at every local step"]
+    free = a.has(Fact.FREE_SETS) or ("clusters" in a.takes and "senders" not in a.takes)
+    where = "of each cluster" if "clusters" in a.takes else "at least"
+    return [
+        *out,
+        "a set of computing may be empty: then nobody steps, and all mix"
+        if free
+        else "a set of computing is not empty: those who send compute, or as many as send",
+        f"one sender {where}",
+    ]
+
+
+def _arrived() -> list[str]:
+    return ["steps are whole numbers >= 1", "a delay is >= 0 and never reaches back before x0, the first version"]

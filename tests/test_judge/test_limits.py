@@ -1,0 +1,101 @@
+"""An offer says what its subject cannot take: no case goes beyond, what needs more is skipped, the report says so."""
+
+from __future__ import annotations
+
+import pytest
+from test_judge.subjects.limited import limited
+from test_judge.support import check, fedspec, py
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Offer
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.limits import outside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Conformity, Obligation, Status
+
+TOGETHER = [("fedavg", "server"), ("fednova", "server"), ("fedadam", "server"), ("cafga-a", "trace"), ("dsgd", "trace")]
+TOGETHER += [(a, "round") for a in ("fedavg", "fednova", "fedadaadam", "dp-fedavg", "scaffold", "fednova-sampled")]
+MATRICES = [("sgd", "client"), ("sm3-ii", "client"), ("sm3-i-delayed", "client"), ("lamb", "client")]
+MATRICES += [("adam", "client"), ("fedavg", "server"), ("fedams", "server"), ("fedada2", "round"), ("fed-sgd", "round")]
+
+
+def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
+    subject = limited(algorithm, level, **limits)
+    return judge_offer(Inside(subject), subject.offer, cases=4)
+
+
+@pytest.mark.parametrize(("algorithm", "level"), TOGETHER)
+def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, level: str) -> None:
+    found = judged(algorithm, level, participation="all")
+    assert conclude(found)[0] is Conformity.CONFORMS
+    # What remains is nearly everything.
+    assert sum(o.status is Status.SKIP for o in found) <= 3
+
+
+@pytest.mark.parametrize(("algorithm", "level"), MATRICES)
+def test_who_takes_matrices_only_is_given_no_others(algorithm: str, level: str) -> None:
+    found = judged(algorithm, level, blocks="matrices")
+    assert conclude(found)[0] is Conformity.CONFORMS
+    assert sum(o.status is Status.SKIP for o in found) <= 4
+
+
+@pytest.mark.parametrize(("algorithm", "level"), [("adam", "client"), ("fedavg", "server"), ("fed-sgd", "round")])
+def test_who_takes_one_block_only_is_given_one(algorithm: str, level: str) -> None:
+    assert conclude(judged(algorithm, level, blocks="one"))[0] is Conformity.CONFORMS
+
+
+def test_what_needs_an_absent_client_is_skipped_with_the_reason() -> None:
+    skipped = {o.law: o.reason for o in judged("joint-local", "round", participation="all") if o.status is Status.SKIP}
+    assert skipped["bystander"] == "not offered: everybody takes part"
+    assert skipped["joint-afresh"] == "not offered: all clients in every round"
+
+
+@pytest.mark.parametrize("limits", [{"participation": "all"}, {"blocks": "matrices"}, {"blocks": "one"}])
+def test_the_first_look_keeps_to_the_limits_too(limits: dict[str, str]) -> None:
+    seen = 0
+    for a in CATALOGUE.values():
+        refused = {"client"} if "participation" in limits else {"round"} if "matrices" in limits.values() else set()
+        for level in {"client", "server", "round"} & {*a.levels} - refused:
+            offer = Offer(a.id, level, a.readings[0].name, **limits)  # type: ignore[arg-type]
+            assert not outside(offer, plain_scenario(setting_of(offer)))
+            seen += 1
+    assert seen > 20
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        ("lone", ("participation", "adagrad", "level client", "leave it out")),
+        ("late", ("participation", "fedbuff", "leave it out")),
+        ("vector", ("blocks", "fedavg", "level round", "reshape")),
+        ("peers", ("blocks", "dsgd", "reshape")),
+        ("often", ("participation", "'mostly'", "any, all")),
+    ],
+)
+def test_a_limit_that_cannot_be_is_refused(subject: str, words: tuple[str, ...]) -> None:
+    check(py(f"limited:{subject}"), "--law", "repeats").refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("subject", "claim", "limit"),
+    [
+        ("average", "mcmahan-2017 participation=all", "all clients in every round (fedavg/round)"),
+        ("sm3", "fedada2 blocks=matrices", "matrices only (sm3-ii/client)"),
+    ],
+)
+def test_the_report_says_what_was_kept_out(subject: str, claim: str, limit: str) -> None:
+    ran = fedspec("check", py(f"limited:{subject}"), "--profile", "quick", "--jobs", "1", "--law", "repeats")
+    assert ran.code == 0, ran
+    assert claim in ran.out
+    assert f"not judged beyond what offers take: {limit}" in " ".join(ran.out.split())
+
+
+def test_the_json_says_it_too_and_a_zero_that_is_refused() -> None:
+    (row,) = check(py("limited:average"), "--law", "repeats").rows
+    assert (row["participation"], row["blocks"]) == ("all", "any")
+    assert row["limits"] == ["all clients in every round"]
+    assert row["id"].endswith("fedavg/round/mcmahan-2017 participation=all")
+    (row,) = check(py("odd:nonzero"), "--law", "repeats").rows
+    assert (row["nonzero"], row["limits"]) == (["beta1"], ["no beta1 = 0"])

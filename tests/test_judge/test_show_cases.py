@@ -1,0 +1,139 @@
+"""What ``fedspec show`` says that a case may hold is what the rules take and refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.support import inside
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Arrival, Begin, Case, Event, Exchange, Gradient, Messages, Offer, Round
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.report.cases import holds, starts
+
+
+def plain(algorithm: str, level: Any, **options: str) -> tuple[Case, Any]:
+    row = CATALOGUE[algorithm]
+    s = plain_scenario(setting_of(Offer(algorithm, level, row.readings_at(level)[0].name, options)))
+    return s.case, s.events[0]
+
+
+def taken(case: Case, *events: Event) -> bool:
+    session = SUBJECT.start(case)
+    try:
+        for event in events:
+            session.step(event)
+    except FedspecError:
+        return False
+    return True
+
+
+def said(algorithm: str, level: Any) -> str:
+    return "; ".join(holds(CATALOGUE[algorithm], level))
+
+
+SERVERS = [a.id for a in CATALOGUE.values() if "server" in a.levels]
+
+
+@pytest.mark.parametrize("algorithm", SERVERS)
+def test_a_server_wants_a_message_and_steps(algorithm: str) -> None:
+    case, event = plain(algorithm, "server")
+    words = said(algorithm, "server")
+    assert "one message at least" in words and "steps are whole numbers >= 1" in words
+    assert taken(case, event) and not taken(case, Messages(()))
+    assert not taken(case, Messages(tuple(replace(m, steps=0) for m in event.messages)))
+
+
+@pytest.mark.parametrize("weights", ["examples", "uniform", "steps"])
+def test_sample_sizes_may_all_be_zero_only_where_nobody_weighs_by_them(weights: str) -> None:
+    assert "under weights=examples, where all zero is refused" in said("fedavg", "server")
+    case, event = plain("fedavg", "server", weights=weights)
+    none = Messages(tuple(replace(m, weight=0) for m in event.messages))
+    assert taken(case, none) == (weights != "examples")
+    case, event = plain("fedavg", "round", weights=weights)
+    assert case.problem is not None
+    empty = replace(case, problem=replace(case.problem, examples=np.zeros(2)))
+    assert taken(empty, event) == (weights != "examples")
+
+
+ROUNDS = [a.id for a in CATALOGUE.values() if "round" in a.levels]
+
+
+@pytest.mark.parametrize("algorithm", ROUNDS)
+def test_a_round_has_participants_who_take_steps(algorithm: str) -> None:
+    case, event = plain(algorithm, "round")
+    words, everybody = said(algorithm, "round"), "everyone" in CATALOGUE[algorithm].takes
+    assert taken(case, event)
+    for changed in (replace(event, participants=(), steps=()), replace(event, steps=(0,) * len(event.steps))):
+        assert not taken(case, changed), changed
+    one = Round((0,), (2,), event.strategies[:1], event.scales[:1], event.noise)
+    assert taken(case, one) != everybody == ("everybody takes part" in words)
+    twice = Round((0, 0), (2, 3), event.strategies, event.scales, event.noise)
+    if "each once" in words:
+        assert not taken(case, twice)
+    elif algorithm != "fednova-sampled":
+        assert taken(case, twice)
+
+
+EXCHANGES = [a.id for a in CATALOGUE.values() if a.event == "exchange"]
+
+
+@pytest.mark.parametrize("algorithm", EXCHANGES)
+def test_an_exchange_may_lack_steps_and_some_sets(algorithm: str) -> None:
+    case, event = plain(algorithm, "trace")
+    assert isinstance(event, Exchange)
+    words = said(algorithm, "trace")
+    still = SUBJECT.start(case).step(replace(event, computing=()))
+    assert "the models stay" in words
+    assert np.array_equal(np.ravel(still["x"]), np.ravel(next(iter(case.x0.values()))))
+    assert taken(case, replace(event, computing=((), ()))) == ("may be empty: then nobody steps, and all mix" in words)
+    assert taken(case, replace(event, senders=())) != ("one sender" in words)
+
+
+def test_an_update_never_reaches_back_before_the_first_version() -> None:
+    case, _ = plain("fedbuff", "trace")
+    assert "never reaches back before x0" in said("fedbuff", "trace")
+    assert taken(case, Arrival(0, 1, 0)) and not taken(case, Arrival(0, 1, 1))
+
+
+def test_a_local_round_may_be_empty_and_a_zero_gradient_counts() -> None:
+    case, _ = plain("adam", "client")
+    assert taken(case, Begin(case.x0), Begin(case.x0))
+    still, moved = {"w": np.zeros(2)}, {"w": np.ones(2)}
+    first, late = SUBJECT.start(case), SUBJECT.start(case)
+    late.step(Gradient(still))
+    assert not np.array_equal(first.step(Gradient(moved))["x"], late.step(Gradient(moved))["x"])
+    assert "may have no steps" in said("adam", "client") and "counts as a step" in said("adam", "client")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "want"),
+    [
+        ("fedadam", {"m": "0", "v": "v0"}),
+        ("fedams-code", {"m": "0", "v": "0", "v_hat": "v_hat0"}),
+        ("cafga", {"m": "0", "v": "0", "v_hat": "0"}),
+        ("fed-lamb", {"m_i": "0", "v_hat": "v0"}),
+        ("scaffold", {"c": "0", "c_i": "0"}),
+        ("fedavg", {}),
+    ],
+)
+def test_what_stands_before_the_first_step(algorithm: str, want: dict[str, str]) -> None:
+    assert starts(CATALOGUE[algorithm]) == want
+
+
+def test_the_page_says_all_of_it() -> None:
+    printed = " ".join(inside("show", "fed-lamb").out.split())
+    for words in ("before the first step: ", "what a case may hold", "what their values mean", "exponent", "sent"):
+        assert words in printed
+    (row,) = json.loads(inside("show", "fed-lamb", "--json").out)
+    assert set(row["meanings"]["exponent"]) == {"local", "global"} and set(row["meanings"]["sent"])
+    assert row["cases"]["round"] and row["starts"]["m_i"] == "0"
+    weights = inside("show", "fedavg").out
+    assert "p_i = tau_i / sum of tau_j" in " ".join(weights.split())
