@@ -127,10 +127,10 @@ def test_follows_the_programs_of_the_reference(
 ) -> None:
     """Every option, on drawn cases: the laws that compare with the rule."""
     monkeypatch.setenv(DEVICE, device)
-    for number, offer in enumerate(offers(algorithm, algorithm.levels[0])):
+    for number, offer in enumerate(o for level in algorithm.levels for o in offers(algorithm, level)):
         cases = FEW if number else CASES
         obligations = judge_offer(Inside(SUBJECT), replace(offer, dtypes=(dtype,)), cases=cases, law="follows-*")
-        assert len(obligations) == 1 + len(algorithm.shows)
+        assert len(obligations) == 1 + len(algorithm.shows_at(offer.level))
         assert [str(o.deviation or o.reason) for o in obligations if o.status is not Status.PASS] == []
 
 

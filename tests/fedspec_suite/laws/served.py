@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +19,9 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
-def _counted(name: str, algorithm: str) -> Any:
-    def why_not(setting: Setting) -> str:
-        return "" if setting.algorithm.id == algorithm else f"it is about {name} of {algorithm}"
-
-    return why_not
+def _kept_by(rule: str) -> Callable[[Setting], str]:
+    """Servers that count all clients and keep what a rule of that name gives."""
+    return lambda setting: "" if setting.counts_all and setting.algorithm.runs(rule) else f"it is about {rule}"
 
 
 def _change(m: ClientMessage) -> Array:
@@ -60,7 +59,7 @@ LAWS = (
         source="external: Karimireddy et al. (2020), Algorithm 1, line 17",
         cases=scenarios,
         check=_sums("c", _control, lambda s: 1),
-        applies=_counted("c", "scaffold"),
+        applies=_kept_by("server_control"),
         shows="c",
     ),
     Law(
@@ -70,7 +69,7 @@ LAWS = (
         source="external: Acar et al. (2021), Algorithm 1",
         cases=scenarios,
         check=_sums("h", _change, lambda s: -Fraction(s.case.hyper["mu"])),
-        applies=_counted("h", "feddyn"),
+        applies=_kept_by("server_dual"),
         shows="h",
     ),
 )
