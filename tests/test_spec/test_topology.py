@@ -165,7 +165,7 @@ def test_refused_sizes_and_graphs() -> None:
         topology.permutation([0, 0])
     with pytest.raises(MixingError, match="no cluster"):
         topology.clustered([])
-    with pytest.raises(MixingError, match="0 permutations; .* at least one"):
+    with pytest.raises(MixingError, match="0 permutations"):
         topology.random_permutations(3, 0, np.random.default_rng(0))
     with pytest.raises(MixingError, match="entry"):
         topology.lazy(topology.ring(3), 2.0)

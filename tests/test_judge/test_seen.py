@@ -1,0 +1,76 @@
+"""What the numbers look like is said of what looks so, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.contract import Case, Event, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge.diagnosis import identify
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+
+OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedamsgrad", "server"))
+
+
+@dataclass
+class Session:
+    """The specification, whose models are shown otherwise."""
+
+    right: Any
+    otherwise: Callable[[int, Any], Any]
+    events: int = field(default=0)
+
+    def step(self, event: Event) -> dict[str, Any]:
+        answer = dict(self.right.step(event))
+        answer["x"] = self.otherwise(self.events, np.asarray(answer["x"]))
+        self.events += 1
+        return answer
+
+
+@dataclass
+class Wrong:
+    """A subject with such models."""
+
+    info: SubjectInfo
+    otherwise: Callable[[int, Any], Any]
+
+    def start(self, case: Case) -> Session:
+        return Session(SUBJECT.start(case), self.otherwise)
+
+
+def said(otherwise: Callable[[int, Any], Any]) -> str:
+    setting = setting_of(OFFER)
+    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (OFFER,)), otherwise)), OFFER, setting)
+    return identify(bench, setting).seen
+
+
+def of_digits(x: Any, digits: int) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** np.floor(np.log10(np.abs(x)))
+        return np.where(x == 0, 0.0, np.round(x / scale, digits - 1) * scale)
+
+
+def test_what_is_rounded_everywhere_is_called_rounded() -> None:
+    assert "as if something were rounded to 3 digits inside" in said(lambda k, x: x.astype(np.float16).astype(x.dtype))
+    assert "as if something were rounded to 4 digits inside" in said(lambda k, x: of_digits(x, 5))
+    assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        lambda k, x: x * (1 + 3e-3 * (k >= 2)),
+        lambda k, x: x * (1 + 3e-3),
+        lambda k, x: np.where(x > np.median(x), x * (1 + 3e-3), x),
+    ],
+    ids=["late", "always too far", "some coordinates"],
+)
+def test_a_rule_that_differs_a_little_is_not_called_rounded(otherwise: Callable[[int, Any], Any]) -> None:
+    assert "rounded" not in said(otherwise) and "computed in" not in said(otherwise)
