@@ -21,6 +21,7 @@ def test_a_right_one_is_what_it_claims() -> None:
     assert [(r["claims"], r["follows"], r["found"]) for r in json.loads(ran.out)] == [
         ("mcmahan-2017", True, []),
         ("mcmahan-2017 weights=uniform", True, []),
+        ("mcmahan-2017 weights=steps", True, []),
     ]
 
 
