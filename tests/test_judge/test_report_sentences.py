@@ -101,6 +101,7 @@ def by(ratio: float | None, dtype: str = "float64", nearest: str = SEEN) -> Resu
         (by(2.6e8), True),
         (by(1e10), True),
         (by(1e11), False),
+        (by(1e3), False),
         (by(None), False),
         (by(1e3, "float32"), False),
         (result(), False),
@@ -164,3 +165,9 @@ def test_line_ends_of_a_subject_do_not_break_a_sentence() -> None:
     error = asked("follows-x", Status.ERROR, reason="subject: one\ntwo")
     r = result(Conformity.ERROR, error, first_deviation=error.reason, version="1\n2")
     assert head(r) == "one two" and names([r]) == ["mine 1 2 fedavg"]
+
+
+def test_a_number_is_called_by_what_it_is_of_and_told_apart() -> None:
+    d = Deviation("fednova.tau_eff", "round 1", 0, got=0.999999999999889, want=1.0, ratio=56.0, shown="tau_eff")
+    r = result(Conformity.DOES_NOT, asked("far-numbers", Status.FAIL, deviation=d))
+    assert "tau_eff[0] is 0.9999999999999, not 1" in head(r)

@@ -13,6 +13,7 @@ RIGHT = [
     (py("right:fedavg"), "*"),
     (py("right:fedprox"), "*"),
     (py("right:fednova"), "*"),
+    (py("right:closed_nova"), "*"),
     (py("right:fedadam"), "*"),
     (py("right:fedyogi"), "*"),
     (py("right:fedamsgrad"), "*"),

@@ -175,7 +175,8 @@ class Bench:
         j = int(np.argmax(ratios))
         ratio = float(ratios[j])
         if not ratio <= THRESHOLD:
-            raise Deviates(Deviation(self.equation_of(name), where, j, float(got[j]), float(wanted[j]), ratio))
+            numbers = float(got[j]), float(wanted[j]), ratio
+            raise Deviates(Deviation(self.equation_of(name), where, j, *numbers, shown=name))
         self.measured.worst = max(self.measured.worst, ratio)
 
     @property

@@ -108,6 +108,9 @@ class _Draws:
         pools = {**POOLS, **(usual or {})}
         if "edges" in self.tossed:
             pools = {n: EDGES[n] or pool for n, pool in pools.items()}
+        if self.setting.algorithm.runs("accumulation"):
+            # FedNova prints ||a_i||_1 in closed forms too, which lose the digits of 1/alpha and of 1/(1 - rho)^2.
+            pools |= {"eta_l": (0.1,), "rho": (0.0, 0.9)}
         if self.setting.v0_is_tau_squared:
             # The subject squares it: the square must be exact.
             pools["tau"] = POOLS["tau"]

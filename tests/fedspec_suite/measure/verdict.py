@@ -42,6 +42,7 @@ class Deviation:
         want: what the law asks for.
         ratio: |got - want| / (epsilon * scale); above the threshold it is a deviation.
         note: in words, where numbers do not say it.
+        shown: the intermediate that the number is of, where the law does not say it.
     """
 
     equation: str
@@ -51,6 +52,7 @@ class Deviation:
     want: float | None = None
     ratio: float | None = None
     note: str = ""
+    shown: str = ""
 
     @property
     def event(self) -> int:

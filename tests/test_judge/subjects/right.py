@@ -127,6 +127,20 @@ class FedNova(FedAvg):
         return sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau))
 
 
+class ClosedNova(FedNova):
+    """||a_i||_1 in the closed forms that FedNova prints, which lose digits where alpha or 1 - rho is small."""
+
+    def norm(self, tau):
+        if self.o["solver"] == "proximal":
+            alpha = self.h["eta_l"] * self.h["mu"]
+            return (1 - (1 - alpha) ** tau) / alpha if alpha else tau
+        rho = self.h["rho"]
+        return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
+
+    def local(self, H, e, tau):
+        return FedProx.local(self, H, e, tau) if self.o["solver"] == "proximal" else super().local(H, e, tau)
+
+
 class FedAdam(FedAvg):
     """Adam on the server, as Reddi et al. (2021) print it."""
 
@@ -270,6 +284,11 @@ fednova = Subject(
     FedNova,
     Offer("fednova", "server", NOVA, {"solver": "momentum"}, intermediates=("tau_eff",), dtypes=DOUBLE),
     Offer("fednova", "round", NOVA, {"solver": "momentum"}, dtypes=DOUBLE),
+)
+closed_nova = Subject(
+    ClosedNova,
+    Offer("fednova", "round", NOVA, {"solver": "momentum"}, intermediates=("tau_eff",), dtypes=DOUBLE),
+    Offer("fednova", "round", NOVA, {"solver": "proximal"}, intermediates=("tau_eff",), dtypes=DOUBLE),
 )
 fedadam = Subject(
     FedAdam,
