@@ -50,7 +50,8 @@ def _rounded(pairs: Sequence[tuple[int, int, Array, Array]], dtype: str) -> bool
 
     A rule that differs a little is off from some event on, or beside some hyper-parameter, or always too high.
     """
-    got, want = (np.concatenate([pair[place].ravel() for pair in pairs]) for place in (2, 3))
+    got = np.concatenate([got.ravel() for _, _, got, _ in pairs])
+    want = np.concatenate([want.ravel() for *_, want in pairs])
     with np.errstate(over="ignore"):
         long = np.isfinite(want) & (want.astype(np.float16) != want)
     error = (got - want)[long] * np.sign(want[long])
