@@ -243,7 +243,7 @@ def _exchange(at: _Draws) -> Scenario:
     x0, problem, d = _posed(at, n)
     h = at.hypers(_CLIENT_RATES)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * d * n * n))), 2)
-    events = tuple(draw_exchange(at.draw, at.setting, clusters) for _ in range(rounds))
+    events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True) for _ in range(rounds))
     return Scenario(case(at.setting, x0, h, problem), events)
 
 

@@ -15,11 +15,15 @@ from fedspec_suite.measure.parts import between, case, draw_start
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
+_FEW = ((0.5, 0.25, 0.25), (0.75, 0.25))
+_MANY = (*_FEW, (*(2.0**-k for k in range(1, 10)), 2.0**-9))
+"""The weights of permutations; with many of them some neighbours weigh little."""
 
-def draw_mixing(draw: st.DrawFn, n: int, dtype: str) -> Array:
+
+def draw_mixing(draw: st.DrawFn, n: int, dtype: str, many: bool = False) -> Array:
     """A doubly stochastic matrix, exact and in general not symmetric: a dyadic mean of permutation matrices."""
     W = np.zeros((n, n))
-    for weight in draw(st.sampled_from(((0.5, 0.25, 0.25), (0.75, 0.25)))):
+    for weight in draw(st.sampled_from(_MANY if many else _FEW)):
         W += weight * np.eye(n)[list(draw(st.permutations(range(n))))]
     return W.astype(dtype)
 
@@ -34,7 +38,11 @@ def draw_clusters(draw: st.DrawFn, setting: Setting, n: int) -> tuple[tuple[int,
 
 
 def draw_exchange(
-    draw: st.DrawFn, setting: Setting, clusters: tuple[tuple[int, ...], ...], everyone: bool = False
+    draw: st.DrawFn,
+    setting: Setting,
+    clusters: tuple[tuple[int, ...], ...],
+    everyone: bool = False,
+    many_neighbours: bool = False,
 ) -> Exchange:
     """One round among peers: fresh subsets at every local step, equally many of each cluster, and a fresh matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
@@ -52,7 +60,7 @@ def draw_exchange(
         n, mixing = sum(m), tuple(tuple(range(sum(m[:k]), sum(m[: k + 1]))) for k in range(len(m)))
     W = np.zeros((n, n), dtype=setting.dtype)
     for rows in mixing:
-        W[np.ix_(rows, rows)] = draw_mixing(draw, len(rows), setting.dtype)
+        W[np.ix_(rows, rows)] = draw_mixing(draw, len(rows), setting.dtype, many_neighbours)
     return Exchange(() if "peers" in takes else senders, computing, W, clusters if "clusters" in takes else ())
 
 

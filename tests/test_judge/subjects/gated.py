@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Arrival, Begin, Blocks, Case, Event, Gradient, Messages, Round, SubjectInfo
+from fedspec.contract import Arrival, Begin, Blocks, Case, Event, Exchange, Gradient, Messages, Round, SubjectInfo
 from fedspec.reference import SUBJECT as REFERENCE
 
 Each = Callable[[Any], Any]
@@ -93,7 +93,17 @@ def overflow(bits: int) -> Callable[[int, Event], Event]:
     return lambda k, e: each_message(e, weight=lambda n: int(n) % 2**bits or int(n > 0))
 
 
+def other_way(e: Event, least: float) -> Event:
+    """W is transposed where some neighbour weighs less."""
+    assert isinstance(e, Exchange)
+    W = e.mixing
+    return replace(e, mixing=W.T.copy()) if np.logical_and(W > 0, least > W).any() else e
+
+
 GATES: dict[str, Gate] = {
+    "W transposed where a neighbour weighs little": Gate(
+        "dsgd", "trace", "far-clients", event=lambda k, e: other_way(e, 0.02)
+    ),
     "sgd in float16": Gate("sgd", "client", "far-numbers", event=lambda k, e: arrays(e, in_type("float16"))),
     "momentum in float32": Gate("momentum", "client", "far-numbers", event=lambda k, e: arrays(e, in_type("float32"))),
     "changes travel as float16": Gate(
