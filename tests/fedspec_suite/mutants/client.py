@@ -52,7 +52,7 @@ MUTANTS = (
         algorithms=("sm3-ii",),
         rule=_C + "sm3.accumulate_ii",
         old="cover.least(mu)",
-        new="largest(gather(mu, cover._holders))",
+        new="-cover.least(-mu)",
     ),
     Mutant(
         id="sm3-i-greatest",
@@ -60,7 +60,7 @@ MUTANTS = (
         algorithms=("sm3-i",),
         rule=_C + "sm3.accumulate_i",
         old="cover.least(mu)",
-        new="largest(gather(mu, cover._holders))",
+        new="-cover.least(-mu)",
     ),
     Mutant(
         id="sm3-ii-least",
@@ -68,7 +68,7 @@ MUTANTS = (
         algorithms=("sm3-ii",),
         rule=_C + "sm3.accumulate_ii",
         old="cover.greatest(nu)",
-        new="smallest(gather(nu, cover._members))",
+        new="-cover.greatest(-nu)",
     ),
     Mutant(
         id="yogi-first-moment",

@@ -196,7 +196,7 @@ MUTANTS = (
         algorithms=("sm3-i",),
         rule=f"{_SM3}accumulate_i",
         old="cover.greatest(g_squared)",
-        new="smallest(gather(g_squared, cover._members))",
+        new="-cover.greatest(-g_squared)",
     ),
     Mutant(
         id="sm3-i-stale",
