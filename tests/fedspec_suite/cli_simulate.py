@@ -216,8 +216,9 @@ def _print(runs: Sequence[dict[str, Any]], out: Path) -> None:
             " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
         )
     shown.print(t)
-    shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}")
-    shown.print(f"{out.with_suffix('.png')} and {out.with_suffix('.json')} written; settings are usual ones, not tuned")
+    shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
+    written = f"{out.with_suffix('.png')} and {out.with_suffix('.json')} written"
+    shown.print(f"{written}; settings are usual ones, not tuned", soft_wrap=True)
 
 
 def span(values: Sequence[float], form: str) -> str:

@@ -91,7 +91,7 @@ def test_lists_are_lists_of_objects_with_ids(arguments: tuple[str, ...]) -> None
 def test_show_tells_what_an_adapter_needs() -> None:
     (row,) = inside("show", "fedadam", "--json").rows
     assert {"eta", "beta1", "beta2", "tau", "v0"} <= set(row["hyper"])
-    assert "kingma-ba" in row["readings"] and row["options"]["weights"] == ["examples", "uniform"]
+    assert "kingma-ba" in row["readings"] and row["options"]["weights"] == ["examples", "uniform", "steps"]
     assert "fedadam.step" in {e["id"] for e in row["equations"]}
     assert row["levels"] == ["server", "round"] and row["shows"] == ["delta", "m", "v"]
 

@@ -90,9 +90,11 @@ def test_an_exchange_may_lack_steps_and_some_sets(algorithm: str) -> None:
     case, event = plain(algorithm, "trace")
     assert isinstance(event, Exchange)
     words = said(algorithm, "trace")
-    still = SUBJECT.start(case).step(replace(event, computing=()))
-    assert "the models stay" in words
-    assert np.array_equal(np.ravel(still["x"]), np.ravel(next(iter(case.x0.values()))))
+    if "the models stay" in words:
+        still = SUBJECT.start(case).step(replace(event, computing=()))
+        assert np.array_equal(np.ravel(still["x"]), np.ravel(next(iter(case.x0.values()))))
+    else:
+        assert "one local step or more" in words and not taken(case, replace(event, computing=()))
     assert taken(case, replace(event, computing=((), ()))) == ("may be empty: then nobody steps, and all mix" in words)
     assert taken(case, replace(event, senders=())) != ("one sender" in words)
 

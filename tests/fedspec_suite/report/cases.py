@@ -97,9 +97,9 @@ def _weighed(a: Algorithm, level: Level) -> list[str]:
 
 
 def _exchanged(a: Algorithm) -> list[str]:
-    out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
     if a.has(Fact.PEERS):
-        return [*out, "everybody computes at every local step"]
+        return ["there is one local step or more, and everybody computes at each"]
+    out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
     free = a.has(Fact.FREE_SETS) or ("clusters" in a.takes and "senders" not in a.takes)
     where = "of each cluster" if "clusters" in a.takes else "at least"
     return [

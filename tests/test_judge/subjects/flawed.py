@@ -160,7 +160,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "last client": (ALL, "last client"),
     "first client": (ALL, "first client"),
     "unweighted": (ALL[:2], "uniform|weigh alike"),
-    "by steps": (ALL, "by their steps"),
+    "by steps": (ALL, "weights = steps"),
     "sum": (ALL, "sum|added"),
     "not normalised": (ALL[:2], "not normalised"),
     "once more over n": (ALL, "once more"),
