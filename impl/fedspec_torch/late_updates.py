@@ -9,14 +9,13 @@ from typing import Any
 from fedspec.algorithms.buffered import Waiting
 from fedspec.entry import Program
 from fedspec.plan import Arrival
-from fedspec_torch.plan import Clients
 
 
 def run(
     program: Program,
     h: Any,
     state: Any,
-    clients: Clients,
+    clients: Any,
     arrivals: Sequence[Arrival],
     *,
     largest_delay: int | None = None,
@@ -29,7 +28,7 @@ def run(
         program: the algorithm, one whose events are arrivals.
         h: its hyper-parameters and readings.
         state: what it begins from.
-        clients: the gradients of the population.
+        clients: the population, as the program takes it.
         arrivals: whose updates arrive, in order.
         largest_delay: how many versions back an update may have been begun, now and later: older ones are dropped;
             None: all are kept.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +17,12 @@ from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameE
 from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
-from fedspec_torch import saved
+from fedspec_torch import late_updates, saved
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.data import Examples
 from fedspec_torch.federation import Federation, Training
+from fedspec_torch.population import Batched
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
 
@@ -124,11 +125,10 @@ class Run:
             assert isinstance(plan, Plan)
             return run_round(run, self.h, self.state, clients, plan, block=self.block).state
         assert not isinstance(run, LocalSolver)
+        if run.event == "arrival":
+            late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
+            return late_updates.run(run, self.h, self.state, Batched(clients, self.block), arrived, largest_delay=late)
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block)
-        if hasattr(state, "versions"):
-            # Older versions than the next arrivals may have been begun from are not needed.
-            kept = 1 + getattr(self.plan, "largest_delay", len(state.versions))
-            state = replace(state, versions=state.versions[-kept:])
         return state
 
     def sent(self, events: tuple[Event, ...]) -> int:
