@@ -1,10 +1,13 @@
-"""For all tests: the shapes that the rules are annotated with are checked at run time."""
+"""For all tests: the shapes that the rules are annotated with are checked at run time, but for long runs of them."""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
+from collections.abc import Iterator
 
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -14,6 +17,10 @@ install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "bea
 
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 BEGUN = time.monotonic()
+LONG = ("slow", "night", "long")
+
+# A run that a script put into the background ignores interrupts, and so would the commands that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> list[str]:
@@ -41,3 +48,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = [item for item in items if any(map(item.get_closest_marker, left))]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in set(out)]
+
+
+@pytest.fixture(autouse=True)
+def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a rule runs thousands of times, checking its shapes takes more than half of the time: others check them."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", before or any(map(request.node.get_closest_marker, LONG)))
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)

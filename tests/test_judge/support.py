@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,6 @@ from unittest.mock import patch
 from fedspec_suite.cli import main
 
 SUBJECTS = Path(__file__).parent / "subjects"
-_MAIN = "from fedspec_suite.cli import main; main()"
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,25 @@ class Ran:
         assert not missing, f"{missing} not in {self.err}"
 
 
+@functools.cache
+def _forks() -> subprocess.Popen[str]:
+    """A process that runs commands, until this one ends."""
+    text = Path(__file__).with_name("forks.py").read_text(encoding="utf-8")
+    # As a text and not as a file, so that what it starts finds no file to import again.
+    return subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 def fedspec(*arguments: str, cwd: Path | None = None) -> Ran:
     """Run the command in a process of its own: no import hook of the tests, no warnings filter."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, *arguments], capture_output=True, text=True, timeout=900, check=False, cwd=cwd
-    )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    forks = _forks()
+    assert forks.stdin and forks.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        request = {"arguments": arguments, "environment": dict(os.environ), "folder": str(cwd or Path.cwd())}
+        forks.stdin.write(json.dumps({**request, "out": str(out), "err": str(err)}) + "\n")
+        forks.stdin.flush()
+        code = int(forks.stdout.readline())
+        return Ran(code, *(file.read_text(encoding="utf-8") for file in (out, err)))
 
 
 def inside(*arguments: str) -> Ran:

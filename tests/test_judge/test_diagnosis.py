@@ -47,7 +47,7 @@ def test_some_flaws_are_called_by_their_names() -> None:
     assert misnamed("fedadam", SHORT) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("algorithm", ALL)
 def test_flaws_are_called_by_their_names(algorithm: str) -> None:
     assert misnamed(algorithm, SAID) == {}

@@ -27,7 +27,7 @@ from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.mutants import MUTANTS, Mutant, original, texts
 
 STORED = stored.load()
-SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 3)
+SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 1)
 
 MOMENTUM = "fedspec.client.momentum.momentum"
 

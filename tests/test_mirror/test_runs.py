@@ -324,12 +324,16 @@ for done in run:
 """
 
 
+KILLS = 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 3
+"""By each signal."""
+
+
 @pytest.mark.slow
 def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Path) -> None:
     file, row = tmp_path / "run.pt", find("fedada2")
     code = KILLED.format(tests=str(Path(__file__).parents[1]))
     rng = np.random.default_rng(0)
-    for kill in [signal.SIGKILL, signal.SIGTERM] * 10:
+    for kill in [signal.SIGKILL, signal.SIGTERM] * KILLS:
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )

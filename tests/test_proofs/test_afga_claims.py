@@ -54,6 +54,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
 
+pytestmark = pytest.mark.long
+
 
 def networks(count: int, wanted: Callable[[Network], bool] = lambda net: True) -> list[Network]:
     rng = exact.generator()
@@ -118,7 +120,7 @@ def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.lemma_f_9().verdict is not Verdict.PROVED
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
     monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)

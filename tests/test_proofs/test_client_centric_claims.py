@@ -40,6 +40,8 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.piecewise import Piecewise
 
+pytestmark = pytest.mark.long
+
 Rule = Callable[..., Any]
 
 
@@ -120,7 +122,7 @@ def test_an_adam_that_does_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, steps, "cc_adam", never, roots.footnote_3)
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_draw_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """If every client answers with the mean gradient, the refuted theorem and corollary are not refuted any more."""
     for module, name in ((runs, "cc_fedadagrad"), (runs, "cc_fedams")):

@@ -41,6 +41,8 @@ from fedspec_proofs.fed_lamb.walks import root_above, walk
 from fedspec_proofs.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
 
+pytestmark = pytest.mark.long
+
 Change = tuple[Any, str, Any]
 
 
@@ -97,8 +99,13 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
 }
 
 
+LONG_SEARCHES = ("mean", "one round", "Theorem 1'", "Theorem 3'", "Lemma 2'")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize(
+    "what", [pytest.param(w, marks=[pytest.mark.night] * w.endswith(LONG_SEARCHES)) for w in CHANGES]
+)
 def test_a_changed_rule_or_bound_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     claim, changes = CHANGES[what]
     for module, name, other in changes:

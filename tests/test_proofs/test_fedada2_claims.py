@@ -34,6 +34,8 @@ from fedspec_proofs.fedada2.student_bounds import at_one
 from fedspec_proofs.fedada2.sums import double_sum
 from fedspec_proofs.piecewise import huber
 
+pytestmark = pytest.mark.long
+
 
 def claim(module: str, name: str) -> Claim:
     found = getattr(importlib.import_module(f"fedspec_proofs.fedada2.{module}"), name)
@@ -287,9 +289,8 @@ REPAIRED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [REPAIRED[0], *(pytest.param(*r, marks=pytest.mark.night) for r in REPAIRED[1:])]
-)
+@pytest.mark.night
+@pytest.mark.parametrize(("module", "name"), REPAIRED)
 def test_the_repaired_bounds_need_more_than_their_third_term(
     monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:

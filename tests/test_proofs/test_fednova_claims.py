@@ -25,6 +25,8 @@ from fedspec_proofs.fednova.sampled_runs import sampled
 from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.fednova.theorem_3 import weighted
 
+pytestmark = pytest.mark.long
+
 PACKAGE = "fedspec_proofs.fednova"
 
 
@@ -59,8 +61,14 @@ def over(factor: int) -> Any:
         ("fedspec.algorithms.fednova_vr", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
         (f"{PACKAGE}.variance_reduction", "cross_client", lambda d, p: d, "fednova.corrections-cancel"),
         (f"{PACKAGE}.special_cases", "accumulation", lambda *_, **__: [1, 2], "fednova.eq-11"),
-        (f"{PACKAGE}.theorem_1_fedprox", "repaired", bounds.printed, "fednova.theorem-1-fedprox-repaired"),
-        (f"{PACKAGE}.runs", "theorem_1_terms", over(4), "fednova.theorem-1"),
+        pytest.param(
+            f"{PACKAGE}.theorem_1_fedprox",
+            "repaired",
+            bounds.printed,
+            "fednova.theorem-1-fedprox-repaired",
+            marks=pytest.mark.night,
+        ),
+        pytest.param(f"{PACKAGE}.runs", "theorem_1_terms", over(4), "fednova.theorem-1", marks=pytest.mark.night),
         (f"{PACKAGE}.fedprox_rate", "theorem_1_terms", over(8), "fednova.corollary-2"),
         (f"{PACKAGE}.lemma_1", "sgd", lambda x, g, eta_l: x - 2 * eta_l * g, "fednova.lemma-1"),
         ("fedspec.algorithms.fedavg", "average", lambda x, delta, eta: x + 2 * delta, "fednova.eq-29"),

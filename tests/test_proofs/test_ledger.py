@@ -12,6 +12,8 @@ import pytest
 from fedspec_proofs import ledger, stored
 from fedspec_proofs.claim import CLOSE, SEARCHING, UNDOUBTED, Claim, Record, Verdict
 
+pytestmark = pytest.mark.long
+
 CLAIMS, VARIANTS, STORED = ledger.claims(), ledger.variants(), stored.load()
 
 NUMBERED: dict[str, dict[str, str]] = {

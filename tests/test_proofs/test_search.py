@@ -13,6 +13,8 @@ from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.engines.search import Inequality, broken, equal, hunt, searched, smallest
 
+pytestmark = pytest.mark.long
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -17,6 +17,8 @@ from fedspec.catalogue import CATALOGUE, Program
 from fedspec.linear import eye, solve
 from fedspec.plan import Arrival, Oracle, Setup
 
+pytestmark = pytest.mark.long
+
 
 def largest_root(delays: Sequence[int], a: float) -> float:
     """The spectral radius of x_(t+1) = x_t - a mean of x_(t-s) over the delays s."""

@@ -16,6 +16,8 @@ from fedspec.arith import Array
 from fedspec.linear import eye, solve
 from fedspec.plan import Arrival, Oracle
 
+pytestmark = pytest.mark.long
+
 SERVERS: dict[str, dict[str, Any]] = {
     "cc-fedavg": {},
     "cc-fedsgd": {"eta": 2.0},

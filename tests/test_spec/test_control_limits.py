@@ -17,6 +17,8 @@ from fedspec.linear import eye, solve
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Solver
 
+pytestmark = pytest.mark.long
+
 N = (1.0, 2.0, 3.0, 4.0)
 P = np.array(N) / 10
 UNIFORM = np.full(4, 0.25)
@@ -135,7 +137,7 @@ def test_vrl_sgd_with_one_divisor_reaches_the_minimum() -> None:
     assert near(end("vrl-sgd", everybody(150), divisor="mean-steps"), PROBLEM.minimiser(UNIFORM))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_vrl_sgd_diverges_when_the_steps_change() -> None:
     """FedNova, L78 and Fig. 2: steps drawn anew in every round, the same objectives but for their minima."""
     rng = np.random.default_rng(30)

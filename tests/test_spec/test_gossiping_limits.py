@@ -24,6 +24,8 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Broadcast, ClusterWeights, Denominators, Order, Sampling
 
+pytestmark = pytest.mark.long
+
 Array = np.ndarray[Any, Any]
 Clients = Sequence[Callable[[int, Array], Array]]
 

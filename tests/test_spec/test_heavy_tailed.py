@@ -17,6 +17,8 @@ from fedspec.errors import ParameterError, PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.heavy_tailed import cauchy, draw_cauchy, draw_student, noisy, student_2
 
+pytestmark = pytest.mark.long
+
 ETA = F(1, 4)
 
 

@@ -29,6 +29,8 @@ from fedspec.algorithms import (
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 
+pytestmark = pytest.mark.long
+
 Scalar = Callable[[float], float]
 
 TEN = [(1.0, 1.0)] + [(0.1, -1.0)] * 9
