@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
+from test_judge.support import inside
 
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Engine, Verdict
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 
-README = " ".join((Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8").split())
+TEXT = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+README = " ".join(TEXT.split())
+PAGES = dict(re.findall(r"^```\n\$ fedspec ((?:claims|mutants) show [^\n]*|graph[^\n]*)\n(.*?)^```", TEXT, re.M | re.S))
+"""What the README says that a command prints, of those that take no time."""
 
 
 def test_edges_and_mutants() -> None:
@@ -25,3 +32,19 @@ def test_the_ledger() -> None:
     assert f"{len(refuted)} printed statements and steps of proofs come out" in README
     assert "all of them exactly" in README
     assert f"{len(ledger.variants())} false variants" in README
+
+
+def test_there_are_pages() -> None:
+    assert {command.split()[0] for command in PAGES} == {"claims", "mutants", "graph"}
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_what_a_command_prints(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line by line, but for the seconds; ``...`` stands for lines that are left out."""
+
+    def lines(text: str) -> list[str]:
+        return [re.sub(r"\([\d.]+ s\)", "(s)", line.rstrip()) for line in text.splitlines()]
+
+    monkeypatch.setenv("COLUMNS", "119")
+    printed = lines(inside(*command.split()).out)
+    assert [line for line in lines(PAGES[command]) if line != "..." and line not in printed] == []
