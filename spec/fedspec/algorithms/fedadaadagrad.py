@@ -5,7 +5,7 @@
         for k = 1 .. tau_i:
             g = g_i(x_i)                                                          (lines 7-8)
             v_k = v_(k-1) + g^2 if (k - 1)/z is whole, else v_(k-1)               (lines 9-13)
-            x_i = x_i - eta_k g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
+            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
         Delta_i = Xi_i (x_i - x)                                                  (line 19)
     Delta = 1/|S| sum_i Delta_i                                                   (line 21)
     m = beta1 m + (1 - beta1) Delta
@@ -13,7 +13,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
-The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 Source: FedAda2, Alg. 10 (L1513).
 """
 

@@ -11,7 +11,7 @@
     x = x + eta m / (sqrt(v) + tau)                                 (line 14)
 
 Clip = True is the dead zone: a step shorter than eps_s is not taken. w(O) comes with the plan, as Xi_i.
-The rate of step k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 Source: FedAda2, Alg. 5 (L1167-1185); the strategies: footnote 4 of sec. 4 (L106), and sec. 6.
 """
 
