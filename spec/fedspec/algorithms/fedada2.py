@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 >= 0, by default 0, and mu_0(b) = v_0                       (line 4)
-        for k = 1 .. tau_i:
+        for k = 1 .. K_i:
             g = g_i(x_i)                                                          (line 6)
             if (k - 1)/z is whole:                                                (SM3)
                 v_k(j) = min over b with j in S_b of mu_(k-1)(b) + g(j)^2
@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
-from fedspec.algorithms.server_update import Covered, covered, server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.delay import unless_short, warmed
 from fedspec.client.sm3 import accumulate_ii
@@ -158,4 +158,5 @@ ROW = Algorithm(
         "sampling is with repetition; |S| counts it",
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2", "v0_l": "v_0", "nu": "v_k"},
 )

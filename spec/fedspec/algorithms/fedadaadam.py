@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  m_0, v_0 >= 0, by default 0                                         (lines 4-5)
-        for k = 1 .. tau_i:
+        for k = 1 .. K_i:
             g = g_i(x_i)                                                              (line 7)
             m_k = beta1_l m_(k-1) + (1 - beta1_l) g                                   (line 8)
             m_hat = m_k / (1 - beta1_l^k)                                             (line 9)
@@ -32,7 +32,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
-from fedspec.algorithms.server_update import server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu, begin
 from fedspec.client.delay import warmed
@@ -109,4 +109,5 @@ ROW = Algorithm(
     ),
     traps=(phrases.XI, phrases.DRAWN_TWICE, "the box clears m where the step should be cleared", phrases.WARM_UP),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "v0_l": "v_0", "m0_l": "m_0"},
 )

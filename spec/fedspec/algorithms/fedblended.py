@@ -2,7 +2,7 @@
 
     for each strategy O, for each client i that was drawn for it (a multiset):
         x_i = x                                                     (line 5)
-        x_i = Optimize(O, i, x_i, tau_i steps, Clip = True)         (line 6)
+        x_i = Optimize(O, i, x_i, K_i steps, Clip = True)         (line 6)
         Delta_i = w(O) (x_i - x)                                    (line 7)
     S = the number of all draws                                     (line 10)
     Delta = 1/S sum of all Delta_i                                  (line 11)
@@ -23,7 +23,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
-from fedspec.algorithms.server_update import Covered, covered, server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
@@ -184,4 +184,5 @@ ROW = Algorithm(
         phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "O": "O_l", "S": "S, the sum of all |S_l^t|", "v0_l": "v_0", "m0_l": "m_0"},
 )
