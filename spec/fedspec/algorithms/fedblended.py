@@ -2,7 +2,7 @@
 
     for each strategy O, for each client i that was drawn for it (a multiset):
         x_i = x                                                     (line 5)
-        x_i = Optimize(O, i, x_i, K_i steps, Clip = True)         (line 6)
+        x_i = Optimize(O, i, x_i, K_i steps, Clip = True)           (line 6)
         Delta_i = w(O) (x_i - x)                                    (line 7)
     S = the number of all draws                                     (line 10)
     Delta = 1/S sum of all Delta_i                                  (line 11)
