@@ -104,7 +104,7 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
         where: what it is called in an error.
 
     Raises:
-        ContractError: as for :func:`check`.
+        ContractError: a field is missing, unknown or of another kind than the schema says.
     """
     _kinds(direction)[kind](value, where)
 

@@ -86,7 +86,7 @@ def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
     """Read a line as a JSON object.
 
     Raises:
-        ContractError: it is none.
+        ContractError: the line is no JSON, or not an object.
     """
     try:
         value = json.loads(line.decode() if isinstance(line, bytes) else line)
@@ -168,7 +168,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
     """Read a case; its arrays come in the case's own dtype.
 
     Raises:
-        ContractError: it is none.
+        ContractError: a field is missing, unknown or of another kind than the schema says.
     """
     check(value, "case", "case")
     dtype = value["dtype"]

@@ -46,8 +46,8 @@ USUAL: dict[str, float] = {
 ADAPTIVE: dict[str, float] = {"eta": 0.03}
 """The same where the server divides by a root of its second moment."""
 
-LAYERWISE: dict[str, float] = {"eta_l": 0.01}
-"""The same where clients do."""
+LOCALLY: dict[str, float] = {"eta_l": 0.01}
+"""The same where clients do, by an average."""
 
 
 def number_or_word(text: str) -> Any:
@@ -87,7 +87,7 @@ def spread(text: str) -> Any:
     """A number of local steps, or the least and greatest: ``10``, ``2-8``.
 
     Raises:
-        ParameterError: it is neither.
+        ParameterError: it is no whole number >= 1, and not two of them, the smaller first.
     """
     low, dash, high = text.partition("-")
     try:
@@ -106,8 +106,8 @@ def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> 
     usual = dict(USUAL)
     if {"tau", "eps", "v_hat0"} & set(needed) and "eta" in needed:
         usual |= ADAPTIVE
-    if row.id in ("fed-lamb", "fed-ams", "dadam") or "beta1_l" in needed:
-        usual |= LAYERWISE
+    if "beta2_l" in needed or ("beta2" in needed and "eta" not in needed):
+        usual |= LOCALLY
     return {**{n: usual[n] for n in needed if n in usual}, **given}
 
 

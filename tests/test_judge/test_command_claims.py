@@ -65,6 +65,15 @@ def test_shows_at_which_sizes_something_is_proved(monkeypatch: pytest.MonkeyPatc
     assert row["verdict"] == "proved at sizes" and row["sizes"] == "d = 1, K <= 3"
 
 
+@pytest.mark.parametrize(
+    ("id", "words"),
+    [("afga.eq-54-repaired", "two values of j carry over to all"), ("afga.eq-71-repaired", "As afga.eq-54-repaired.")],
+)
+def test_shows_by_which_argument(id: str, words: str) -> None:
+    """Evidence that stops at j = 5 is a proof for every j by an argument, which the page has to give."""
+    assert words in inside("claims", "show", id).out
+
+
 def test_shows_what_a_search_rests_on() -> None:
     for id, record in stored.load().items():
         if record.sharpness and not record.sharpness.sharp:

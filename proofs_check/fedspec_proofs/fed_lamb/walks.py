@@ -231,7 +231,7 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
     """A search, with a counterexample made by hand for each assumption, which breaks only that one.
 
     Raises:
-        ValueError: it does not.
+        ValueError: an instance meets another assumption too little, or does not break the bound.
     """
     found = searched(inequality, tries, drop=0)
     dropped = {}

@@ -24,18 +24,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
+from fedspec.algorithms.exchanges import check_one_set, check_senders
 from fedspec.arith import Scalar, Stack, Vector, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
-from fedspec.errors import PlanError
 from fedspec.hyper import Hyper
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Epsilon, Sampling
-from fedspec.server.amsgrad import AmsGrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -61,6 +61,19 @@ class AdaptedAfga(Afga):
 def init(h: Afga, x: Vector, setup: Setup) -> AmsGrad:
     """Everything at zero."""
     return init_amsgrad(x)
+
+
+def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+    """One round of the canonical reading: lines 3 to 22."""
+    x, S_r, W = state.x, plan.senders, plan.mixing
+    X = stack([x] * len(clients))
+    for t, S_t in enumerate(plan.computing):
+        S = list(S_t)
+        X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
+        X = gossip(X, W)
+    delta = mean_change(X, x, S_r)
+    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
+    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
 
 def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
@@ -95,30 +108,6 @@ def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any
     """The server's step: lines 19 to 22."""
     state = general_amsgrad(state, delta, **h.of(general_amsgrad))
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
-
-
-def check_senders(plan: Exchange) -> None:
-    """Refuse a plan in which the server receives nothing.
-
-    Raises:
-        PlanError: nobody sends.
-    """
-    if not plan.senders:
-        raise PlanError("senders: nobody sends; the server divides by their number")
-
-
-def check_one_set(plan: Exchange) -> None:
-    """Refuse a plan that draws other clients at some local step than those that send.
-
-    Raises:
-        PlanError: at some local step others compute than those that send.
-    """
-    for t, S in enumerate(plan.computing):
-        if set(S) != set(plan.senders):
-            raise PlanError(
-                f"computing[{t}]: {tuple(S)}, but the senders are {plan.senders}; "
-                f"without re-sampling they compute at every local step"
-            )
 
 
 def step(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
@@ -167,7 +156,7 @@ ROWS = (
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Afga, init=init, step=step, event="exchange"),
+        run=Program(hyper=Afga, init=init, step=step, plain=afga, event="exchange"),
         costs=Costs(
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
         ),
@@ -199,7 +188,7 @@ ROWS = (
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Afga, init=init, step=gossip_fedamsgrad, event="exchange", takes=("one-set",)),
+        run=Program(hyper=Afga, init=init, step=gossip_fedamsgrad, plain=afga, event="exchange", takes=("one-set",)),
         costs=Costs(
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
         ),

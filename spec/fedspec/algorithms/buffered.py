@@ -44,7 +44,7 @@ def check_room(buffer: int, pending: Sequence[Vector], arrivals: Sequence[Arriva
     """Refuse more arrivals than the buffer still takes: the server's step stands between them. One always fits.
 
     Raises:
-        PlanError: there are more.
+        PlanError: more arrive than the buffer still takes.
     """
     if len(arrivals) > max(1, buffer - len(pending)):
         raise PlanError(

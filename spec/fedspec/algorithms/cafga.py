@@ -1,9 +1,14 @@
 """CAFGA: AFGA in clusters of clients, each of which mixes on its own.
 
-    in every cluster k: the local part of AFGA, with S^k_r, S^k_(r,t) and W_k
-    Delta_k = mean over S^k_r of x_i - x
+    in every cluster k:
+        every client i of V_k: x_i = x
+        for t = 0..I-1:
+            i in S^k_(r,t):        x_i = x_i - eta_l g_i(x_i)
+            every client of V_k:   x_i = sum over V_k of (W_k)_ij x_j
+        Delta_k = mean over S^k_r of x_i - x
     Delta = 1/K sum_k Delta_k
-    the server's part of AFGA
+    m = beta1 m + (1 - beta1) Delta;  v = beta2 v + (1 - beta2) Delta^2;  v_hat = max(v_hat, v)
+    x = x + eta m / sqrt(v_hat + eps)
 
 The box prints one W; text and proofs have one W_k for each cluster (L410): they are the blocks of the plan's matrix.
 Communication-adapted, every W_k has a row for each client of the cluster that computes.
@@ -15,25 +20,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from fedspec import phrases
-from fedspec.algorithms.afga import SYMBOLS, AdaptedAfga, Afga, check_one_set, mean_change, serve
+from fedspec.algorithms.afga import SYMBOLS, AdaptedAfga, Afga, mean_change, serve
 from fedspec.algorithms.afga import init as init_afga
+from fedspec.algorithms.exchanges import (
+    Clusters,
+    check_clusters,
+    check_one_set,
+    check_places,
+    check_rows,
+    clusters_of,
+)
 from fedspec.arith import Mixing, Stack, Vector, Weights, array, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
-from fedspec.errors import PlanError, ShapeError
 from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
-from fedspec.server.amsgrad import AmsGrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
-
-Clusters: TypeAlias = Sequence[list[int]]
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,20 @@ def init(h: Cafga, x: Vector, setup: Setup) -> State:
     return State(init_amsgrad(x), stack([x] * setup.clients))
 
 
-def clusters_of(plan: Exchange, n: int) -> Clusters:
-    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none."""
-    return [list(V) for V in plan.clusters] or [list(range(n))]
+def cafga(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading: lines 3 to 21."""
+    x, X, deltas = state.x, state.X, []
+    for V_k in clusters_of(plan, len(clients)):
+        W_k, S_k = plan.mixing[V_k][:, V_k], [i for i in plan.senders if i in V_k]
+        X = put(X, V_k, stack([x] * len(V_k)))
+        for t, S_t in enumerate(plan.computing):
+            S = [i for i in S_t if i in V_k]
+            X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
+            X = put(X, V_k, gossip(X[V_k], W_k))
+        deltas.append(mean_change(X, x, S_k))
+    delta = cluster_mean(stack(deltas), shares([1] * len(deltas), x))
+    server = amsgrad(state.server, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
+    return State(server, X), {"delta": delta, "m": server.m, "v": server.v, "v_hat": server.v_hat}
 
 
 def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
@@ -113,46 +134,6 @@ def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange)
             X = put(X, S, gossip(X[S], plan.mixing[rows][:, rows]))
         deltas.append(mean_change(X, x, S_k))
     return cluster_mean(stack(deltas), weights(h, clusters, x))
-
-
-def check_clusters(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which the server receives nothing of some cluster.
-
-    Raises:
-        PlanError: nobody in some cluster sends.
-    """
-    for V in clusters:
-        if not set(V) & set(plan.senders):
-            raise PlanError(
-                f"senders: {plan.senders} has none of cluster {tuple(V)}; the server divides by their number"
-            )
-
-
-def check_rows(plan: Exchange, n: int) -> None:
-    """Refuse a matrix that has not a row for each client that mixes.
-
-    Raises:
-        ShapeError: W is not [n, n].
-    """
-    if tuple(plan.mixing.shape) != (n, n):
-        shape = tuple(plan.mixing.shape)
-        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; give each a row")
-
-
-def check_places(plan: Exchange, clusters: Clusters) -> None:
-    """Refuse a plan in which a cluster does not keep its rows of W from one local step to the next.
-
-    Raises:
-        PlanError: the k-th clients of two sets that compute are of different clusters.
-    """
-    for V in clusters:
-        places = [[k for k, i in enumerate(S) if i in V] for S in plan.computing]
-        for t, rows in enumerate(places):
-            if rows != places[0]:
-                raise PlanError(
-                    f"computing[{t}]: clients of cluster {tuple(V)} stand at {rows}, at step 0 at {places[0]}; "
-                    f"row k of W is the k-th client: name every set cluster by cluster, as many of each"
-                )
 
 
 def step(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
@@ -213,7 +194,7 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Cafga, init=init, step=step, event="exchange", takes=("clusters",)),
+        run=Program(hyper=Cafga, init=init, step=step, plain=cafga, event="exchange", takes=("clusters",)),
         when={"broadcast=neighbours": (broadcast,)},
         costs=Costs(
             down="m d",

@@ -2,13 +2,13 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 >= 0, by default 0, and mu_0(b) = v_0                       (line 4)
-        for k = 1 .. tau_i:
+        for k = 1 .. K_i:
             g = g_i(x_i)                                                          (line 6)
             if (k - 1)/z is whole:                                                (SM3)
                 v_k(j) = min over b with j in S_b of mu_(k-1)(b) + g(j)^2
                 mu_k(b) = max over j in S_b of v_k(j)
             else: v_k = v_(k-1), mu_k = mu_(k-1)
-            x_i = x_i - eta_k g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
+            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
         Delta_i = x_i - x                                                         (line 14)
     Delta = 1/|S| sum_i Delta_i                                                   (SU)
     m = beta1 m + (1 - beta1) Delta
@@ -16,7 +16,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
-The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 Clients may run Adam over SM3's second moment instead.
 
 Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
@@ -33,9 +33,9 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
-from fedspec.algorithms.server_update import Covered, covered, server_update
-from fedspec.arith import Scalar, Vector
-from fedspec.client.delay import warmed
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
+from fedspec.arith import Scalar, Vector, constant, sqrt
+from fedspec.client.delay import unless_short, warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_adam
@@ -44,10 +44,10 @@ from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
-from fedspec.mixing.weighted import weighted_mean
+from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Adaptivity, CoverName, Idle
+from fedspec.readings import Adaptivity, CoverName, Idle, Weighting
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adam import adam
 
@@ -74,8 +74,29 @@ def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
     return covered(x, setup, v0=h.v0, cover=h.cover)
 
 
+def fedada2(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
+    """Lines 2-16 as they stand repaired: AdaGrad everywhere, a delay in steps, one client rate."""
+    S = state.cover
+
+    def client(i: int, x: Vector, gradient: Oracle, K: int) -> Vector:
+        x_i, mu = x, constant(h.v0_l, x, S.q)
+        for k in range(1, K + 1):
+            g = gradient(k - 1, x_i)
+            if (k - 1) % h.z == 0:
+                v = S.least(mu) + g**2
+                mu = S.greatest(v)
+            u = g / (sqrt(v) + h.eps)
+            x_i = x_i - h.eta_l * unless_short(u, u, h.eps_s)
+        return x_i - x
+
+    deltas = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    server = adagrad(state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+    return replace(state, server=server), {"delta": delta, "m": server.m, "v": server.v}
+
+
 def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """One round: Alg. 2, lines 2-16."""
+    """One round under any options."""
     S = state.cover
 
     def own(k: int) -> dict[str, Any]:
@@ -120,7 +141,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=FedAda2, init=init, step=step, takes=("layers", "repeats")),
+    run=Program(hyper=FedAda2, init=init, step=step, plain=fedada2, takes=("layers", "repeats")),
     when={
         "client=adagrad": (accumulate_ii, sm3_ii_delayed),
         "client=adam": (average_ii, sm3_adam),
@@ -137,4 +158,5 @@ ROW = Algorithm(
         "sampling is with repetition; |S| counts it",
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2", "v0_l": "v_0", "nu": "v_k"},
 )

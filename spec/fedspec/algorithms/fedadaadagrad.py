@@ -2,10 +2,10 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 >= 0, by default 0                                          (lines 4-5)
-        for k = 1 .. tau_i:
+        for k = 1 .. K_i:
             g = g_i(x_i)                                                          (lines 7-8)
             v_k = v_(k-1) + g^2 if (k - 1)/z is whole, else v_(k-1)               (lines 9-13)
-            x_i = x_i - eta_k g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
+            x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 14-17)
         Delta_i = Xi_i (x_i - x)                                                  (line 19)
     Delta = 1/|S| sum_i Delta_i                                                   (line 21)
     m = beta1 m + (1 - beta1) Delta
@@ -13,7 +13,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
-The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 Source: FedAda2, Alg. 10 (L1513).
 """
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
-from fedspec.algorithms.server_update import server_update
+from fedspec.algorithms.server_update import SYMBOLS, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.agdu import agdu, begin
 from fedspec.client.delay import warmed
@@ -97,4 +97,5 @@ ROW = Algorithm(
     ),
     traps=(phrases.XI, phrases.DRAWN_TWICE, phrases.DEAD_ZONE, phrases.WARM_UP),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, "v0_l": "v_0"},
 )

@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  m_0, v_0 >= 0, by default 0                                         (lines 4-5)
-        for k = 1 .. tau_i:
+        for k = 1 .. K_i:
             g = g_i(x_i)                                                              (line 7)
             m_k = beta1_l m_(k-1) + (1 - beta1_l) g                                   (line 8)
             m_hat = m_k / (1 - beta1_l^k)                                             (line 9)
@@ -10,7 +10,7 @@
                 v_k = beta2_l v_(k-1) + (1 - beta2_l) g^2                             (line 11)
                 v_hat = v_k / (1 - beta2_l^(floor((k - 1)/z) + 1))                    (line 12)
             else: v_k = v_(k-1), v_hat as it was                                      (line 14)
-            x_i = x_i - eta_k m_hat / (sqrt(v_hat) + eps), unless that step is short  (lines 16-19)
+            x_i = x_i - eta_l m_hat / (sqrt(v_hat) + eps), unless that step is short  (lines 16-19)
         Delta_i = Xi_i (x_i - x)                                                      (line 21)
     Delta = 1/|S| sum_i Delta_i                                                       (line 23)
     m = beta1 m + (1 - beta1) Delta
@@ -18,7 +18,7 @@
     x = x + eta m / (sqrt(v) + tau)
 
 A step is short if ||m_hat / (sqrt(v_hat) + eps)|| < eps_s.
-The rate eta_k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 
 Two lines of the print differ. Line 14 leaves v_hat without a value, so that z > 1 cannot be run; Alg. 7, line 13,
 carries it. Line 17 is m_k = 0 where a step is short, which then takes m_hat all the same, while the text (L142) and
@@ -32,7 +32,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
-from fedspec.algorithms.server_update import server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu, begin
 from fedspec.client.delay import warmed
@@ -109,4 +109,5 @@ ROW = Algorithm(
     ),
     traps=(phrases.XI, phrases.DRAWN_TWICE, "the box clears m where the step should be cleared", phrases.WARM_UP),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "v0_l": "v_0", "m0_l": "m_0"},
 )

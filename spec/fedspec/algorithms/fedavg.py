@@ -63,4 +63,5 @@ ROW = Algorithm(
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(phrases.DOWNHILL, "weights are n_i over the participants' sum, not over everybody's"),
     facts=(Fact.AFFINE, Fact.ISOTROPIC),
+    symbols={"eta_l": "eta (FedNova)", "x": "x^(t,0) (FedNova)"},
 )

@@ -86,4 +86,5 @@ ROW = Algorithm(
         "v = beta v + Delta is not dampened; with 1 - beta the rate means something else",
     ),
     facts=(Fact.ISOTROPIC,),
+    symbols={"v": "m_t (Client-Centric)", "eta_l": "eta (FedNova)"},
 )

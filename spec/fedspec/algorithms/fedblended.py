@@ -2,7 +2,7 @@
 
     for each strategy O, for each client i that was drawn for it (a multiset):
         x_i = x                                                     (line 5)
-        x_i = Optimize(O, i, x_i, tau_i steps, Clip = True)         (line 6)
+        x_i = Optimize(O, i, x_i, K_i steps, Clip = True)           (line 6)
         Delta_i = w(O) (x_i - x)                                    (line 7)
     S = the number of all draws                                     (line 10)
     Delta = 1/S sum of all Delta_i                                  (line 11)
@@ -11,7 +11,7 @@
     x = x + eta m / (sqrt(v) + tau)                                 (line 14)
 
 Clip = True is the dead zone: a step shorter than eps_s is not taken. w(O) comes with the plan, as Xi_i.
-The rate of step k is eta_l; in the runs on images it warms up in every round, eta_l min(1, k / warm_up) (L1663).
+In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
 Source: FedAda2, Alg. 5 (L1167-1185); the strategies: footnote 4 of sec. 4 (L106), and sec. 6.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
-from fedspec.algorithms.server_update import Covered, covered, server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
@@ -184,4 +184,5 @@ ROW = Algorithm(
         phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "O": "O_l", "S": "S, the sum of all |S_l^t|", "v0_l": "v_0", "m0_l": "m_0"},
 )

@@ -140,4 +140,5 @@ ROW = Algorithm(
         "the published local minimum is exact; gradient steps approach it",
     ),
     facts=(Fact.COUNTS_ALL,),
+    symbols={"x": "theta^t", "y_i": "theta_k^t", "mu": "alpha", "lam_i": "grad L_k(theta_k^t)"},
 )

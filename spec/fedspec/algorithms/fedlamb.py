@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.algorithms.local_ams import FedAms, State, after, init, run
+from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, after, init, run
 from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
 from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
 from fedspec.costs import Costs
@@ -173,4 +173,5 @@ ROW = Algorithm(
         "the printed in-place correction feeds itself and explodes",
         "where the direction is zero the layer stays; an eps in the norm is another algorithm",
     ),
+    symbols=SYMBOLS | {"lam": "lambda", "p": "p_(r,i)^t"},
 )

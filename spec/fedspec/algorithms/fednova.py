@@ -67,6 +67,9 @@ def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, An
     return x, {"tau_eff": tau_eff, "w": w}
 
 
+SYMBOLS = {"x": "x^(t,0)", "x_i": "x_i^(t,k)", "d_i": "d_i^(t)", "eta_l": "eta"}
+"""FedNova has one rate, that of the clients."""
+
 ROW = Algorithm(
     id="fednova",
     family=Family.SERVERS,
@@ -116,4 +119,5 @@ ROW = Algorithm(
         "at a fixed rate the limit is near the optimum, not at it",
     ),
     facts=(Fact.AFFINE, Fact.ISOTROPIC),
+    symbols=SYMBOLS,
 )

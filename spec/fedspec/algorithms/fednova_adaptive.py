@@ -123,4 +123,5 @@ ROW = Algorithm(
         phrases.NO_CORRECTION,
         phrases.DOWNHILL,
     ),
+    symbols={"eta_l": "eta"},
 )

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec import phrases
+from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.fednova_vr import State, init
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.controlled import corrected_gradient
@@ -126,4 +127,5 @@ ROW = Algorithm(
         phrases.EVERYONE,
     ),
     facts=(Fact.CONTROLLED,),
+    symbols=SYMBOLS | {"u": "u_i^(t,k)", "c_i": "c_i^(t)", "a_i": "a_i, the norm ||a_i||_1"},
 )

@@ -91,4 +91,5 @@ ROW = Algorithm(
         "with a rate that changes, a buffer of changes and one of gradients part ways",
         "hybrid momentum adds the clients' own, which is zeroed every round",
     ),
+    symbols={"eta_l": "eta", "beta": "not named"},
 )

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Vector, Weights, numbers
 from fedspec.costs import Costs
@@ -139,4 +140,5 @@ ROW = Algorithm(
         "box and text disagree on whether tau_eff is divided by the sample's share",
     ),
     facts=(Fact.AFFINE, Fact.COUNTS_ALL),
+    symbols=SYMBOLS,
 )

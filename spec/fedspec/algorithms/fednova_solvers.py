@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import STEPS, local_solve
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.costs import Costs
@@ -92,4 +93,5 @@ ROW = Algorithm(
         "solvers may change from round to round: nothing of them is kept",
     ),
     facts=(Fact.AFFINE, Fact.ISOTROPIC),
+    symbols=SYMBOLS,
 )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedspec import phrases
+from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import corrected_gradient
@@ -125,4 +126,5 @@ ROW = Algorithm(
         "the first round is not corrected",
     ),
     facts=(Fact.CONTROLLED,),
+    symbols=SYMBOLS,
 )

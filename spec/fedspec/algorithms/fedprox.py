@@ -75,4 +75,5 @@ ROW = Algorithm(
     costs=Costs(down="m d", up="m d", working="2 d", server="d", note="the anchor is kept during the round"),
     traps=(phrases.ANCHOR_IS_OLD, "it takes tau_i gradient steps; the exact proximal point is their limit"),
     facts=(Fact.AFFINE, Fact.ISOTROPIC),
+    symbols={"eta_l": "eta", "x": "x^(t,0)", "x_i": "x_i^(t,k)"},
 )

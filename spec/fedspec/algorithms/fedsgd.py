@@ -70,4 +70,5 @@ ROW = Algorithm(
     costs=Costs(down="m d", up="m d", server="d"),
     traps=("it takes many local steps: it is FedAvg with equal weights, not the FedSGD of one step",),
     facts=(Fact.AFFINE,),
+    symbols={"x": "theta-bar_r", "x_i": "theta_(r,i)^t", "eta_l": "alpha", "D": "D^r"},
 )

@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v, and m_0 = 0 with Adam
-        for k = 1 .. tau_i: one step of AdaGrad or Adam on x_i, at rate eta_l min(1, k / warm_up)
+        for k = 1 .. K_i: one step of AdaGrad or Adam on x_i, at rate eta_l min(1, k / warm_up)
         Delta_i = x_i - x
     Delta = 1/|S| sum_i Delta_i
     m = beta1 m + (1 - beta1) Delta
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
-from fedspec.algorithms.server_update import server_update
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
 from fedspec.arith import Vector, zeros
 from fedspec.client.adam import Adam
 from fedspec.client.agdu import Agdu, agdu
@@ -131,4 +131,5 @@ ROW = Algorithm(
         phrases.WARM_UP,
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2"},
 )

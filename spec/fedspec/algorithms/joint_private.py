@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v (direct), else 0
-        for k = 1 .. tau_i: one step of AdaGrad or Adam on x_i (FedAda2: over SM3), at rate eta_l min(1, k / warm_up)
+        for k = 1 .. K_i: one step of AdaGrad or Adam on x_i (FedAda2: over SM3), at rate eta_l min(1, k / warm_up)
         Delta_i = min(1, c / ||x_i - x||) (x_i - x)
     Delta = 1/|S| (sum_i Delta_i + sigma c z)      (z: d standard normal draws, part of the plan)
     m = beta1 m + (1 - beta1) Delta
@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.private import check_noise
-from fedspec.algorithms.server_update import Covered, covered, server_step
+from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_step
 from fedspec.arith import Scalar, Shared, Vector, array, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
@@ -174,4 +174,5 @@ ROW = Algorithm(
         "noise of gradients clipped to c is not measured by what bounds a change",
     ),
     facts=(Fact.JOINT,),
+    symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2", "clip_norm": "c"},
 )

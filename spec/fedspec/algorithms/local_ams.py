@@ -206,6 +206,18 @@ def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     return run(h, state, clients, plan, move)
 
 
+SYMBOLS = {
+    "x": "theta-bar_r",
+    "x_i": "theta_(r,i)^t",
+    "eta_l": "alpha_r, alpha_t or alpha",
+    "m_i": "m_(r,i)^t",
+    "v_i": "v_(r,i)^t",
+    "s_i": "v_(r,i)^T",
+    "v0": "epsilon, the same letter as eps (L131)",
+    "D": "D^r",
+}
+"""In Algorithm 1, whose r counts rounds."""
+
 ROW = Algorithm(
     id="fed-ams",
     family=Family.LAYERWISE,
@@ -231,4 +243,5 @@ ROW = Algorithm(
         phrases.DIVISOR,
         "v_0 and the eps of the denominator are two numbers",
     ),
+    symbols=SYMBOLS,
 )

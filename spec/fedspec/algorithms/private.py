@@ -131,4 +131,5 @@ ROW = Algorithm(
         "the noise is drawn once for the sum: sigma times the clipping bound, then divided by |S|",
     ),
     facts=(Fact.ISOTROPIC,),
+    symbols={"clip_norm": "c (McMahan et al.: S)", "sigma": "sigma (McMahan et al.: z)"},
 )

@@ -158,4 +158,5 @@ ROW = Algorithm(
         "the sign is g - c_i + c",
     ),
     facts=(Fact.CONTROLLED, Fact.COUNTS_ALL),
+    symbols={"y": "y_i", "eta": "eta_g", "tau_i": "K"},
 )

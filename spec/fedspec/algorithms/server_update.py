@@ -15,6 +15,19 @@ from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 
+SYMBOLS = {
+    "delta": "Delta_t",
+    "m": "m~_t, and in the costs |S^t|",
+    "v": "v~_t",
+    "beta1": "beta~_1",
+    "v0": "v~_0",
+    "tau": "tau, the stabiliser; as an argument of a client K, its number of steps",
+}
+"""FedAda2 writes a tilde over what is the server's."""
+
+LOCALLY = {"beta1_l": "beta_1", "beta2_l": "beta_2"}
+"""Of clients with Adam."""
+
 
 @dataclass(frozen=True)
 class Covered:

@@ -85,7 +85,7 @@ def check_population(messages: Messages, clients: int) -> None:
     """Refuse more messages than there are clients.
 
     Raises:
-        PlanError: there are more.
+        PlanError: more messages come than there are clients.
     """
     if len(messages.steps) > clients:
         raise PlanError(

@@ -98,4 +98,5 @@ ROW = Algorithm(
         "with unequal tau_i, dividing by the own or by the mean tau decides whether it is biased or diverges",
     ),
     facts=(Fact.CONTROLLED,),
+    symbols={"eta_l": "gamma", "v_i": "Delta_i", "tau_i": "k"},
 )

@@ -125,6 +125,7 @@ ROWS = (
         costs=Costs(working="2 d"),
         traps=(_RESET, "the step uses the new buffer, which is not dampened: u = rho u + g"),
         facts=(Fact.ISOTROPIC,),
+        symbols={"eta_l": "eta", "u": "u_i^(t,k)"},
     ),
     Algorithm(
         id="nesterov",

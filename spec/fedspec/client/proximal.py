@@ -35,4 +35,5 @@ ROW = Algorithm(
     costs=Costs(working="2 d", note="the anchor is kept during the round"),
     traps=(phrases.ANCHOR_IS_OLD, "alpha = eta_l mu changes when the rate does, and ||a||_1 with it"),
     facts=(Fact.ISOTROPIC,),
+    symbols={"eta_l": "eta"},
 )

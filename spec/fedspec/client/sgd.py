@@ -47,6 +47,7 @@ ROWS = (
         costs=Costs(),
         traps=("the gradient is taken at the local model of the same step",),
         facts=(Fact.ISOTROPIC,),
+        symbols={"eta_l": "eta"},
     ),
     Algorithm(
         id="decayed-sgd",
@@ -62,5 +63,6 @@ ROWS = (
         costs=Costs(),
         traps=("the first step of a round has the whole rate: gamma^0", "the decay starts again each round"),
         facts=(Fact.ISOTROPIC,),
+        symbols={"eta_l": "eta"},
     ),
 )

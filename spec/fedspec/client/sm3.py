@@ -148,5 +148,6 @@ ROWS = (
             "clearing mu at every step forgets everything",
             "with eps there is no 0/0 rule; without it 0/0 = 0",
         ),
+        symbols={"mu": "mu'_t", "nu": "nu'_t"},
     ),
 )

@@ -160,5 +160,6 @@ ROWS = (
             phrases.PRINTED_MU_0,
             "nu must be kept between updates; made anew from mu it is another, larger bound",
         ),
+        symbols={"mu": "mu'_t (Alg. 4), mu_k (Alg. 2)", "nu": "nu'_t (Alg. 4), v_k (Alg. 2)"},
     ),
 )

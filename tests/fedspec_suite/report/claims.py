@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -127,6 +129,10 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
                 block(f"    {'matters' if dropped.matters else 'does not matter to this check'}: {dropped.words}")
         if record and record.blind:
             block("No assumption matters to this check: it may be blind.")
+    if shown := how(claim, others):
+        console.print("\nthe argument")
+        for paragraph in shown:
+            block(paragraph)
     if record is None:
         console.print(f"\nno stored run; fedspec claims run {claim.id} --store")
         return
@@ -140,6 +146,13 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
         block(record.second.words)
     console.print(f"\nagain: fedspec claims run {claim.id}", style="dim")
     console.print(JUDGED, style="dim")
+
+
+def how(claim: Any, others: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the evidence says of itself: by which steps, at which sizes; of another claim's function stands the id."""
+    ids = {c.body.__name__: id for id, c in others.items() if c.body.__module__ == claim.body.__module__}
+    said = re.sub(r":\w+:`([^`]+)`", lambda m: ids.get(m[1], m[1]), inspect.getdoc(claim.body) or "")
+    return tuple(" ".join(paragraph.split()) for paragraph in said.split("\n\n") if paragraph.strip())
 
 
 def outcome(one: Any, claim: Any) -> dict[str, Any]:

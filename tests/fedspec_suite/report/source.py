@@ -32,7 +32,8 @@ def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
     The step comes first, then what it calls, and last the rule that moves the model; where a rule has a general form,
-    which is what runs, the rule as it is printed comes before it. A program that has a plain step is shown by it alone.
+    which is what runs, the rule as it is printed comes before it. A program that has a plain step is shown by it, and
+    by the rules of the server that it calls.
     """
     if isinstance(a.run, LocalSolver):
         docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
@@ -46,7 +47,7 @@ def text_of(a: Algorithm) -> Text:
     box, prose = _divided(docstring)
     moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
     if isinstance(a.run, Program) and a.run.plain:
-        moves = []
+        moves = [rule for rule in map(plain, a.rules) if _of_server(rule) and rule.__name__ in _called(a.run.plain)]
     chosen = dict.fromkeys((*functions, *_with_helpers(functions), *moves))
     both = (f for rule in chosen for f in dict.fromkeys((plain(rule), rule)))
     return Text(box, prose, "\n\n".join(map(_code, both)))
@@ -104,6 +105,10 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
 def _of_clients(f: Callable[..., Any]) -> bool:
     """Whether it is a rule of the clients: what a box spells out where its code calls it by name."""
     return f.__module__.startswith("fedspec.client.") and bool(equations(f))
+
+
+def _of_server(f: Callable[..., Any]) -> bool:
+    return f.__module__.startswith("fedspec.server.")
 
 
 def _called(f: Callable[..., Any]) -> Iterator[str]:

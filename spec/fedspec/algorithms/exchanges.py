@@ -1,0 +1,80 @@
+"""What the exchanges of AFGA and its relatives must bring; it is looked at before a round begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from fedspec.errors import PlanError, ShapeError
+from fedspec.plan import Exchange
+
+Clusters: TypeAlias = Sequence[list[int]]
+
+
+def clusters_of(plan: Exchange, n: int) -> Clusters:
+    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none."""
+    return [list(V) for V in plan.clusters] or [list(range(n))]
+
+
+def check_senders(plan: Exchange) -> None:
+    """Refuse a plan in which the server receives nothing.
+
+    Raises:
+        PlanError: nobody sends.
+    """
+    if not plan.senders:
+        raise PlanError("senders: nobody sends; the server divides by their number")
+
+
+def check_one_set(plan: Exchange) -> None:
+    """Refuse a plan that draws other clients at some local step than those that send.
+
+    Raises:
+        PlanError: at some local step others compute than those that send.
+    """
+    for t, S in enumerate(plan.computing):
+        if set(S) != set(plan.senders):
+            raise PlanError(
+                f"computing[{t}]: {tuple(S)}, but the senders are {plan.senders}; "
+                f"without re-sampling they compute at every local step"
+            )
+
+
+def check_clusters(plan: Exchange, clusters: Clusters) -> None:
+    """Refuse a plan in which the server receives nothing of some cluster.
+
+    Raises:
+        PlanError: nobody in some cluster sends.
+    """
+    for V in clusters:
+        if not set(V) & set(plan.senders):
+            raise PlanError(
+                f"senders: {plan.senders} has none of cluster {tuple(V)}; the server divides by their number"
+            )
+
+
+def check_rows(plan: Exchange, n: int) -> None:
+    """Refuse a matrix that has not a row for each client that mixes.
+
+    Raises:
+        ShapeError: W is not [n, n].
+    """
+    if tuple(plan.mixing.shape) != (n, n):
+        shape = tuple(plan.mixing.shape)
+        raise ShapeError(f"mixing: shapes do not fit: W {shape} for {n} clients that mix; give each a row")
+
+
+def check_places(plan: Exchange, clusters: Clusters) -> None:
+    """Refuse a plan in which a cluster does not keep its rows of W from one local step to the next.
+
+    Raises:
+        PlanError: the k-th clients of two sets that compute are of different clusters.
+    """
+    for V in clusters:
+        places = [[k for k, i in enumerate(S) if i in V] for S in plan.computing]
+        for t, rows in enumerate(places):
+            if rows != places[0]:
+                raise PlanError(
+                    f"computing[{t}]: clients of cluster {tuple(V)} stand at {rows}, at step 0 at {places[0]}; "
+                    f"row k of W is the k-th client: name every set cluster by cluster, as many of each"
+                )

@@ -1,0 +1,88 @@
+"""The functions of an algorithm, by how it can be taken apart.
+
+An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
+server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
+remember, adapt, talk to each other or arrive late, so that no half stands alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fedspec.arith import Scalar, Vector
+from fedspec.hyper import Hyper
+from fedspec.plan import Inbox, Oracle, Setup
+from fedspec.readings import Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The server of a program taken by itself, at level server.
+
+    Attributes:
+        init: the state before the first round, from the model and the number of all clients.
+        server: the state after a round's messages, and the intermediates by the paper's names.
+        shows: those of the program's intermediates that it has.
+        reads: hyper-parameters of the clients that it needs too.
+        controls: whether its messages carry the changes of control variates.
+    """
+
+    init: Callable[[Any, Vector, int], Any]
+    server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
+    shows: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    controls: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The functions of an algorithm with a server."""
+
+    hyper: type[Hyper]
+    init: Callable[[Any, Vector], Any]
+    server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
+    local: Callable[[Any, Vector, Oracle, int], Vector]
+    norm: Callable[[Any, int], Scalar]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSolver:
+    """The functions of a local solver: the rule and the state that a round begins with."""
+
+    rule: Callable[..., Any]
+    begin: Callable[..., Any] | None = None
+    """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+    plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """The functions of an algorithm whose clients and server cannot be taken apart; one event is one step.
+
+    Attributes:
+        hyper: its hyper-parameters and options.
+        init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
+        step: the state after one event and the intermediates by the paper's names, from the clients and a
+            ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options.
+        event: which of the three.
+        takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
+            each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
+            a round), ``clusters``, ``peers`` (no server: row i of ``x0`` is the model of client i), ``senders`` (only
+            those who compute mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
+            ``everyone`` (all clients take part in every round).
+        strategies: the local solvers that a plan may name, where it names one for each participant.
+        served: its server by itself, where that stands alone: the program can then be judged at level server too.
+    """
+
+    hyper: type[Hyper]
+    init: Callable[[Any, Vector, Setup], Any]
+    step: Callable[..., tuple[Any, dict[str, Any]]]
+    plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
+    event: Literal["round", "exchange", "arrival"] = "round"
+    takes: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = tuple(map(str, Strategy))
+    served: Served | None = None
