@@ -10,10 +10,20 @@ from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec_torch.fast import FAST
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched
+from fedspec_torch.sharded import population, spread
+from fedspec_torch.shards import Shards
 
 
-def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, *, block: int | None = None) -> Trace:
+def run_round(
+    method: Method,
+    h: Any,
+    state: Any,
+    clients: Clients,
+    plan: Plan,
+    *,
+    block: int | None = None,
+    shards: Shards | None = None,
+) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
     Args:
@@ -23,16 +33,24 @@ def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, 
         clients: the gradients of the population.
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
+        shards: how the clients are divided over ranks; None: they are not.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     local = FAST.get(method.local, method.local)
-    return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=method.server)
+    with population(clients, block, shards) as all_of_them:
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=method.server)
 
 
 def run_step(
-    program: Program, h: Any, state: Any, clients: Clients, *events: Any, block: int | None = None
+    program: Program,
+    h: Any,
+    state: Any,
+    clients: Clients,
+    *events: Any,
+    block: int | None = None,
+    shards: Shards | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
 
@@ -41,7 +59,10 @@ def run_step(
         h: its hyper-parameters and readings.
         state: the state before.
         clients: the gradients of the population.
-        events: a ``Plan``, an ``Exchange``, or arrivals.
+        events: a ``Plan``, an ``Exchange``, or arrivals (these without shards).
         block: the number of clients that are trained at once; None: as many as fit the cache.
+        shards: how the clients are divided over ranks; None: they are not.
     """
-    return program.step(h, state, Batched(clients, block), *events)
+    with population(clients, block, shards) as all_of_them:
+        state, values = program.step(h, state, all_of_them, *events)
+        return spread(state, shards) if shards else state, values
