@@ -181,6 +181,9 @@ def joined() -> Iterator[Ranks]:
         return
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"] and "lo" in dict(socket.if_nameindex()).values():
+        # All on this machine: gloo would else ask the machine's name for an address.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group()
     try:
         yield here()

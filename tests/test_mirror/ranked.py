@@ -7,9 +7,11 @@ import signal
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
+from test_judge.support import inside
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 
 from fedspec.catalogue import Algorithm, find
@@ -21,6 +23,8 @@ from fedspec_torch.shards import Shards
 
 SHARDS = 4
 ROUNDS = 2
+COMMAND = ["simulate", "fedavg", "--data", "breast-cancer", "--model", "logistic", "--clients", "9"]
+COMMAND += ["--cohort", "4", "--steps", "1-3", "--rounds", "2", "--shards", str(SHARDS)]
 
 
 def federation(**more: Any) -> Federation:
@@ -85,6 +89,9 @@ def main(folder: Path, rank: int, size: int) -> None:
         stacks = [v for v in vars(run.state).values() if isinstance(v, Rows)] if hasattr(run.state, "__dict__") else []
         out["held"][row.id] = [sum(map(len, stack.parts.values())) for stack in stacks]
     out["sums"] = sums(here())
+    out["sent"] = sent_in_a_ring()
+    ran = inside(*COMMAND, "--out", str(folder / "of-four"))
+    out["command"] = (ran.code, ran.out, ran.err)
     # One rank begins elsewhere; one rank's data are wrong; one is killed.
     out["unlike"] = said(lambda: simulate("fedavg", federation(seed=rank // 3), plan=cohorts(None), eta_l=0.1))
     out["few"] = said(lambda: simulate("fedavg", federation(), plan=cohorts(None), shards=3, eta_l=0.1))
@@ -92,6 +99,20 @@ def main(folder: Path, rank: int, size: int) -> None:
     group(folder, "second", rank, size)
     out["killed"] = said(lambda: list(broken(lambda: os.kill(os.getpid(), signal.SIGKILL), rank == 3)))
     torch.save(out, folder / f"rank-{rank}")
+
+
+def sent_in_a_ring() -> list[int]:
+    """How many numbers this rank sends in the exchanges of a round of dsgd."""
+    row, counted, swap = find("dsgd"), [], Ranks.swap
+
+    def counting(self: Ranks, send: Any, take: Any) -> None:
+        counted.append(sum(part.numel() for part in send.values()))
+        swap(self, send, take)
+
+    run = begun(row)
+    with patch.object(Ranks, "swap", counting):
+        run.step()
+    return counted
 
 
 def broken(data: Any, here: bool) -> Any:

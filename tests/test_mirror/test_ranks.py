@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from test_judge.support import inside
 from test_mirror import ranked
 from test_mirror.federations import TRAINABLE
 
@@ -70,6 +72,23 @@ def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None
         assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
 
 
+def test_a_rank_sends_its_neighbours_the_rows_they_listen_to(found: dict[str, Any]) -> None:
+    """In a ring whose clients are on four ranks each has two neighbours elsewhere; d = 6, two exchanges."""
+    assert [out["sent"] for out in found["ranks"]] == [[2 * 6, 2 * 6]] * 3
+
+
+def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
+    (code, shown, _), *others = (out["command"] for out in found["ranks"])
+    assert code == 0 and "fedavg" in shown and "written" in shown
+    assert others == [(0, "", "")] * 2
+    ran = inside(*ranked.COMMAND, "--out", str(found["folder"] / "of-one"))
+    assert ran.code == 0
+    written, alone = (json.loads((found["folder"] / f"{name}.json").read_text()) for name in ("of-four", "of-one"))
+    assert (written["task"]["ranks"], written["task"]["shards"]) == (4, 4)
+    losses = [[r["loss"] for r in file["runs"][0]["rounds"]] for file in (written, alone)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
+
+
 def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
     for out in found["ranks"]:
         assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run alike" in out["unlike"]
@@ -79,7 +98,9 @@ def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> Non
 def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> None:
     first, second, third = (out["torn"] for out in found["ranks"])
     assert third.startswith("ShapeError: data: client 3 has inputs (2, 6) and targets (3,)")
-    assert all(said.startswith(f"RankError: rank {r}: rank 2 has stopped: {third}") for r, said in enumerate((first, second)))
+    assert all(
+        said.startswith(f"RankError: rank {r}: rank 2 has stopped: {third}") for r, said in enumerate((first, second))
+    )
 
 
 def test_a_rank_that_is_killed_is_named_by_the_others(found: dict[str, Any]) -> None:
