@@ -16,12 +16,31 @@ from fedspec_torch.shards import Shards
 def divided(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:
     """The shards of a federation on the ranks that there are; None: it is one, on one rank.
 
+    Args:
+        federation: what is divided.
+        count: how many shards; None: one for each rank.
+        block: how many clients are trained at once.
+        told: what else the ranks have to agree on.
+
     Raises:
         PlanError: there are fewer shards than ranks.
         RankError: the ranks do not begin alike.
     """
     ranks = here()
     shards = Shards(len(federation), ranks.size if count is None else count, ranks)
+    if ranks.size > 1:
+        check_alike(federation, told, ranks)
+        if not federation.way:
+            take_one_way(federation, shards, block)
+    return shards if shards.count > 1 else None
+
+
+def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
+    """Refuse ranks that would train different things.
+
+    Raises:
+        RankError: what differs, and where.
+    """
     x = federation.x0.cpu().view(torch.uint8).numpy()
     mine = fingerprint(federation) | {"run": told, "initial model": sha256(x.tobytes()).hexdigest()[:16]}
     for q, theirs in enumerate(ranks.told(mine)):
@@ -31,14 +50,16 @@ def divided(federation: Federation, count: int | None, block: int | None, told: 
                     f"{what}: {mine[what]} on rank {ranks.rank}, {there} on rank {q}; "
                     f"make model, data and run alike on all ranks, from the same seeds"
                 )
-    if ranks.size > 1 and not federation.way:
-        # All ranks take the way that rank 0 finds fastest on its first clients.
+
+
+def take_one_way(federation: Federation, shards: Shards, block: int | None) -> None:
+    """Have all ranks compute gradients in the way that rank 0 finds fastest on its first clients."""
+    if shards.ranks.rank == 0 and not federation.choices and shards.mine:
         who = shards.mine[: block or default_block(federation.x0)]
-        if ranks.rank == 0 and not federation.choices:
-            federation.oracle(who)(0, federation.x0.repeat(len(who), 1))
-        choices = ranks.said(federation.choices)
+        federation.oracle(who)(0, federation.x0.repeat(len(who), 1))
+    choices = shards.ranks.said(federation.choices)
+    if choices:
         federation.choices.update(dict.fromkeys(range(64), choices[max(choices)]) | choices)
-    return shards if shards.count > 1 else None
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:

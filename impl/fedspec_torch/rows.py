@@ -30,15 +30,15 @@ class Rows(Tensor):
 
     Attributes:
         parts: the rows of each shard that is held.
-        where: which shard each row is in.
+        rows_of: which shard each row is in.
         flat: whether it stands for the rows end to end, as one vector.
     """
 
     parts: dict[int, Tensor]
-    where: Layout
+    rows_of: Layout
     flat: bool
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__: Any = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False) -> Rows:
@@ -46,16 +46,16 @@ class Rows(Tensor):
         some = next(iter(parts.values()))
         shape = (len(layout), *some.shape[1:])
         shape = (int(np.prod(shape)),) if flat else shape
-        made: Any = Tensor._make_wrapper_subclass(cls, shape, dtype=some.dtype, device=some.device)  # type: ignore[attr-defined]
-        return made  # type: ignore[no-any-return]
+        made: Rows = Tensor._make_wrapper_subclass(cls, shape, dtype=some.dtype, device=some.device)
+        return made
 
     def __init__(self, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False) -> None:
-        self.parts, self.where, self.flat = dict(parts), layout, flat
+        self.parts, self.rows_of, self.flat = dict(parts), layout, flat
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return array_api_compat.torch
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"Rows({tuple(self.shape)}, {self.dtype}, shards {[*self.parts]})"
 
     def __iter__(self) -> Iterator[Vector]:
@@ -63,7 +63,7 @@ class Rows(Tensor):
         return (self[k] for k in range(len(self)))
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         """What torch does to the stack, where its rows are."""
         kwargs = kwargs or {}
         packet = func.overloadpacket
@@ -85,16 +85,16 @@ class Rows(Tensor):
 
     def row(self, k: int) -> Vector:
         """One row, on every rank."""
-        shards, s = self.where.shards, int(self.where.of[k])
+        shards, s = self.rows_of.shards, int(self.rows_of.of[k])
         own = s in self.parts
-        out: Tensor = self.parts[s][int(self.where.within[k])].clone() if own else self._empty(1)[0]
+        out: Tensor = self.parts[s][int(self.rows_of.within[k])].clone() if own else self._empty(1)[0]
         return shards.ranks.same(out, shards.rank(s))
 
     def gathered(self, only: int | None = None) -> Tensor | None:
         """All rows in their order, on every rank, or on one only."""
-        shards = self.where.shards
+        shards = self.rows_of.shards
         ranks = shards.ranks
-        places = {q: [k for s in _shards_of(shards, q) for k in self.where.places[s]] for q in range(ranks.size)}
+        places = {q: [k for s in _shards_of(shards, q) for k in self.rows_of.places[s]] for q in range(ranks.size)}
         others = {q for q in places if q != ranks.rank}
         own = torch.cat([self.parts[s] for s in shards.held])
         takes = only in (None, ranks.rank)
@@ -102,14 +102,14 @@ class Rows(Tensor):
         ranks.swap({q: own for q in others if only in (None, q)}, heard)
         if not takes:
             return None
-        out = self._empty(len(self.where))
+        out = self._empty(len(self.rows_of))
         for q, rows in (heard | {ranks.rank: own}).items():
             out[places[q]] = rows
         return out.reshape(-1) if self.flat else out
 
     def taken(self, rows: Sequence[int]) -> Tensor:
         """Some rows; while a shard is trained, its own, as they are."""
-        layout, now = self.where, self.where.shards.training
+        layout, now = self.rows_of, self.rows_of.shards.training
         if now:
             return self.parts[now[-1]][layout.within[list(rows)]]
         new = layout.at(rows)
@@ -128,7 +128,7 @@ def _shards_of(shards: Shards, rank: int) -> list[int]:
 def whole(value: Any) -> Any:
     """A stack as every rank can have it: all rows; anything else as it is."""
     if isinstance(value, Rows):
-        assert not value.where.shards.training, "a client reads rows of others"
+        assert not value.rows_of.shards.training, "a client reads rows of others"
         return value.gathered()
     return value
 
@@ -137,9 +137,9 @@ def _each_row(func: Any, args: Any, kwargs: Any) -> Any:
     """A function of the entries that stand at the same place; None where the rows of two stacks are not together."""
     stacks = [a for a in args if isinstance(a, Rows)]
     first = stacks[0]
-    if not all(a.flat == first.flat and a.ndim == first.ndim and a.where.same(first.where) for a in stacks):
+    if not all(a.flat == first.flat and a.ndim == first.ndim and a.rows_of.same(first.rows_of) for a in stacks):
         return None
-    n = len(first.where)
+    n = len(first.rows_of)
     if first.flat and any(isinstance(a, Tensor) and a.ndim and not isinstance(a, Rows) for a in args):
         return None
 
@@ -148,21 +148,21 @@ def _each_row(func: Any, args: Any, kwargs: Any) -> Any:
             if isinstance(a, Rows):
                 return a.parts[shard]
             if isinstance(a, Tensor) and a.ndim == first.ndim and len(a) == n > 1:
-                return a[first.where.places[shard]]
+                return a[first.rows_of.places[shard]]
             return a
 
         return func(*map(part, args), **kwargs)
 
-    return Rows({s: of(s) for s in first.where.shards.held}, first.where, first.flat)
+    return Rows({s: of(s) for s in first.rows_of.shards.held}, first.rows_of, first.flat)
 
 
 def _reshaped(x: Any, shape: Sequence[int]) -> Rows | None:
-    n, d = len(x.where), int(np.prod(next(iter(x.parts.values())).shape[1:]))
+    n, d = len(x.rows_of), int(np.prod(next(iter(x.parts.values())).shape[1:]))
     match [*shape]:
         case [size] if size in (-1, n * d) and not x.flat:
-            return Rows(x.parts, x.where, flat=True)
+            return Rows(x.parts, x.rows_of, flat=True)
         case [rows, size] if x.flat and rows in (n, -1) and size in (d, -1):
-            return Rows(x.parts, x.where)
+            return Rows(x.parts, x.rows_of)
     return None
 
 
@@ -175,19 +175,19 @@ def _index(x: Any, places: Sequence[Any]) -> Any:
 def _select(x: Any, dim: int, k: int) -> Any:
     if dim != 0:
         return None
-    return x.taken([k])[0] if x.where.shards.training else x.row(k % len(x))
+    return x.taken([k])[0] if x.rows_of.shards.training else x.row(k % len(x))
 
 
 def _slice(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     if dim == 0:
         return x.taken(range(len(x))[start:end:step])
-    return Rows({s: aten.slice(p, dim, start, end, step) for s, p in x.parts.items()}, x.where)
+    return Rows({s: aten.slice(p, dim, start, end, step) for s, p in x.parts.items()}, x.rows_of)
 
 
 def _expand(x: Any, shape: Sequence[int], **more: Any) -> Any:
     if len(shape) != x.ndim or shape[0] not in (-1, len(x)):
         return None
-    return Rows({s: p.expand(-1, *shape[1:]) for s, p in x.parts.items()}, x.where)
+    return Rows({s: p.expand(-1, *shape[1:]) for s, p in x.parts.items()}, x.rows_of)
 
 
 def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = False) -> Any:
@@ -195,12 +195,12 @@ def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = Fa
     if not isinstance(x, Rows):
         return None
     rows = places[0].tolist()
-    layout = x.where.at(rows)
-    if not (isinstance(new, Rows) and new.where.same(layout)):
+    layout = x.rows_of.at(rows)
+    if not (isinstance(new, Rows) and new.rows_of.same(layout)):
         stack = whole(new)
         new = Rows.of(stack.expand(len(rows), *x.shape[1:]), layout)
     for s, part in x.parts.items():
-        at = x.where.within[[rows[k] for k in layout.places[s]]]
+        at = x.rows_of.within[[rows[k] for k in layout.places[s]]]
         part[at] = new.parts[s]
     return x
 
@@ -208,7 +208,7 @@ def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = Fa
 def _sum(x: Any, dim: Sequence[int] | None = None, keepdim: bool = False, **more: Any) -> Any:
     if [*(dim or ())] != [0] or keepdim or more:
         return None
-    return x.where.shards.total(lambda s: x.parts[s].sum(0))
+    return x.rows_of.shards.total(lambda s: x.parts[s].sum(0))
 
 
 def _mean(x: Any, dim: Sequence[int] | None = None, keepdim: bool = False, **more: Any) -> Any:
@@ -220,7 +220,7 @@ def _product(W: Any, X: Any) -> Any:
     """The rows weighed and added, along the tree; or mixed by a square matrix, for which neighbours send theirs."""
     if isinstance(W, Rows):
         return None
-    layout = X.where
+    layout = X.rows_of
     if len(W) == 1:
         return layout.shards.total(lambda s: W[:, layout.places[s]] @ X.parts[s])
     return mixed(W, X) if len(W) == len(X) else None
@@ -228,7 +228,7 @@ def _product(W: Any, X: Any) -> Any:
 
 def mixed(W: Tensor, X: Rows) -> Rows:
     """Every row replaced by a weighted sum of others; a rank sends what another rank's rows listen to, and no more."""
-    layout, shards = X.where, X.where.shards
+    layout, shards = X.rows_of, X.rows_of.shards
     ranks = shards.ranks
     heard = (W != 0).cpu().numpy()
     listens = {s: np.flatnonzero(heard[at].any(0)) for s, at in layout.places.items()}

@@ -38,6 +38,14 @@ class Copies(TorchFunctionMode):
         super().__init__()
         self.shards = shards
 
+    def on(self) -> None:
+        """Switch it on."""
+        self.__enter__()  # type: ignore[no-untyped-call]
+
+    def off(self) -> None:
+        """Switch it off."""
+        self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         n = self.shards.clients
         if func is torch.stack and len(args[0]) == n and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1:
@@ -60,14 +68,14 @@ class Sharded(Batched):
 
     @contextmanager
     def _training(self, shard: int) -> Iterator[None]:
-        self.copies.__exit__(None, None, None)
+        self.copies.off()
         self.shards.training.append(shard)
         try:
             with self.shards.ranks.alone():
                 yield
         finally:
             self.shards.training.pop()
-            self.copies.__enter__()
+            self.copies.on()
 
     def _trained(self, shard: int, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks of a shard, each trained when it is asked for."""
@@ -139,7 +147,7 @@ class Sharded(Batched):
         if not S:
             return X
         layout, parts = Layout.by_client(self.shards, S), {}
-        rows = X if isinstance(X, Rows) and X.where.same(layout) else Rows.of(whole(X), layout)
+        rows = X if isinstance(X, Rows) and X.rows_of.same(layout) else Rows.of(whole(X), layout)
         for s in self.shards.held:
             parts[s] = rows.parts[s]
             if at := layout.places[s]:
@@ -184,7 +192,8 @@ class ShardedStream:
 def part(plan: Plan, places: Sequence[int]) -> Plan:
     """The plan of some of the participants."""
     named = ("participants", "steps", "examples", "strategies", "scales")
-    return replace(plan, **{n: tuple(getattr(plan, n)[k] for k in places if getattr(plan, n)) for n in named})
+    some: dict[str, Any] = {n: tuple(getattr(plan, n)[k] for k in places if getattr(plan, n)) for n in named}
+    return replace(plan, **some)
 
 
 def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:

@@ -53,12 +53,13 @@ class Shards:
             )
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
+        """The first client of each shard."""
         return [self.clients * s // self.count for s in range(self.count)]
 
     def of(self, client: int) -> int:
         """The shard of a client."""
-        return bisect_right(self._starts, client) - 1
+        return bisect_right(self.starts, client) - 1
 
     def rank(self, shard: int) -> int:
         """The rank that holds a shard."""
@@ -72,7 +73,7 @@ class Shards:
     @cached_property
     def mine(self) -> range:
         """The clients that this rank holds."""
-        ends = [*self._starts, self.clients]
+        ends = [*self.starts, self.clients]
         return range(ends[self.held[0]], ends[self.held[-1] + 1])
 
     def total(self, part: Callable[[int], Tensor]) -> Tensor:
@@ -144,7 +145,7 @@ class Layout:
     @staticmethod
     def by_client(shards: Shards, clients: Sequence[int]) -> Layout:
         """One row for each of these clients."""
-        return Layout(shards, np.array([shards.of(i) for i in clients], dtype=np.int64))
+        return Layout(shards, np.searchsorted(shards.starts, np.array(clients, dtype=np.int64), side="right") - 1)
 
     def __len__(self) -> int:
         return len(self.of)

@@ -50,11 +50,11 @@ def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: d
         assert out["losses"][row.id] == [done.loss for done in run.history]
 
 
-@by_id
-def test_a_run_goes_on_with_other_ranks_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
-    _, x = found["alone"][row.id]
-    assert torch.equal(found["ranks"][0]["resumed"][row.id], x)
-    again = resume(found["folder"] / f"{row.id}.of-four", ranked.federation())
+@pytest.mark.parametrize("name", ranked.KEPT)
+def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, Any]) -> None:
+    _, x = found["alone"][name]
+    assert torch.equal(found["ranks"][0]["resumed"][name], x)
+    again = resume(found["folder"] / f"{name}.of-four", ranked.federation())
     list(again)
     assert torch.equal(again.x, x)
 
