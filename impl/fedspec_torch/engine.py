@@ -18,17 +18,22 @@ from fedspec.contract import Case, Event, Offer, Round
 from fedspec.errors import ContractError
 from fedspec.params import shapes
 from fedspec.plan import Arrival, Exchange, Plan, Setup
-from fedspec_torch import schedules
+from fedspec_torch import schedules, sharded
+from fedspec_torch.agreement import divided
 from fedspec_torch.arith import Vector
 from fedspec_torch.federation import Federation
+from fedspec_torch.rows import whole
 from fedspec_torch.runs import Run
 from fedspec_torch.sessions import CaseSession
 
-ENGINES: dict[str, tuple[str, int | None]] = {
-    "engine stacked": ("stacked", None),
-    "engine looped singly": ("looped", 1),
+ENGINES: dict[str, tuple[str, int | None, int]] = {
+    "engine stacked": ("stacked", None, 1),
+    "engine looped singly": ("looped", 1, 1),
+    "engine in two shards": ("looped", None, 2),
 }
-"""Variants of the mirror: how gradients are computed, and how many clients at once."""
+"""Variants of the mirror: how gradients are computed, how many clients at once, and into how many shards they are divided,
+which one rank holds here: on two the numbers are the same (tests/test_mirror/test_ranks.py).
+"""
 
 
 def engine_offers(a: Algorithm) -> Iterator[Offer]:
@@ -77,7 +82,7 @@ class EngineSession(CaseSession):
         super().__init__(algorithm, case)
         if case.problem is None or isinstance(algorithm.run, LocalSolver):
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        way, block = ENGINES[case.variant]
+        way, block, count = ENGINES[case.variant]
         self.examples = tuple(case.problem.examples.tolist())
         H, e = self.tensor(case.problem.H), self.tensor(case.problem.e)
         each = torch.cat([H, e[:, :, None]], 2)[:, None]
@@ -89,9 +94,12 @@ class EngineSession(CaseSession):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))
-        state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+        shards = divided(federation, count, block, case.algorithm)
+        with sharded.population(federation, block, shards):
+            state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+            state = sharded.spread(state, shards) if shards else state
         self.told = Told()
-        self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block)
+        self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)
         self.waiting: list[Arrival] = []
 
     def step(self, event: Event) -> dict[str, Any]:
@@ -112,7 +120,7 @@ class EngineSession(CaseSession):
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level {self.case.level}; send what it takes")
         x = self.run.state if isinstance(self.run.state, Tensor) else self.run.state.x
-        return {"x": self.blocks(x)}
+        return {"x": self.blocks(whole(x))}
 
     def _run(self, *events: schedules.Event) -> None:
         for event in events:
