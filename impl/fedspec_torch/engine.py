@@ -31,8 +31,9 @@ ENGINES: dict[str, tuple[str, int | None, int]] = {
     "engine looped singly": ("looped", 1, 1),
     "engine in two shards": ("looped", None, 2),
 }
-"""Variants of the mirror: how gradients are computed, how many clients at once, and into how many shards they are divided,
-which one rank holds here: on two the numbers are the same (tests/test_mirror/test_ranks.py).
+"""Variants of the mirror: how gradients are computed, how many clients at once, in how many shards.
+
+One rank holds the shards here; that two compute the same numbers is tested in tests/test_mirror/test_ranks.py.
 """
 
 
