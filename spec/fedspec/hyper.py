@@ -53,11 +53,12 @@ class Hyper:
                 object.__setattr__(self, f.name, choice(kind, f.name, getattr(self, f.name)))
             elif f.name in DOMAINS and getattr(self, f.name) is not NOT_GIVEN:
                 require(f.name, getattr(self, f.name))
+        chosen = {n: str(v) for n, v in vars(self).items() if isinstance(v, StrEnum)}
         for f in fields(self):
-            self._check_part(f.name, f.default)
+            self._check_part(f.name, f.default, chosen)
 
-    def _check_part(self, name: str, default: typing.Any) -> None:
-        value, chosen = getattr(self, name), {n: str(v) for n, v in vars(self).items() if isinstance(v, StrEnum)}
+    def _check_part(self, name: str, default: typing.Any, chosen: Mapping[str, str]) -> None:
+        value = getattr(self, name)
         played = plays_part(self.plays, name, chosen)
         if played and value is NOT_GIVEN:
             raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")

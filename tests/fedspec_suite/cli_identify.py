@@ -23,7 +23,7 @@ def _words(d: Diagnosis, claim: str) -> str:
         return "it played none of the cases; `fedspec smoke` shows its answers"
     if d.follows:
         return f"what it claims, {claim} (ratio {d.claimed:.2g})"
-    return d.unlike("\n")
+    return d.instead("\n")
 
 
 def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:

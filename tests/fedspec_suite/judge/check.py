@@ -175,7 +175,7 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     setting = setting_of(offer)
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
     about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
-    d = identify(bench_of(subject, offer, setting), setting)
+    d = identify(bench_of(subject, offer, setting), setting, further=True)
     return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
 
 

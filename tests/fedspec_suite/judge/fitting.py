@@ -85,6 +85,13 @@ def _steps(s: Scenario, answers: list[Shown]) -> Iterator[Step]:
         before, x, number = after - x, after, number + 1
 
 
+def measures(s: Scenario, event: Event, number: int) -> Step:
+    """The numbers at hand in an event, as a step that says nothing of the model."""
+    nothing = np.zeros(1)
+    known = {**_numbers(s), **_counts(event, s), "t": number + 1.0}
+    return Step(number=number, event=describe(event), taken=nothing, wanted=nothing, beside={}, known=known)
+
+
 def _sent(event: Event) -> dict[str, Array]:
     match event:
         case Gradient(g=g):
@@ -110,7 +117,10 @@ def _counts(event: Event, s: Scenario) -> dict[str, float]:
     match event:
         case Messages(messages=sent):
             tau = [m.steps for m in sent]
-            return {"n": len(sent), "sum n_i": float(sum(m.weight for m in sent)), "mean tau_i": float(np.mean(tau))}
+            counts = {"n": float(len(sent)), "mean tau_i": float(np.mean(tau))}
+            if s.case.population is not None:
+                counts["N"] = float(s.case.population)
+            return {**counts, "sum n_i": float(sum(m.weight for m in sent))}
         case Round(participants=S, steps=tau) if problem is not None:
             there = float(sum(problem.examples[i] for i in S))
             share = there / float(sum(problem.examples))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,9 +16,11 @@ from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
+from fedspec_suite.judge.edits import edits
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import MUTANTS, Mutant
 
 CANNOT = (FedspecError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
@@ -63,10 +64,10 @@ class Variant:
         equation: the equation in which it differs; none where the whole rule is another.
         algorithm: the row that runs.
         options: every option of it.
-        mutant: the edit of a rule, if any.
+        mutants: edits of rules, no two of one rule.
         defects: generic ones, applied in turn.
         parts: of how many things it is made.
-        kind: ``reading``, ``mutant``, ``generic`` or ``rule``; ``composed`` where it is two of these at once.
+        kind: ``reading``, ``mutant``, ``generic``, ``edit`` or ``rule``; ``composed`` where it is two of these at once.
         names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
             algorithm and reading of another rule.
     """
@@ -75,7 +76,7 @@ class Variant:
     equation: str
     algorithm: str
     options: Mapping[str, str]
-    mutant: mutants.Mutant | None = None
+    mutants: tuple[Mutant, ...] = ()
     defects: tuple[Defect, ...] = ()
     parts: int = 1
     kind: str = "reading"
@@ -83,7 +84,7 @@ class Variant:
 
     def told(self, s: Scenario) -> Scenario:
         """A scenario as the variant is told it."""
-        options = {**self.options, **(self.mutant.options if self.mutant else {})}
+        options = {**self.options, **{n: v for m in self.mutants for n, v in m.options.items()}}
         s = replace(s, case=replace(s.case, algorithm=self.algorithm, options=options))
         if s.case.population is not None and CATALOGUE[self.algorithm].served is None:
             s = _of_participants(s)
@@ -104,21 +105,35 @@ class Variant:
             return reference(self.told(s), self.begin)
 
     def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
-        """Its models in floating point, one after the other."""
+        """Its answers in floating point, one after the other."""
         told = self.told(s)
         with edition(), np.errstate(all="ignore"):
             session = self.begin(told)
         for e in told.events:
             with edition(), np.errstate(all="ignore"):
-                x = session.step(e)["x"]
-            yield x
+                answer = session.step(e)
+            yield answer
 
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
-        if self.mutant is None:
+        if not self.mutants:
             return lambda: nullcontext
-        after = mutants.editions(self.mutant)
-        return lambda: partial(mutants.applied, cast(mutants.Mutant, self.mutant), after())
+        after = [mutants.editions(m) for m in self.mutants]
+        return lambda: partial(_applied, self.mutants, [each() for each in after])
+
+
+def _applied(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> AbstractContextManager[None]:
+    if len(edited) == 1:
+        return mutants.applied(edited[0], after[0])
+    return _together(edited, after)
+
+
+@contextmanager
+def _together(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for mutant, function in zip(edited, after, strict=True):
+            stack.enter_context(mutants.applied(mutant, function))
+        yield
 
 
 def _of_participants(s: Scenario) -> Scenario:
@@ -144,10 +159,10 @@ def single(setting: Setting) -> Iterator[Variant]:
         changed = {n: v for n, v in options.items() if v != setting.options[n]}
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
-    for m in mutants.MUTANTS.values():
+    for m in MUTANTS.values():
         if one.algorithm in m.algorithms:
             names = ({"mutant": m.id},)
-            yield replace(one, words=m.words, equation=mutants.blamed(m), mutant=m, kind="mutant", names=names)
+            yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
     for d in defects(setting):
         names = ({"defect": d.words},)
         yield replace(
@@ -159,22 +174,13 @@ def single(setting: Setting) -> Iterator[Variant]:
         yield replace(one, words=words, algorithm=other, options=options, kind="rule", names=names)
 
 
-def pairs(setting: Setting, singles: Sequence[Variant]) -> Iterator[Variant]:
-    """Two of these at once: a reading or an edit with a generic defect, or two generic defects.
-
-    Two that both are about a hyper-parameter are left out: they are many and explain little.
-    """
-    mine = [v for v in singles if v.algorithm == setting.algorithm.id]
-    for a, b in combinations(mine, 2):
-        if b.mutant or not b.defects or (b.defects[0].about and a.defects and a.defects[0].about):
-            continue
+def systematic(setting: Setting) -> Iterator[Variant]:
+    """Every systematic edit of the rules; what it does is said of the equation of the statement that it edits."""
+    one = replace(as_claimed(setting), parts=1)
+    for e in edits(setting.algorithm, setting.level):
+        equation = e.equation or _equation(setting, e.symbol)
         yield replace(
-            a,
-            words=f"{a.words}, and {b.words}",
-            defects=(*a.defects, *b.defects),
-            parts=2,
-            kind="composed",
-            names=(*a.names, *b.names),
+            one, words=e.words, equation=equation, mutants=(e.mutant,), kind="edit", names=({"edit": e.words},)
         )
 
 

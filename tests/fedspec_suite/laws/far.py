@@ -19,7 +19,7 @@ from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 
-def _follows(bench: Bench, s: Scenario) -> None:
+def everything(bench: Bench, s: Scenario) -> None:
     """Compare every vector of every answer; those that rounding may have spoilt, late in a long run, decide nothing.
 
     Raises:
@@ -52,7 +52,7 @@ def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     """
     if bench.plainly:
         return bench.plainly[0]
-    least, broken = simplest(s, broken, partial(_follows, bench))
+    least, broken = simplest(s, broken, partial(everything, bench))
     unusual = beyond(least)
     note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual or 'usual numbers'}")))
     broken = Deviates(replace(broken.deviation, note=note))
@@ -75,7 +75,7 @@ LAWS = tuple(
         levels=LEVELS,
         source="the rule itself",
         cases=partial(far_scenarios, side=side),
-        check=_follows,
+        check=everything,
         reads_rule=True,
         costs=1 if side == "numbers" else 4,
         simplify=_simplified,

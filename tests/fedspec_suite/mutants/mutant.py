@@ -114,17 +114,15 @@ def blamed(mutant: Mutant) -> str:
 
 
 @cache
-def _places(mutant: Mutant) -> list[tuple[ModuleType, str]]:
-    """Where the rule that a mutant edits is known, and under which name."""
-    before = original(mutant)
+def _places(before: FunctionType) -> list[tuple[ModuleType, str]]:
+    """Where a rule is known, and under which name."""
     modules = [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == "fedspec"]
     return [(module, key) for module in modules for key, value in vars(module).items() if value is before]
 
 
 @cache
-def _rows(mutant: Mutant) -> dict[str, tuple[str, ...]]:
-    """The rows of the catalogue that hold the function, and the names they hold it under."""
-    before = original(mutant)
+def _rows(before: FunctionType) -> dict[str, tuple[str, ...]]:
+    """The rows of the catalogue that hold a function, and the names they hold it under."""
     held = {i: tuple(n for n, v in vars(a.run).items() if v is before) for i, a in CATALOGUE.items()}
     return {i: names for i, names in held.items() if names}
 
@@ -149,12 +147,12 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         after: the edited function, where it must be one that remembers its calls.
     """
     before, after = original(mutant), after or _forgetful(mutant)
-    places = _places(mutant)
-    rows = {i: CATALOGUE[i] for i in _rows(mutant)}
+    places, held = _places(before), _rows(before)
+    rows = {i: CATALOGUE[i] for i in held}
     try:
         for module, name in places:
             setattr(module, name, after)
-        for i, names in _rows(mutant).items():
+        for i, names in held.items():
             swapped: dict[str, Any] = dict.fromkeys(names, after)
             CATALOGUE[i] = replace(rows[i], run=replace(rows[i].run, **swapped))
         yield

@@ -10,6 +10,7 @@ from typing import Any
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import LocalSolver
 from fedspec.contract import Begin, Event
+from fedspec_suite.judge.defects import kept
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -97,6 +98,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     if "t" in names:
         yield Defect(words="the count of events stands still", session=_forgets("t"))
         yield Defect(words="the count of events is one ahead", session=_ahead(1))
+    yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
         if names:
             yield Defect(words="the state lives on when a new round begins", session=_keeps_all)

@@ -1,0 +1,210 @@
+"""How near a subject's answers are to those of a variant: in floating point first, then in running numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Begin
+from fedspec.params import flatten
+from fedspec_suite.judge.known import Known
+from fedspec_suite.judge.variants import CANNOT, Variant
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario
+
+LOOSE = {"float64": 1e-9, "float32": 1e-3}
+"""What a variant may be off by in plain floating point, relative to the model, before it is looked at closely."""
+
+SURE = 2 / 3
+"""The share of all components, and of those that deviate from the claim, that must be decided before a name is given."""
+
+ENOUGH = 3
+"""How many components that deviate from the claim a variant must explain, where there are as many."""
+
+Given = Mapping[int, list[Shown]]
+"""The subject's answers on the samples that it plays, by number."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where a subject clearly deviates from what it claims.
+
+    Attributes:
+        where: for every sample and event, which components of the model do.
+        head: the sample that deviates soonest, cut after the event in which it does, and the answers so far; none
+            where nothing deviates clearly.
+    """
+
+    where: Mapping[int, list[Array]]
+    head: tuple[Scenario, list[Shown]] | None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near a variant comes.
+
+    Attributes:
+        ratio: the largest distance of the models, in units of the rounding bound; infinite where too little is decided.
+        decided: the share of all components that were decided.
+        unlike: what else is shown that is not the variant's, in the order in which it shows.
+    """
+
+    ratio: float
+    decided: float
+    unlike: tuple[str, ...] = ()
+
+    @property
+    def near(self) -> bool:
+        """Whether the models agree."""
+        return self.ratio <= THRESHOLD
+
+
+NOWHERE = Agreement(float("inf"), 0.0)
+
+
+def evidence(known: Known, given: Given) -> Evidence:
+    """Where the answers clearly deviate from the claimed reading."""
+    where: dict[int, list[Array]] = {}
+    heads = []
+    for k, answers in given.items():
+        s, plain = known.samples[k], known.claimed.quick(known.samples[k], known.claimed.editions()())
+        try:
+            masks = [off(got["x"], want["x"], s) for got, want in zip(answers, plain, strict=True)]
+        except CANNOT:
+            masks = [np.zeros(got["x"].shape, bool) for got in answers]
+        where[k] = masks
+        first = next((j for j, mask in enumerate(masks) if mask.any()), None)
+        if first is not None:
+            heads.append((first, k))
+    if not heads:
+        return Evidence(where, None)
+    first, k = min(heads)
+    s = known.samples[k]
+    return Evidence(where, (replace(s, events=s.events[: first + 1]), given[k][: first + 1]))
+
+
+def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
+    """Which components are too far off for floating point; those that are no numbers in both are not."""
+    wanted = np.asarray(want, dtype=float).reshape(-1)
+    if wanted.shape != got.shape:
+        return np.ones(got.shape, bool)
+    largest = np.abs(flatten(s.case.x0).astype(float)).max() + 1
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - wanted) <= (loose or LOOSE[s.case.dtype]) * (largest + np.abs(wanted).max())
+    out: Array = ~(near | (np.isnan(got) & np.isnan(wanted)))
+    return out
+
+
+def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[str, ...] = ("x",)) -> bool:
+    """Whether a variant agrees in floating point, up to what is lost on the way.
+
+    The first event that differs ends it.
+    """
+    # Where a subject deviates soonest shows most variants to be others.
+    samples = [told.head] if told.head else []
+    samples += [(known.samples[k], answers) for k, answers in given.items()]
+    return all(agrees(v, s, answers, names) for s, answers in samples)
+
+
+def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> bool:
+    """Whether a variant agrees in floating point on one case."""
+    try:
+        for got, want in zip(answers, v.quick(s, v.editions()()), strict=True):
+            for name in names:
+                if name not in got:
+                    continue
+                # Where rounding decides, a coordinate may be anything.
+                if name not in want or not off(got[name], want[name], s).mean() <= 1 - SURE:
+                    return False
+    except CANNOT:
+        return False
+    return True
+
+
+def standing(claimed: Variant, told: Evidence, variants: Iterable[Variant]) -> dict[Variant, str]:
+    """How each variant stands to the event in which a subject deviates soonest, where there is one.
+
+    ``still``: it does there what is claimed; ``fits``: what the subject does; ``off``: neither.
+    """
+    if told.head is None:
+        return {}
+    s, answers = told.head
+    plain = _last(claimed, s)
+    out = {}
+    for v in variants:
+        x = _last(v, s)
+        if x is None or plain is None:
+            out[v] = "off"
+        else:
+            out[v] = "still" if not off(plain, x, s).any() else "fits" if not off(answers[-1]["x"], x, s).any() else "off"
+    return out
+
+
+def _last(v: Variant, s: Scenario) -> Array | None:
+    """The model after the last event, in floating point; None where it cannot run."""
+    try:
+        *_, answer = v.quick(s, v.editions()())
+    except CANNOT:
+        return None
+    return np.asarray(answer["x"], dtype=float).reshape(-1)
+
+
+def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:
+    """The largest ratio over all samples, infinite where too few components are decided; and the share that is.
+
+    The first sample that tells the two apart ends it: no later one is run.
+    """
+    worst, decided, total = 0.0, 0, 0
+    explained, deviating = 0, 0
+    unlike: dict[str, None] = {}
+    edition = v.editions()
+    for k, answers in given.items():
+        info = np.finfo(known.samples[k].case.dtype)
+        wanted = known.exact(v, k)
+        if wanted is None:
+            return NOWHERE
+        plain = v.quick(known.samples[k], edition())
+        for j, (got, want, x) in enumerate(zip(answers, wanted, plain, strict=True)):
+            ratios, sure = _ratios(got["x"], want["x"], info)
+            # Outside the domain of a root both say so.
+            nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x["x"], dtype=float))
+            decided, total = decided + int((sure | nowhere).sum()), total + sure.size
+            if told is not None:
+                mask = told.where[k][j]
+                explained += int((mask & (sure | nowhere)).sum())
+                deviating += int(mask.sum())
+            if not np.isfinite(ratios[sure]).all():
+                return Agreement(float("inf"), decided / total)
+            worst = max(worst, float(ratios[sure].max(initial=0.0)))
+            if worst > THRESHOLD:
+                return Agreement(worst, decided / total)
+            if not isinstance(known.samples[k].events[j], Begin):
+                unlike |= dict.fromkeys(_unlike(got, want, info))
+    enough = decided >= SURE * total and explained >= max(SURE * deviating, min(deviating, ENOUGH))
+    return Agreement(worst if enough else float("inf"), decided / total, tuple(unlike))
+
+
+def _ratios(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
+    """The distance of each component in units of its bound, and whether it is decided."""
+    bounds, values = bounds_of(want), np.array([float(x) for x in want])
+    size = max(float(np.abs(values).max()), float(info.eps))
+    sure = THRESHOLD * float(info.eps) * bounds <= HOPELESS * size
+    with np.errstate(invalid="ignore"):
+        return np.abs(got - values) / (float(info.eps) * bounds + float(info.tiny)), sure
+
+
+def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
+    """What else is shown and is decidedly not what is wanted."""
+    out = []
+    for name in got.keys() & want.keys() - {"x"}:
+        if got[name].shape != want[name].shape:
+            out.append(name)
+            continue
+        ratios, sure = _ratios(got[name], want[name], info)
+        if sure.any() and not (ratios[sure] <= THRESHOLD).all():
+            out.append(name)
+    return sorted(out)

@@ -1,0 +1,136 @@
+"""What is kept from event to event: frozen, late, lost now and then, or without effect in the first events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fedspec.arith import put
+from fedspec.contract import Begin, Event, Round
+from fedspec.domains import DECAY, DOMAINS
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+Changed = Callable[[Any, Any, int], Any]
+"""What a field is after an event: from its value before, the value that it should have, and how many events came before
+since the round, or the session, began."""
+
+
+def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        changed, since = change(), [0]
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            before = getattr(inner.state, name)
+            answer = inner.step(event)
+            if isinstance(event, Begin):
+                since[0] = 0
+                return answer
+            after = changed(before, getattr(inner.state, name), since[0])
+            since[0] += 1
+            inner.state = replace(inner.state, **{name: after})
+            return {**answer, name: after} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _frozen() -> Changed:
+    kept: list[Any] = [None]
+
+    def after(before: Any, now: Any, k: int) -> Any:
+        if k == 0:
+            kept[0] = now
+        return kept[0]
+
+    return after
+
+
+def _every_second() -> Changed:
+    start: list[Any] = [None]
+
+    def after(before: Any, now: Any, k: int) -> Any:
+        if k == 0:
+            start[0] = before
+        return start[0] if k % 2 else now
+
+    return after
+
+
+def _late(name: str) -> Callable[[Running, Scenario], Running]:
+    """The field is kept as it should be, and what it changes by is seen by the rule an event too late."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        true: list[Any] = [None]
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            seen = getattr(inner.state, name)
+            answer = inner.step(event)
+            if isinstance(event, Begin):
+                true[0] = None
+                return answer
+            before = seen if true[0] is None else true[0]
+            true[0] = before + (getattr(inner.state, name) - seen)
+            inner.state = replace(inner.state, **{name: before})
+            return {**answer, name: true[0]} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _absent(name: str) -> Callable[[Running, Scenario], Running]:
+    """What is kept of a client is lost in a round without it."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        start = getattr(inner.state, name)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            answer = inner.step(event)
+            if not isinstance(event, Round):
+                return answer
+            S = list(dict.fromkeys(event.participants))
+            after = put(start, S, getattr(inner.state, name)[S])
+            inner.state = replace(inner.state, **{name: after})
+            return {**answer, name: after} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
+    """A decay is zero in the first events."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if k >= events:
+                return inner.step(event)
+            h = inner.h
+            inner.h = replace(h, **{name: 0 * getattr(h, name)})
+            try:
+                return inner.step(event)
+            finally:
+                inner.h = h
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
+    """The defects of some fields of the state, and of the decays."""
+    for n in names:
+        yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
+        yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
+        yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
+        if setting.level == "round":
+            yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
+    if setting.level != "client":
+        for n in setting.numbers:
+            if DOMAINS[n].domain is DECAY and not DOMAINS[n].of_clients:
+                yield Defect(words=f"{n} plays no part in the first event", session=_without(n, 1))
+                yield Defect(words=f"{n} plays no part in the first two events", session=_without(n, 2))

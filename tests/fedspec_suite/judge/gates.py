@@ -1,0 +1,235 @@
+"""Which feature decides where a subject follows the claim in some cases and deviates in others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedspec.contract import Begin, Gradient
+from fedspec.errors import FedspecError
+from fedspec_suite.judge.comparing import Given, off
+from fedspec_suite.judge.known import Known
+from fedspec_suite.judge.probes import Ladder, ladders, longer, otherwise, repeatable, smaller
+from fedspec_suite.judge.variants import CANNOT
+from fedspec_suite.laws.far import everything
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+SAID = 2
+"""How many features are said where several decide."""
+
+SECONDS = 2.0
+"""How long is looked; a subject that answers slowly is looked at from fewer sides."""
+
+BASES = 4
+"""Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
+
+CLEAR = {"float64": 1e-12, "float32": 1e-4}
+"""What an answer may be off by, relative to the model, before rounding is asked whether it explains it."""
+
+LENGTH = 50
+"""Events of the longest run."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A feature that decides.
+
+    Attributes:
+        words: where the subject deviates.
+        deviating: cases in which it does.
+    """
+
+    words: str
+    deviating: tuple[Scenario, ...]
+
+
+def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[Gate, ...]:
+    """The features that decide, each alone, from a case that the subject follows; none where it follows none."""
+    asked = _Asked(bench, known)
+    followed = [k for k, answers in given.items() if _follows(known, known.samples[k], answers) is None]
+    followed.sort(key=lambda k: (_moving(given[k]), *_varied(known.samples[k])), reverse=True)
+    bases = [known.samples[k] for k in followed if _moving(given[k])][:BASES]
+    if not bases:
+        less = (s for k in list(given)[:BASES] for s in smaller(known.samples[k]))
+        bases = [next((s for s in less if asked.first(s) == -1), known.samples[0])]
+        if asked.first(bases[0]) != -1:
+            return ()
+    until = time.monotonic() + SECONDS
+    found = []
+    for gate in _found(asked, setting, bases):
+        if gate is not None and _sure(bench, gate.deviating[0]):
+            found.append(gate)
+        if len(found) == SAID or time.monotonic() > until:
+            break
+    return tuple(found)
+
+
+def _sure(bench: Bench, s: Scenario) -> bool:
+    """Whether it deviates by more than rounding may."""
+    try:
+        everything(bench, s)
+    except Deviates:
+        return True
+    except (Undecided, SubjectError, Beyond, FedspecError):
+        return False
+    return False
+
+
+def _moving(answers: list[dict[str, np.ndarray]]) -> int:
+    """In how many quarters of the model, about, coordinates move in all events but the first, and in that too."""
+    x = np.stack([answer["x"] for answer in answers])
+    return int(4 * (x[1:] != x[:-1]).mean()) if len(x) > 1 else 0
+
+
+def _varied(s: Scenario) -> tuple[int, int]:
+    """How many hyper-parameters are neither zero nor equal; a short case comes before a long one."""
+    return len({v for v in s.case.hyper.values() if v}), -len(s.events)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A subject and what it claims."""
+
+    bench: Bench
+    known: Known
+
+    def first(self, s: Scenario) -> int | None:
+        """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
+        try:
+            answers = self.bench.play(s)
+        except Deviates:
+            return 0
+        except (SubjectError, Beyond, FedspecError):
+            return None
+        event = _follows(self.known, s, answers)
+        return -1 if event is None else event
+
+    def shows(self, s: Scenario, other: Scenario) -> bool:
+        """Whether what is claimed gives other models in one case than in another."""
+        claimed = self.known.claimed
+        try:
+            one, two = (list(claimed.quick(case, claimed.editions()())) for case in (s, other))
+        except CANNOT:
+            return False
+        return any(not np.array_equal(a["x"], b["x"]) for a, b in zip(one, two, strict=False))
+
+
+def _follows(known: Known, s: Scenario, answers: list[dict[str, np.ndarray]]) -> int | None:
+    """The first event whose answer is clearly not the claimed one."""
+    try:
+        plain = known.claimed.quick(s, known.claimed.editions()())
+        for j, (event, got, want) in enumerate(zip(s.events, answers, plain, strict=True)):
+            for name in got.keys() & want.keys():
+                if name != "x" and isinstance(event, Begin):
+                    continue
+                if off(got[name], want[name], s, CLEAR[s.case.dtype]).any():
+                    return j
+    except CANNOT:
+        return None
+    return None
+
+
+def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[Gate | None]:
+    """Each feature in turn; None where it does not decide."""
+    base = bases[0]
+    if repeatable(setting):
+        yield _in_time(asked, longer(base, LENGTH), len(base.events))
+    for words, s in otherwise(base):
+        first = asked.first(s)
+        if first is not None and first >= 0:
+            yield Gate(words, (s,))
+            break
+    for ladder in ladders(setting, bases, asked.shows):
+        yield _climbed(asked, ladder)
+
+
+def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
+    """Whether it deviates from some later event on."""
+    first = asked.first(s)
+    if first is None or first < known:
+        return None
+    event = s.events[first]
+    if isinstance(event, Gradient):
+        inside = next(k for k in range(first + 1) if k == first or isinstance(s.events[first - k], Begin))
+        if inside == first:
+            return Gate(f"from local step {first + 1} on", (s,))
+        return Gate(f"from event {first + 1} on", (s,))
+    return Gate(f"from {describe(event)} {first + 1} on", (s,))
+
+
+def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
+    """Whether some values of a feature, and not all, make it deviate."""
+    states: dict[float, bool] = {}
+    for v in ladder.values:
+        first = asked.first(ladder.at(v))
+        if first is not None:
+            states[v] = first >= 0
+    if not any(states.values()) or all(states.values()):
+        return None
+    if ladder.whole:
+        _between(asked, ladder, states)
+    order = sorted(states)
+    deviating = [v for v in order if states[v]]
+    cases = tuple(ladder.at(v) for v in deviating[:3])
+    return Gate(_words(ladder, order, deviating), cases)
+
+
+def _between(asked: _Asked, ladder: Ladder, states: dict[float, bool]) -> None:
+    """Look between the two neighbours where it begins to deviate."""
+    order = sorted(states)
+    pair = next(((a, b) for a, b in zip(order, order[1:], strict=False) if states[a] != states[b]), None)
+    while pair is not None and pair[1] - pair[0] > 1:
+        middle = (pair[0] + pair[1]) // 2
+        first = asked.first(ladder.at(middle))
+        if first is None:
+            return
+        states[middle] = first >= 0
+        pair = (pair[0], middle) if states[middle] != states[pair[0]] else (middle, pair[1])
+
+
+def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
+    """Where it deviates, in words."""
+    name = ladder.name
+    rest = [v for v in order if v not in deviating]
+    least, most = min(deviating), max(deviating)
+    upper = most == order[-1] and all(v < least for v in rest)
+    lower = least == order[0] and all(v > most for v in rest)
+    if name == "all digits":
+        return "where numbers have more digits than float32 keeps"
+    counted = {
+        "clients": "{:g} clients",
+        "examples": "{:g} examples of a client",
+        "steps": "{:g} local steps of a client",
+        "delay": "a delay of {:g}",
+        "coordinates": "{:g} coordinates",
+        "blocks": "{:g} blocks",
+        "axes": "{:g} axes",
+        "numbers of about": "numbers of about {:.0e}",
+    }.get(name)
+    if counted is None:
+        if len(deviating) == 1:
+            return f"where {name} = {least:g}"
+        if upper:
+            return f"where {name} is more than {max(rest):g}"
+        if lower:
+            return f"where {name} is less than {min(rest):g}"
+        return f"where {name} is {_listed(deviating)}"
+    if name != "numbers of about" and upper and len(rest):
+        return f"from {counted.format(least)} on"
+    if upper:
+        return f"with {counted.format(least)} and more"
+    if lower:
+        return f"with {counted.format(most)}" + (" and less" if len(deviating) > 1 else "")
+    return f"with {counted.format(least)}" + (" and others" if len(deviating) > 1 else "")
+
+
+def _listed(values: Iterable[float]) -> str:
+    *some, last = [f"{v:g}" for v in values]
+    return f"{', '.join(some)} or {last}" if some else last

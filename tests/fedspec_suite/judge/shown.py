@@ -1,0 +1,70 @@
+"""What is wrong with an intermediate that is shown, where the model is right: read off its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Begin
+from fedspec_suite.judge.comparing import Given
+from fedspec_suite.judge.fitting import CLOSE, Step, measures, named
+from fedspec_suite.judge.known import Known
+
+ENOUGH = 4
+"""On how many values that are not zero something must hold before it is said."""
+
+
+def shown(known: Known, given: Given, names: tuple[str, ...]) -> str:
+    """A sentence on each intermediate that is not what it should be."""
+    said = ((name, _what(known, given, name)) for name in names)
+    return "; ".join(f"{name} is {words}" for name, words in said if words)
+
+
+def _what(known: Known, given: Given, name: str) -> str:
+    rows = list(_rows(known, given, name))
+    dtype = known.samples[0].case.dtype
+    if not rows or any(got.shape != want.shape for got, want, *_ in rows):
+        return ""
+    told = [row for row in rows if np.abs(row[1]).max(initial=0.0) > 0]
+    if len(told) < ENOUGH:
+        return ""
+    if all(not got.any() for got, *_ in told):
+        return "always zero"
+    for words, made in (
+        ("that of the event before", lambda want, before: before),
+        ("the square of what it should be", lambda want, before: want**2),
+        ("the root of what it should be", lambda want, before: np.sqrt(np.abs(want))),
+        ("its magnitude alone", lambda want, before: np.abs(want)),
+    ):
+        if all(_near(got, made(want, before), dtype) for got, want, before, _ in told):
+            return words
+    factors = []
+    for got, want, _, step in told:
+        c = float(got @ want) / float(want @ want)
+        if not _near(got, c * want, dtype):
+            return ""
+        factors.append((step, c))
+    times = named(factors, dtype)
+    return f"what it should be times {times}" if times else ""
+
+
+def _near(got: Array, want: Array, dtype: str) -> bool:
+    size = max(float(np.abs(want).max(initial=0.0)), 1e-300)
+    return bool(np.isfinite(got).all() and np.abs(got - want).max(initial=0.0) <= CLOSE[dtype] * size)
+
+
+def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array, Step]]:
+    """What is shown, what is wanted, what was wanted before, and the event, in turn."""
+    for k, answers in given.items():
+        s, wanted = known.samples[k], known.exact(known.claimed, k)
+        before, number = None, 0
+        for event, got, want in zip(s.events, answers, wanted or (), strict=True):
+            if isinstance(event, Begin) or name not in got or name not in want:
+                before = None
+                continue
+            value = np.array([float(x) for x in want[name]])
+            start = np.zeros_like(value) if before is None or before.shape != value.shape else before
+            yield got[name], value, start, measures(s, event, number)
+            before, number = value, number + 1
