@@ -56,7 +56,7 @@ def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str]:
         answer = bench.play(s)[-1]
     except (FedspecError, AssertionError) as error:
         return False, str(error), _said(expected)
-    return True, _said(answer), _said({n: v for n, v in expected.items() if n in answer})
+    return True, _said(answer), _said({n: expected[n] for n in answer if n in expected})
 
 
 @app.command(epilog=EXIT_CODES)
@@ -98,7 +98,9 @@ def smoke(
         for row in rows:
             options = " ".join(f"{n}={v}" for n, v in row["options"].items())
             pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
-            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, row["answer"], row["reading_gives"])
+            # Three intermediates on a line cannot be compared by eye: a quantity a line, in one order.
+            both = (row[column].replace("], ", "]\n") for column in ("answer", "reading_gives"))
+            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, *both)
         console().print(t)
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
 

@@ -9,7 +9,8 @@ import pytest
 from test_judge.support import fedspec, py
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.variants import pairs, single
+from fedspec_suite.judge.composed import pairs
+from fedspec_suite.judge.variants import single
 from fedspec_suite.measure.setting import setting_of
 
 
@@ -51,7 +52,7 @@ def test_what_a_variant_is_made_of_is_data() -> None:
     assert all(v.names and all(v.names) for v in variants)
     reading = next(v for v in variants if v.words.startswith("reading "))
     assert reading.names[0]["reading"] == reading.words.removeprefix("reading ") and len(reading.names[0]) > 1
-    both = next(pairs(setting_of(adam), variants))
+    both = next(pairs(setting_of(adam), dict.fromkeys(variants, "off")))
     assert both.kind == "composed" and len(both.names) == 2
 
 

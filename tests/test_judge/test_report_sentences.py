@@ -41,7 +41,13 @@ def test_where_x_is_right_the_rest_is_a_but() -> None:
     assert head(r) == f"x follows the claimed reading, but {asks.note}"
     late = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
     r = wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=late))
-    assert head(r) == "x follows the claimed reading, but in round 2 arrays were changed in place (law inputs)"
+    said = f"in round 2 arrays were changed in place (law inputs: {LAWS['inputs'].words})"
+    assert head(r) == f"x follows the claimed reading, but {said}"
+
+
+def test_where_a_feature_decides_it_comes_before_the_numbers() -> None:
+    r = wrong("x follows the claimed reading in small cases; it deviates from 21 clients on")
+    assert head(r).endswith("small cases; it deviates from 21 clients on: in round 2 x[1] is 0.25, not 0.5")
 
 
 def test_the_quantity_is_the_one_that_the_law_reads() -> None:

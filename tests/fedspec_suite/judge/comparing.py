@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ LOOSE = {"float64": 1e-9, "float32": 1e-3}
 """What a variant may be off by in plain floating point, relative to the model, before it is looked at closely."""
 
 SURE = 2 / 3
-"""The share of all components, and of those that deviate from the claim, that must be decided before a name is given."""
+"""The share of all components, and of those that deviate from the claim, that must be decided for a name."""
 
 ENOUGH = 3
 """How many components that deviate from the claim a variant must explain, where there are as many."""
@@ -35,12 +35,12 @@ class Evidence:
 
     Attributes:
         where: for every sample and event, which components of the model do.
-        head: the sample that deviates soonest, cut after the event in which it does, and the answers so far; none
-            where nothing deviates clearly.
+        head: the sample that deviates soonest, the event in which it does and the answers so far; none where nothing
+            deviates clearly.
     """
 
     where: Mapping[int, list[Array]]
-    head: tuple[Scenario, list[Shown]] | None
+    head: tuple[int, int, list[Shown]] | None
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ def evidence(known: Known, given: Given) -> Evidence:
     if not heads:
         return Evidence(where, None)
     first, k = min(heads)
-    s = known.samples[k]
-    return Evidence(where, (replace(s, events=s.events[: first + 1]), given[k][: first + 1]))
+    return Evidence(where, (k, first, given[k][: first + 1]))
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
@@ -105,7 +104,11 @@ def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[s
     The first event that differs ends it.
     """
     # Where a subject deviates soonest shows most variants to be others.
-    samples = [told.head] if told.head else []
+    samples = []
+    if told.head:
+        k, event, answers = told.head
+        s = known.samples[k]
+        samples.append((replace(s, events=s.events[: event + 1]), answers))
     samples += [(known.samples[k], answers) for k, answers in given.items()]
     return all(agrees(v, s, answers, names) for s, answers in samples)
 
@@ -125,32 +128,40 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
     return True
 
 
-def standing(claimed: Variant, told: Evidence, variants: Iterable[Variant]) -> dict[Variant, str]:
-    """How each variant stands to the event in which a subject deviates soonest, where there is one.
+def standing(known: Known, told: Evidence) -> dict[Variant, str]:
+    """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
 
     ``still``: it does there what is claimed; ``fits``: what the subject does; ``off``: neither.
     """
     if told.head is None:
-        return {}
-    s, answers = told.head
-    plain = _last(claimed, s)
-    out = {}
-    for v in variants:
-        x = _last(v, s)
-        if x is None or plain is None:
-            out[v] = "off"
+        return dict.fromkeys(known.variants, "off")
+    k, event, answers = told.head
+    s = known.samples[k]
+    plain = _models(known.claimed, s)
+    out: dict[Variant, str] = {}
+    seen: set[bytes] = set()
+    for v in known.variants:
+        models = _models(v, s)
+        if not models or not plain:
+            continue
+        all_events = b"".join(x.tobytes() for x in models)
+        moved = any(off(x, y, s).any() for x, y in zip(models, plain, strict=True))
+        if moved and all_events in seen:
+            continue
+        seen.add(all_events)
+        if not off(plain[event], models[event], s).any():
+            out[v] = "still"
         else:
-            out[v] = "still" if not off(plain, x, s).any() else "fits" if not off(answers[-1]["x"], x, s).any() else "off"
+            out[v] = "fits" if not off(answers[event]["x"], models[event], s).any() else "off"
     return out
 
 
-def _last(v: Variant, s: Scenario) -> Array | None:
-    """The model after the last event, in floating point; None where it cannot run."""
+def _models(v: Variant, s: Scenario) -> list[Array]:
+    """The models after all events, in floating point; none where it cannot run."""
     try:
-        *_, answer = v.quick(s, v.editions()())
+        return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.quick(s, v.editions()())]
     except CANNOT:
-        return None
-    return np.asarray(answer["x"], dtype=float).reshape(-1)
+        return []
 
 
 def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -12,12 +12,10 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, texts
 
 RANK = {"reading": 0, "mutant": 1, "generic": 2}
-"""How simple the parts of a pair are; systematic edits and other rules are no parts, they are many and explain little."""
+"""How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
 
 
-def pairs(
-    setting: Setting, singles: Sequence[Variant], standing: Mapping[Variant, str] | None = None
-) -> Iterator[Variant]:
+def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant]:
     """Two of these at once, the simplest first: readings before catalogued edits before generic defects.
 
     Two that do nothing in the event in which a subject deviates soonest do not explain it together, nor does one that
@@ -25,13 +23,12 @@ def pairs(
 
     Args:
         setting: what the subject is judged on.
-        singles: what may come alone.
-        standing: how each of them stands to that event, if there is one.
+        standing: what may come alone, and how it stands to that event: ``still``, ``fits`` or ``off``.
     """
-    mine = [v for v in singles if v.algorithm == setting.algorithm.id and v.kind in RANK]
+    mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
     both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
     for a, b in both:
-        if standing and {standing[a], standing[b]} in ({"still"}, {"still", "off"}):
+        if {standing[a], standing[b]} in ({"still"}, {"still", "off"}):
             continue
         composed = together(setting, a, b)
         if composed is not None:
@@ -79,6 +76,4 @@ def _merged(a: Mutant, b: Mutant) -> Mutant | None:
         return None
     new = edited.replace(b.old, b.new)
     leaks = a.leaks or b.leaks
-    return replace(
-        a, id=f"{a.id}+{b.id}", old=source, new=new, options={**a.options, **b.options}, leaks=leaks
-    )
+    return replace(a, id=f"{a.id}+{b.id}", old=source, new=new, options={**a.options, **b.options}, leaks=leaks)

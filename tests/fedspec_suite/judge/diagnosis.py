@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,9 +90,11 @@ class Diagnosis:
 
     def instead(self, separator: str) -> str:
         """What it is instead, or that nothing known fits, and what is seen."""
+        said = separator.join(map(str, self.found))
+        if self.unlike:
+            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
         where = f"it deviates {', or '.join(self.gates)}, and not else" if self.gates else ""
-        said = separator.join(map(str, self.found)) or "; ".join(filter(None, (NONE, where, self.seen)))
-        return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
+        return said or "; ".join(filter(None, (NONE, where, self.seen)))
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
@@ -110,20 +112,22 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     claim = measured(known, known.claimed, given)
     if claim.near and not claim.unlike:
         decide = gates(bench, setting, known, given) if further else ()
-        return Diagnosis(len(given), claim.ratio, gates=tuple(gate.words for gate in decide))
+        return Diagnosis(len(given), claim.ratio, gates=decide)
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
-    for among in (known.variants, known.edits, None):
-        if among is None:
-            among = pairs(setting, known.variants, standing(known.claimed, told, known.variants))
+    for among in _stages(known, setting, told, alone=bool(unlike)):
         found = _agreeing(known, among, given, told, names, beyond)
         if found:
             return Diagnosis(len(given), claim.ratio, found, unlike=unlike)
     if unlike:
         return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike))
-    decide = tuple(gate.words for gate in gates(bench, setting, known, given))
-    words = [explained(steps(known.samples, given), setting.dtype) or _seen(known, given), course(bench, known.samples)]
+    decide = gates(bench, setting, known, given)
+    fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
+    if decide and fitted.startswith("from "):
+        # From which event on, and in how many samples, says less.
+        fitted = ""
+    words = [fitted, course(bench, known.samples)]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),
@@ -131,6 +135,17 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
         gates=decide,
     )
+
+
+def _stages(known: Known, setting: Setting, told: Evidence, alone: bool) -> Iterator[Iterable[Variant]]:
+    """What is tried one after another: what has a name, systematic edits, two at once.
+
+    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
+    """
+    yield known.variants
+    yield known.edits
+    if not alone:
+        yield pairs(setting, standing(known, told))
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
@@ -169,9 +184,11 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
             }
             for f in d.found
         ]
-    if d.follows or not d.seen:
-        return []
-    return [{"kind": "fitted", "words": d.seen, "equation": "", "names": [], "decided": None, "ratio": None}]
+    read = [("fitted", d.seen)] if d.seen else []
+    return [
+        {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
+        for kind, words in (*(("gate", words) for words in d.gates), *read)
+    ]
 
 
 def _seen(known: Known, given: Given) -> str:

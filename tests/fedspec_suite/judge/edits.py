@@ -226,5 +226,3 @@ def _instead(node: ast.expr, kept: dict[str, ast.Attribute]) -> Iterator[tuple[s
 def _said(node: ast.expr) -> str:
     """An expression as a person reads it."""
     return ast.unparse(node).replace("state.", "").replace("h.", "")
-
-

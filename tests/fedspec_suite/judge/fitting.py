@@ -29,6 +29,9 @@ CLOSE = {"float64": 1e-8, "float32": 2e-3}
 ENOUGH = 4
 """The number of steps that a fit must explain, and of different multiples that a product of quantities must give."""
 
+FEW = 3
+"""The number of different multiples below which no quantity is named."""
+
 EXPONENTS = (Fraction(1), Fraction(-1), Fraction(2), Fraction(-2), Fraction(1, 2), Fraction(-1, 2))
 
 
@@ -193,7 +196,8 @@ def named(factors: Sequence[tuple[Step, float]], dtype: str) -> str:
     values = np.array([c for _, c in factors])
     if np.ptp(values) <= CLOSE[dtype] * np.abs(values).max():
         return f"{values[0]:.6g}" if abs(values[0]) > CLOSE[dtype] else ""
-    if len(np.unique(values.round(9))) < ENOUGH:
+    different = len(np.unique(values.round(9)))
+    if different < FEW:
         return ""
     sign = "-" if (values < 0).all() else ""
     names = sorted(set.intersection(*(set(s.known) for s, _ in factors)))
@@ -204,7 +208,9 @@ def named(factors: Sequence[tuple[Step, float]], dtype: str) -> str:
             for powers in product(EXPONENTS, repeat=count):
                 guess = np.prod([table[n] ** float(p) for n, p in zip(chosen, powers, strict=True)], axis=0)
                 quotient = np.abs(values) / guess
-                if np.ptp(quotient) <= CLOSE[dtype] * quotient.max():
+                # Of few different multiples a single quantity without a factor of its own may still be read off.
+                plain = count == 1 and abs(quotient[0] - 1) < CLOSE[dtype]
+                if np.ptp(quotient) <= CLOSE[dtype] * quotient.max() and (different >= ENOUGH or plain):
                     number = "" if abs(quotient[0] - 1) < CLOSE[dtype] else f"{quotient[0]:.6g} "
                     return sign + number + " ".join(_power(n, p) for n, p in zip(chosen, powers, strict=True))
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Given, off
 from fedspec_suite.judge.known import Known
-from fedspec_suite.judge.probes import Ladder, ladders, longer, otherwise, repeatable, smaller
+from fedspec_suite.judge.probes import Ladder, ladders, otherwise, repeatable
+from fedspec_suite.judge.resized import longer, smaller
 from fedspec_suite.judge.variants import CANNOT
 from fedspec_suite.laws.far import everything
 from fedspec_suite.measure.bench import Bench
@@ -24,8 +26,8 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 SAID = 2
 """How many features are said where several decide."""
 
-SECONDS = 2.0
-"""How long is looked; a subject that answers slowly is looked at from fewer sides."""
+SECONDS = 20.0
+"""How long is looked, where a second is usual; a subject that answers slowly is looked at from fewer sides."""
 
 BASES = 4
 """Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
@@ -43,15 +45,15 @@ class Gate:
 
     Attributes:
         words: where the subject deviates.
-        deviating: cases in which it does.
+        deviating: a case in which it does.
     """
 
     words: str
-    deviating: tuple[Scenario, ...]
+    deviating: Scenario
 
 
-def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[Gate, ...]:
-    """The features that decide, each alone, from a case that the subject follows; none where it follows none."""
+def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[str, ...]:
+    """Which features decide, each alone, from a case that the subject follows; none where it follows none."""
     asked = _Asked(bench, known)
     followed = [k for k, answers in given.items() if _follows(known, known.samples[k], answers) is None]
     followed.sort(key=lambda k: (_moving(given[k]), *_varied(known.samples[k])), reverse=True)
@@ -64,8 +66,8 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[G
     until = time.monotonic() + SECONDS
     found = []
     for gate in _found(asked, setting, bases):
-        if gate is not None and _sure(bench, gate.deviating[0]):
-            found.append(gate)
+        if gate is not None and _sure(bench, gate.deviating):
+            found.append(gate.words)
         if len(found) == SAID or time.monotonic() > until:
             break
     return tuple(found)
@@ -144,7 +146,7 @@ def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[G
     for words, s in otherwise(base):
         first = asked.first(s)
         if first is not None and first >= 0:
-            yield Gate(words, (s,))
+            yield Gate(words, s)
             break
     for ladder in ladders(setting, bases, asked.shows):
         yield _climbed(asked, ladder)
@@ -159,9 +161,9 @@ def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
     if isinstance(event, Gradient):
         inside = next(k for k in range(first + 1) if k == first or isinstance(s.events[first - k], Begin))
         if inside == first:
-            return Gate(f"from local step {first + 1} on", (s,))
-        return Gate(f"from event {first + 1} on", (s,))
-    return Gate(f"from {describe(event)} {first + 1} on", (s,))
+            return Gate(f"from local step {first + 1} on", s)
+        return Gate(f"from event {first + 1} on", s)
+    return Gate(f"from {describe(event)} {first + 1} on", s)
 
 
 def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
@@ -177,14 +179,13 @@ def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
         _between(asked, ladder, states)
     order = sorted(states)
     deviating = [v for v in order if states[v]]
-    cases = tuple(ladder.at(v) for v in deviating[:3])
-    return Gate(_words(ladder, order, deviating), cases)
+    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]))
 
 
 def _between(asked: _Asked, ladder: Ladder, states: dict[float, bool]) -> None:
     """Look between the two neighbours where it begins to deviate."""
     order = sorted(states)
-    pair = next(((a, b) for a, b in zip(order, order[1:], strict=False) if states[a] != states[b]), None)
+    pair = next(((a, b) for a, b in itertools.pairwise(order) if states[a] != states[b]), None)
     while pair is not None and pair[1] - pair[0] > 1:
         middle = (pair[0] + pair[1]) // 2
         first = asked.first(ladder.at(middle))
@@ -221,7 +222,7 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
         if lower:
             return f"where {name} is less than {min(rest):g}"
         return f"where {name} is {_listed(deviating)}"
-    if name != "numbers of about" and upper and len(rest):
+    if name != "numbers of about" and upper and rest:
         return f"from {counted.format(least)} on"
     if upper:
         return f"with {counted.format(least)} and more"

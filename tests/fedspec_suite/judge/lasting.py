@@ -9,7 +9,8 @@ import numpy as np
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Given, agrees
 from fedspec_suite.judge.known import Known
-from fedspec_suite.judge.probes import ladders, longer, repeatable
+from fedspec_suite.judge.probes import ladders, repeatable
+from fedspec_suite.judge.resized import longer
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.process import SubjectError

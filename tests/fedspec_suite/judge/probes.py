@@ -1,5 +1,6 @@
-"""Cases that differ from one that a subject follows in one feature alone, from small to large: where it begins to deviate,
-that feature decides.
+"""Cases that differ in one feature alone, from small to large, from one that a subject follows.
+
+Where it begins to deviate, that feature decides.
 """
 
 from __future__ import annotations
@@ -8,14 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Event, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
+from fedspec_suite.judge.resized import crowd, delayed, heavy, messages, scaled, shaped, stepping
 from fedspec_suite.measure.pools import EDGES, POOLS
-from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 MANY = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50)
@@ -56,11 +55,13 @@ def ladders(setting: Setting, bases: Sequence[Scenario], shows: Shows) -> Iterat
     for name in bases[0].case.hyper:
         if name not in setting.fixed and name in DOMAINS:
             found = [_number(setting, s, name) for s in bases]
-            yield next((w for w in found if len(w.values) > 1 and shows(w.at(w.values[0]), w.at(w.values[-1]))), found[0])
+            yield next(
+                (w for w in found if len(w.values) > 1 and shows(w.at(w.values[0]), w.at(w.values[-1]))), found[0]
+            )
     s = bases[0]
     yield from _sizes(setting, s)
-    yield Ladder("numbers of about", MAGNITUDES, lambda v: _scaled(s, v))
-    yield Ladder("all digits", (0, 1), lambda v: _scaled(s, 1.1) if v else s)
+    yield Ladder("numbers of about", MAGNITUDES, lambda v: scaled(s, v))
+    yield Ladder("all digits", (0, 1), lambda v: scaled(s, 1.1) if v else s)
 
 
 def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
@@ -97,23 +98,6 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
         yield words, replace(s, events=events)
 
 
-def smaller(s: Scenario) -> Iterator[Scenario]:
-    """The case with less of everything, for where it is too large: two clients, one, one event."""
-    for n in (2, 1):
-        yield replace(s, events=tuple(_first(e, n) for e in s.events))
-    yield replace(s, events=s.events[:1])
-    yield replace(s, events=tuple(_first(e, 1) for e in s.events[:1]))
-
-
-def _first(e: Event, n: int) -> Event:
-    match e:
-        case Messages(messages=sent):
-            return Messages(sent[:n])
-        case Round(participants=who):
-            return replace(e, **{f: getattr(e, f)[:n] for f in ("participants", "steps", "strategies", "scales") if who})
-    return e
-
-
 def _number(setting: Setting, s: Scenario, name: str) -> Ladder:
     """A hyper-parameter: the usual values, those at the edges of its domain, and some further up."""
     rules = setting.algorithm.reading(setting.reading).requires
@@ -141,148 +125,27 @@ def _sizes(setting: Setting, s: Scenario) -> Iterator[Ladder]:
     match first:
         case Messages():
             if not setting.everyone:
-                yield Ladder("clients", MANY, lambda v: _messages(s, int(v)), whole=True)
-            yield Ladder("examples", _weights(setting), lambda v: _heavy(s, v))
-            yield Ladder("steps", MANY[:11], lambda v: _stepping(setting, s, int(v)), whole=True)
+                yield Ladder("clients", MANY, lambda v: messages(s, int(v)), whole=True)
+            yield Ladder("examples", _weights(setting), lambda v: heavy(s, v))
+            yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
         case Round():
             if "strategies" not in setting.takes and "scales" not in setting.takes:
-                yield Ladder("clients", MANY, lambda v: _crowd(s, int(v)), whole=True)
-            yield Ladder("examples", _weights(setting), lambda v: _heavy(s, v))
-            yield Ladder("steps", MANY[:11], lambda v: _stepping(setting, s, int(v)), whole=True)
+                yield Ladder("clients", MANY, lambda v: crowd(s, int(v)), whole=True)
+            yield Ladder("examples", _weights(setting), lambda v: heavy(s, v))
+            yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
         case Arrival():
-            yield Ladder("steps", MANY[:11], lambda v: _stepping(setting, s, int(v)), whole=True)
-            yield Ladder("delay", (0, 1, 2, 3, 4, 6, 8, 12, 16, 20), lambda v: _delayed(s, int(v)), whole=True)
-    if s.case.problem is None:
-        if not setting.matrices and "cover" not in setting.options:
-            yield Ladder("coordinates", LONG, lambda v: _long(s, int(v)), whole=True)
-            if not setting.one_block:
-                yield Ladder("blocks", (1, 2, 3, 4, 5, 6), lambda v: _shaped(s, [(2,)] * int(v)), whole=True)
-            shapes: Mapping[float, tuple[int, ...]] = {1: (8,), 2: (2, 4), 3: (2, 2, 2)}
-            yield Ladder("axes", (1, 2, 3), lambda v: _shaped(s, [shapes[v]]))
+            yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
+            yield Ladder("delay", (0, 1, 2, 3, 4, 6, 8, 12, 16, 20), lambda v: delayed(s, int(v)), whole=True)
+    if s.case.problem is None and not setting.matrices and "cover" not in setting.options:
+        yield Ladder("coordinates", LONG, lambda v: shaped(s, [(int(v),)]), whole=True)
+        if not setting.one_block:
+            yield Ladder("blocks", (1, 2, 3, 4, 5, 6), lambda v: shaped(s, [(2,)] * int(v)), whole=True)
+        shapes: Mapping[float, tuple[int, ...]] = {1: (8,), 2: (2, 4), 3: (2, 2, 2)}
+        yield Ladder("axes", (1, 2, 3), lambda v: shaped(s, [shapes[v]]))
 
 
 def _weights(setting: Setting) -> tuple[float, ...]:
     return SIZES if "weight" in setting.nonzero else (0.0, *SIZES)
-
-
-def _scaled(s: Scenario, factor: float) -> Scenario:
-    def times(a: Array) -> Array:
-        return (a * factor).astype(a.dtype)
-
-    out = change_events(s, times, times)
-    problem = s.case.problem
-    if problem is not None:
-        out = replace(out, case=replace(out.case, problem=replace(problem, e=times(problem.e))))
-    return out
-
-
-def _messages(s: Scenario, n: int) -> Scenario:
-    """Each round with so many messages: those of the case, and more like them."""
-
-    def more(e: Event) -> Event:
-        assert isinstance(e, Messages)
-        sent = e.messages
-        out = []
-        for i in range(n):
-            m, again = sent[i % len(sent)], i // len(sent)
-            factor = 1 / (1 + again) * (-1) ** again
-            blocks = {name: (a * factor).astype(a.dtype) for name, a in m.delta.items()}
-            out.append(replace(m, client=i, delta=blocks, weight=m.weight + again))
-        return Messages(tuple(out))
-
-    N = s.case.population
-    events = tuple(map(more, s.events))
-    return replace(s, case=replace(s.case, population=N and max(N, n)), events=events)
-
-
-def _crowd(s: Scenario, n: int) -> Scenario:
-    """So many clients, all of them in every round."""
-    problem = s.case.problem
-    assert problem is not None
-    rows = [i % len(problem.e) for i in range(n)]
-    e = np.stack([problem.e[row] * (1 - i / (2 * n)) for i, row in enumerate(rows)]).astype(problem.e.dtype)
-    posed = Quadratics(problem.H[rows], e, problem.examples[rows])
-
-    def everybody(event: Event) -> Event:
-        assert isinstance(event, Round)
-        steps = tuple(event.steps[i % len(event.steps)] for i in range(n))
-        return replace(event, participants=tuple(range(n)), steps=steps)
-
-    return replace(s, case=replace(s.case, problem=posed), events=tuple(map(everybody, s.events)))
-
-
-def _heavy(s: Scenario, size: float) -> Scenario:
-    """One client of that many examples: the last, which others must not be alone with."""
-    if s.case.problem is not None:
-        examples = s.case.problem.examples.copy()
-        examples[-1] = size
-        return replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=examples)))
-
-    def event(e: Event) -> Event:
-        assert isinstance(e, Messages)
-        return Messages((*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
-
-    return replace(s, events=tuple(map(event, s.events)))
-
-
-def _stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
-    """The first client of every event takes so many steps."""
-
-    def event(e: Event) -> Event:
-        match e:
-            case Messages(messages=(first, *rest)):
-                norm = steps if setting.steps_only else first.a_norm
-                return Messages((replace(first, steps=steps, a_norm=norm), *rest))
-            case Round(steps=(_, *others)):
-                return replace(e, steps=(steps, *others))
-            case Arrival():
-                return replace(e, steps=steps)
-        return e
-
-    return replace(s, events=tuple(map(event, s.events)))
-
-
-def _delayed(s: Scenario, delay: int) -> Scenario:
-    """As many arrivals as it takes for the last ones to be that late."""
-    buffer = int(s.case.hyper.get("buffer", 1))
-    few = tuple(e for e in s.events if isinstance(e, Arrival))
-    count = max(len(few), (delay + 2) * buffer)
-    events = [replace(few[k % len(few)], delay=0) for k in range(count)]
-    late = [replace(e, delay=delay) if k // buffer >= delay else e for k, e in enumerate(events)]
-    return replace(s, events=tuple(late))
-
-
-def _long(s: Scenario, d: int) -> Scenario:
-    """One block of so many coordinates, made of those that there are."""
-    return _shaped(s, [(d,)])
-
-
-def _shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
-    """Blocks of these shapes, filled with the numbers that there are."""
-    names = [f"w{k}" for k in range(len(shapes))]
-
-    def blocks(old: Mapping[str, Array]) -> dict[str, Array]:
-        numbers = np.concatenate([a.ravel() for a in old.values()])
-        total = sum(int(np.prod(shape)) for shape in shapes)
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-        parts = np.split(np.resize(numbers, total), ends)
-        return {n: part.reshape(shape) for n, part, shape in zip(names, parts, shapes, strict=True)}
-
-    def event(e: Any) -> Any:
-        if isinstance(e, Messages):
-            sent = (
-                replace(m, delta=blocks(m.delta), control=None if m.control is None else blocks(m.control))
-                for m in e.messages
-            )
-            return Messages(tuple(sent))
-        return replace(e, g=blocks(e.g)) if isinstance(e, Gradient) else replace(e, x=blocks(e.x))
-
-    return replace(s, case=replace(s.case, x0=blocks(s.case.x0)), events=tuple(map(event, s.events)))
-
-
-def longer(s: Scenario, events: int) -> Scenario:
-    """The events of a case again and again."""
-    return replace(s, events=(s.events * -(-events // len(s.events)))[:events])
 
 
 def repeatable(setting: Setting) -> bool:

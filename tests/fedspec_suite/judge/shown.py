@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from fedspec_suite.judge.known import Known
 
 ENOUGH = 4
 """On how many values that are not zero something must hold before it is said."""
+
+
+_MADE: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
+    ("that of the event before", lambda want, before: before),
+    ("the square of what it should be", lambda want, before: want**2),
+    ("the root of what it should be", lambda want, before: np.sqrt(np.abs(want))),
+    ("its magnitude alone", lambda want, before: np.abs(want)),
+)
+"""What a value may be made of by mistake: of the wanted one, and of that wanted in the event before."""
 
 
 def shown(known: Known, given: Given, names: tuple[str, ...]) -> str:
@@ -32,13 +41,9 @@ def _what(known: Known, given: Given, name: str) -> str:
         return ""
     if all(not got.any() for got, *_ in told):
         return "always zero"
-    for words, made in (
-        ("that of the event before", lambda want, before: before),
-        ("the square of what it should be", lambda want, before: want**2),
-        ("the root of what it should be", lambda want, before: np.sqrt(np.abs(want))),
-        ("its magnitude alone", lambda want, before: np.abs(want)),
-    ):
-        if all(_near(got, made(want, before), dtype) for got, want, before, _ in told):
+    for words, made in _MADE:
+        apart = [(got, made(want, before)) for got, want, before, _ in told if before is not None]
+        if len(apart) >= ENOUGH and all(_near(got, other, dtype) for got, other in apart):
             return words
     factors = []
     for got, want, _, step in told:
@@ -55,16 +60,16 @@ def _near(got: Array, want: Array, dtype: str) -> bool:
     return bool(np.isfinite(got).all() and np.abs(got - want).max(initial=0.0) <= CLOSE[dtype] * size)
 
 
-def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array, Step]]:
+def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array | None, Step]]:
     """What is shown, what is wanted, what was wanted before, and the event, in turn."""
     for k, answers in given.items():
         s, wanted = known.samples[k], known.exact(known.claimed, k)
-        before, number = None, 0
+        before: Array | None = None
+        number = 0
         for event, got, want in zip(s.events, answers, wanted or (), strict=True):
             if isinstance(event, Begin) or name not in got or name not in want:
                 before = None
                 continue
             value = np.array([float(x) for x in want[name]])
-            start = np.zeros_like(value) if before is None or before.shape != value.shape else before
-            yield got[name], value, start, measures(s, event, number)
+            yield got[name], value, before, measures(s, event, number)
             before, number = value, number + 1

@@ -79,6 +79,8 @@ def _wrong(r: Result) -> str:
     cause, (where, said) = _cause(r), _first(r)
     if cause in {FOLLOWS, SMALL}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
+    if cause.startswith(SMALL):
+        return f"{cause}: {f'in {where} ' if where else ''}{said}"
     return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
 
 
@@ -116,7 +118,7 @@ def _first(r: Result) -> tuple[str, str]:
     at = f"{name}[{d.component}]" if d.component is not None else name
     numbers = f"{at} is {', not '.join(_apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     said = "; ".join(filter(None, (numbers, d.note)))
-    law = "" if o.reads or o.law == REQUIREMENT else f" (law {o.law})"
+    law = "" if o.reads or o.law == REQUIREMENT else f" (law {o.law}: {words(o.law)})"
     return d.where, one_line(said) + law
 
 

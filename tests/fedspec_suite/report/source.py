@@ -113,6 +113,8 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
         return False
     if other.__module__ == caller.__module__ or _of_clients(other):
         return True
+    if other.__module__.startswith("fedspec.client.") and caller.__module__.startswith("fedspec.client."):
+        return True
     return other.__module__.startswith("fedspec.algorithms.") and other.__module__ not in COMMON
 
 

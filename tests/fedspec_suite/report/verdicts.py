@@ -39,6 +39,9 @@ WIDEST = 100
 MOST = 3
 """Lines that an offer has in the summary at most; in proportion more where they are shorter."""
 
+MORE = 1
+"""Lines that it may have besides where nothing known is like it, for the laws that are broken and those that hold."""
+
 INDENT, GAP = 2, 2
 """Columns before a line of the table, and between two of its cells."""
 
@@ -111,12 +114,15 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     lines = _filled(told, console, width, most)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
-    elif sentences.unknown(r) and (room := most - len(lines)):
+    elif sentences.unknown(r) and (room := most + MORE - len(lines)):
         broken, holds = sentences.broken(r), sentences.holds(r)
-        laws = [_listed("broken: ", broken, "" if room > 1 else f"; {len(holds)} hold", width)] if broken else []
-        if holds:
-            laws.append(_listed(f"holds: {len(holds)} laws that do not run the rule, such as: ", holds, "", width))
-        lines += [Text(line, "dim") for line in laws[:room]]
+        if broken:
+            # Two lines hold two or three laws; a line that wraps loses some columns at its end.
+            said = _listed("broken: ", broken, "" if room > 1 else f"; {len(holds)} hold", width * min(2, room) - 20)
+            lines += _filled(Text(said, "dim"), console, width, min(2, room))
+        if holds and most + MORE > len(lines):
+            said = _listed(f"holds: {len(holds)} laws that do not run the rule, such as: ", holds, "", width)
+            lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedspec.catalogue import Method
-from fedspec.contract import Quadratics, Round
+from fedspec.contract import Arrival, Quadratics, Round
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -24,6 +24,13 @@ def _problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str =
 def _rounds(words: str, change: Callable[[Round], Round], tail: str = "step") -> Defect:
     def given(s: Scenario) -> Scenario:
         return replace(s, events=tuple(change(e) if isinstance(e, Round) else e for e in s.events))
+
+    return Defect(words=words, tail=tail, given=given)
+
+
+def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "step") -> Defect:
+    def given(s: Scenario) -> Scenario:
+        return replace(s, events=tuple(change(e) if isinstance(e, Arrival) else e for e in s.events))
 
     return Defect(words=words, tail=tail, given=given)
 
@@ -59,4 +66,11 @@ def of(setting: Setting) -> Iterator[Defect]:
         if "noise" in setting.takes:
             yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
             yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))
+    if setting.algorithm.event == "arrival":
+        yield _arrivals("no update counts as late", lambda e: replace(e, delay=0))
+        yield _arrivals(
+            "a late update counts as one version less late", lambda e: replace(e, delay=max(0, e.delay - 1))
+        )
+        yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
+        yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
     yield _problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))

@@ -18,10 +18,11 @@ from fedspec_suite.measure.setting import Setting
 
 def _state_fields(setting: Setting) -> tuple[str, ...]:
     """What the specification keeps beside the model, as far as a state is a record."""
-    run = setting.algorithm.run
-    begin = run.begin if isinstance(run, LocalSolver) else run.init
+    run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
+    begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
     kind = typing.get_type_hints(begin).get("return") if begin else None
-    return tuple(f.name for f in fields(kind) if f.name != "x") if is_dataclass(kind) else ()
+    kept = fields(kind) if is_dataclass(kind) else ()
+    return tuple(f.name for f in kept if f.name not in {"x", "clients", "p"})
 
 
 def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
@@ -102,6 +103,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.level == "client":
         if names:
             yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
+        if "t" in names:
+            yield Defect(words="the count of steps lives on when a new round begins", session=_keeps("t"))
         for n in vectors if len(names) > 1 else ():
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:

@@ -1,0 +1,148 @@
+"""A case made larger or smaller in one feature: more clients, more examples, longer steps, another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Arrival, Event, Gradient, Messages, Quadratics, Round
+from fedspec_suite.measure.scenario import Scenario, change_events
+from fedspec_suite.measure.setting import Setting
+
+
+def scaled(s: Scenario, factor: float) -> Scenario:
+    def times(a: Array) -> Array:
+        return (a * factor).astype(a.dtype)
+
+    out = change_events(s, times, times)
+    problem = s.case.problem
+    if problem is not None:
+        out = replace(out, case=replace(out.case, problem=replace(problem, e=times(problem.e))))
+    return out
+
+
+def messages(s: Scenario, n: int) -> Scenario:
+    """Each round with so many messages: those of the case, and more like them."""
+
+    def more(e: Event) -> Event:
+        assert isinstance(e, Messages)
+        sent = e.messages
+        out = []
+        for i in range(n):
+            m, again = sent[i % len(sent)], i // len(sent)
+            factor = 1 / (1 + again) * (-1) ** again
+            blocks = {name: (a * factor).astype(a.dtype) for name, a in m.delta.items()}
+            out.append(replace(m, client=i, delta=blocks, weight=m.weight + again))
+        return Messages(tuple(out))
+
+    N = s.case.population
+    events = tuple(map(more, s.events))
+    return replace(s, case=replace(s.case, population=N and max(N, n)), events=events)
+
+
+def crowd(s: Scenario, n: int) -> Scenario:
+    """So many clients, all of them in every round."""
+    problem = s.case.problem
+    assert problem is not None
+    rows = [i % len(problem.e) for i in range(n)]
+    e = np.stack([problem.e[row] * (1 - i / (2 * n)) for i, row in enumerate(rows)]).astype(problem.e.dtype)
+    posed = Quadratics(problem.H[rows], e, problem.examples[rows])
+
+    def everybody(event: Event) -> Event:
+        assert isinstance(event, Round)
+        steps = tuple(event.steps[i % len(event.steps)] for i in range(n))
+        return replace(event, participants=tuple(range(n)), steps=steps)
+
+    return replace(s, case=replace(s.case, problem=posed), events=tuple(map(everybody, s.events)))
+
+
+def heavy(s: Scenario, size: float) -> Scenario:
+    """One client of that many examples: the last, which others must not be alone with."""
+    if s.case.problem is not None:
+        examples = s.case.problem.examples.copy()
+        examples[-1] = size
+        return replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=examples)))
+
+    def event(e: Event) -> Event:
+        assert isinstance(e, Messages)
+        return Messages((*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
+    """The first client of every event takes so many steps."""
+
+    def event(e: Event) -> Event:
+        match e:
+            case Messages(messages=(first, *rest)):
+                norm = steps if setting.steps_only else first.a_norm
+                return Messages((replace(first, steps=steps, a_norm=norm), *rest))
+            case Round(steps=(_, *others)):
+                return replace(e, steps=(steps, *others))
+            case Arrival():
+                return replace(e, steps=steps)
+        return e
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def delayed(s: Scenario, delay: int) -> Scenario:
+    """As many arrivals as it takes for the last ones to be that late."""
+    buffer = int(s.case.hyper.get("buffer", 1))
+    few = tuple(e for e in s.events if isinstance(e, Arrival))
+    count = max(len(few), (delay + 2) * buffer)
+    events = [replace(few[k % len(few)], delay=0) for k in range(count)]
+    late = [replace(e, delay=delay) if k // buffer >= delay else e for k, e in enumerate(events)]
+    return replace(s, events=tuple(late))
+
+
+def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
+    """Blocks of these shapes, filled with the numbers that there are."""
+    names = [f"w{k}" for k in range(len(shapes))]
+
+    def blocks(old: Mapping[str, Array]) -> dict[str, Array]:
+        numbers = np.concatenate([a.ravel() for a in old.values()])
+        total = sum(int(np.prod(shape)) for shape in shapes)
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+        parts = np.split(np.resize(numbers, total), ends)
+        return {n: part.reshape(shape) for n, part, shape in zip(names, parts, shapes, strict=True)}
+
+    def event(e: Any) -> Any:
+        if isinstance(e, Messages):
+            sent = (
+                replace(m, delta=blocks(m.delta), control=None if m.control is None else blocks(m.control))
+                for m in e.messages
+            )
+            return Messages(tuple(sent))
+        return replace(e, g=blocks(e.g)) if isinstance(e, Gradient) else replace(e, x=blocks(e.x))
+
+    return replace(s, case=replace(s.case, x0=blocks(s.case.x0)), events=tuple(map(event, s.events)))
+
+
+def longer(s: Scenario, events: int) -> Scenario:
+    """The events of a case again and again."""
+    return replace(s, events=(s.events * -(-events // len(s.events)))[:events])
+
+
+def smaller(s: Scenario) -> Iterator[Scenario]:
+    """The case with less of everything, for where it is too large: two clients, one, one event."""
+    for n in (2, 1):
+        yield replace(s, events=tuple(_first(e, n) for e in s.events))
+    yield replace(s, events=s.events[:1])
+    yield replace(s, events=tuple(_first(e, 1) for e in s.events[:1]))
+
+
+def _first(e: Event, n: int) -> Event:
+    match e:
+        case Messages(messages=sent):
+            return Messages(sent[:n])
+        case Round(participants=who):
+            return replace(
+                e, **{f: getattr(e, f)[:n] for f in ("participants", "steps", "strategies", "scales") if who}
+            )
+    return e

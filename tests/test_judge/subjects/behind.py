@@ -1,0 +1,63 @@
+"""The specification behind a change of its case, of its events, of its edited rules, or of how it takes an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fedspec.contract import Case, Event, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite.mutants import Mutant, applied
+
+
+@dataclass
+class Behind:
+    """A subject.
+
+    Attributes:
+        algorithm: what it claims to be.
+        level: where.
+        case: what it makes of the case.
+        event: what it makes of event k.
+        take: how its session takes event k.
+        edits: rules that are edited.
+    """
+
+    algorithm: str
+    level: str
+    case: Callable[[Case], Case] = lambda case: case
+    event: Callable[[int, Any], Event] = lambda k, e: e
+    take: Callable[[Any, Event, int], Any] = lambda inner, e, k: inner.step(e)
+    edits: tuple[Mutant, ...] = ()
+    reading: str = ""
+    info: SubjectInfo = field(init=False)
+
+    def __post_init__(self) -> None:
+        offers = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (self.algorithm, self.level))
+        offer = next(o for o in offers if self.reading in {"", o.reading})
+        self.info = SubjectInfo("behind", "1", (replace(offer, dtypes=("float64",)),))
+
+    def start(self, case: Case) -> Session:
+        return Session(self, case)
+
+
+class Session:
+    """One session of it."""
+
+    def __init__(self, subject: Behind, case: Case) -> None:
+        self.subject, self.k = subject, 0
+        with self.edited():
+            self.inner = SUBJECT.start(subject.case(case))
+
+    def edited(self) -> ExitStack:
+        stack = ExitStack()
+        for mutant in self.subject.edits:
+            stack.enter_context(applied(mutant))
+        return stack
+
+    def step(self, e: Event) -> Any:
+        k, self.k = self.k, self.k + 1
+        with self.edited():
+            return self.subject.take(self.inner, self.subject.event(k, e), k)

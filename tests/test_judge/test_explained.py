@@ -1,0 +1,127 @@
+"""State that goes wrong, edited rules, two defects at once and wrong intermediates have names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
+
+from fedspec.catalogue import find
+from fedspec.contract import Round
+from fedspec_suite import mutants
+from fedspec_suite.judge.composed import combined
+from fedspec_suite.judge.diagnosis import as_data, in_words
+from fedspec_suite.judge.edits import edits
+from fedspec_suite.mutants import texts
+
+
+def after(name: str, change: Callable[[Any, Any, int], Any]) -> Callable[[Any, Any, int], Any]:
+    """A field of the state is something else after event k, from its values before and after."""
+
+    def take(inner: Any, e: Any, k: int) -> Any:
+        before = getattr(inner.state, name)
+        answer = inner.step(e)
+        value = change(before, getattr(inner.state, name), k)
+        inner.state = replace(inner.state, **{name: value})
+        return {**answer, name: value} if name in answer else answer
+
+    return take
+
+
+def frozen() -> Callable[[Any, Any, int], Any]:
+    kept: dict[Any, Any] = {}
+
+    def value(before: Any, now: Any, k: int) -> Any:
+        if k == 0:
+            kept["v"] = now
+        return kept["v"]
+
+    return value
+
+
+def absent(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    assert isinstance(e, Round)
+    there = np.isin(np.arange(len(inner.state.c_i)), e.participants)[:, None]
+    inner.state = replace(inner.state, c_i=inner.state.c_i * there)
+    return {**answer, "c_i": inner.state.c_i}
+
+
+def undamped(inner: Any, e: Any, k: int) -> Any:
+    h = inner.h
+    inner.h = replace(h, beta=h.beta * (k >= 2))
+    answer = inner.step(e)
+    inner.h = h
+    return answer
+
+
+STATE = {
+    "v stays as the first event leaves it": Behind("fedavgm", "round", take=after("v", frozen())),
+    "v is forgotten at every second event": Behind(
+        "fedavgm", "round", take=after("v", lambda before, now, k: now * 0 if k % 2 else now)
+    ),
+    "beta plays no part in the first two events": Behind("fedavgm", "round", take=undamped),
+    "c_i of a client that sits out is forgotten": Behind("scaffold", "round", take=absent),
+}
+
+
+@pytest.mark.parametrize("words", STATE)
+def test_what_becomes_of_the_state_has_a_name_at_level_round(words: str) -> None:
+    assert words in in_words(diagnosed(STATE[words]), True)
+
+
+def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
+    divided = next(e for e in edits(find("sgd"), "client") if e.words.startswith("divided"))
+    d = diagnosed(Behind("sgd", "client", edits=(divided.mutant,)))
+    assert [(f.words, f.equation, f.kind) for f in d.found] == [
+        ("divided by eta_l, not multiplied", "sgd.step", "edit")
+    ]
+
+
+def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
+    one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
+    (both,) = combined((one,), (two,)) or ()
+    assert one.new in texts(both)[1] and two.new in texts(both)[1]
+    found = diagnosed(Behind("adam", "client", edits=(both,))).found
+    assert {name["mutant"] for name in found[0].names} == {one.id, two.id}
+
+
+def test_a_reading_and_a_defect_are_named_together() -> None:
+    subject = Behind(
+        "adam",
+        "client",
+        case=lambda c: hyper(beta1=lambda v: 0.0)(replace(c, options={**c.options, "epsilon": "inside"})),
+    )
+    assert "reading epsilon-inside, and beta1 is ignored (taken as 0)" in in_words(diagnosed(subject), True)
+
+
+def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
+    wrong = Behind("scaffold", "server", edits=(mutants.find("scaffold-participants"),))
+    d = diagnosed(wrong)
+    assert not d.follows and d.unlike == ("c",)
+    assert in_words(d, False).startswith(
+        "x follows the claimed reading, not c: c is updated with the mean over the par"
+    )
+
+    def summed(inner: Any, e: Any, k: int) -> Any:
+        return after("c", lambda before, now, k: before + (now - before) * inner.state.clients)(inner, e, k)
+
+    total = diagnosed(Behind("scaffold", "server", take=summed))
+    assert in_words(total, False) == "x follows the claimed reading, not c: c is what it should be times N"
+
+
+def test_a_name_that_does_not_last_is_not_given() -> None:
+    d = diagnosed(Behind("fedavgm", "server", take=forgetting(3)))
+    assert not d.found and d.gates == ("from round 3 on",)
+    assert as_data(d)[0]["kind"] == "gate"
+
+
+def test_a_name_that_holds_in_small_cases_only_says_so() -> None:
+    def last_of_a_few(k: int, e: Any) -> Any:
+        return type(e)(e.messages[-1:]) if len(e.messages) < 8 else e
+
+    assert in_words(diagnosed(Behind("fedavg", "server", event=last_of_a_few)), True).startswith("in small cases ")

@@ -1,0 +1,92 @@
+"""Where a subject follows the claim in small cases and deviates beyond them, the feature that decides is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).with_name("subjects")))
+
+from behind import Behind
+
+from fedspec.contract import Case, Gradient, Messages
+from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import Setting, setting_of
+
+
+@cache
+def setting(algorithm: str, level: str) -> Setting:
+    return setting_of(Behind(algorithm, level).info.offers[0])
+
+
+def diagnosed(subject: Behind) -> Diagnosis:
+    of = setting(subject.algorithm, subject.level)
+    return identify(bench_of(Inside(subject), subject.info.offers[0], of), of, further=True)
+
+
+def hyper(**change: Callable[[float], float]) -> Callable[[Case], Case]:
+    return lambda c: replace(c, hyper={**c.hyper, **{n: f(c.hyper[n]) for n, f in change.items()}})
+
+
+def first(n: int) -> Callable[[int, Any], Any]:
+    return lambda k, e: Messages(e.messages[:n])
+
+
+def by_label(k: int, e: Any) -> Any:
+    return Messages(tuple(m for m in e.messages if m.client < 256) or e.messages)
+
+
+def in_sixteen_bits(k: int, e: Any) -> Any:
+    return Messages(tuple(replace(m, weight=min(m.weight, 65535)) for m in e.messages))
+
+
+def clipped(k: int, e: Any) -> Any:
+    return Gradient({n: np.clip(a, -100, 100) for n, a in e.g.items()}) if isinstance(e, Gradient) else e
+
+
+def forgetting(round_: int) -> Callable[[Any, Any, int], Any]:
+    def take(inner: Any, e: Any, k: int) -> Any:
+        if k == round_ - 1:
+            inner.state = replace(inner.state, v=inner.state.v * 0)
+        return inner.step(e)
+
+    return take
+
+
+FOLLOWED = {
+    "from 17 clients on": Behind("fedavg", "server", event=first(16)),
+    "where a client's number is 256 or more": Behind("fedavg", "server", event=by_label),
+    "from 65536 examples of a client on": Behind("fedavg", "server", event=in_sixteen_bits),
+    "where rho = 0": Behind("momentum", "client", case=hyper(rho=lambda v: v or 0.9)),
+    "with numbers of about 1e+02 and more": Behind("momentum", "client", event=clipped),
+    "where mu is more than 1": Behind("proximal-sgd", "client", case=hyper(mu=lambda v: min(v, 1.0))),
+    "from round 11 on": Behind("fedavgm", "server", take=forgetting(11)),
+}
+
+
+@pytest.mark.parametrize("words", FOLLOWED)
+def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
+    d = diagnosed(FOLLOWED[words])
+    assert d.follows and d.gates == (words,)
+    assert in_words(d, True) == f"x follows the claimed reading in small cases; it deviates {words}"
+
+
+def test_it_is_said_too_where_the_samples_show_it() -> None:
+    d = diagnosed(Behind("fedavg", "server", event=first(3)))
+    assert not d.follows and not d.found and d.gates == ("from 4 clients on",)
+    assert in_words(d, True).startswith("no known variant; it deviates from 4 clients on, and not else")
+
+
+def test_a_right_one_deviates_nowhere() -> None:
+    for algorithm, level in (("fedavg", "server"), ("momentum", "client"), ("fedavgm", "server")):
+        d = diagnosed(Behind(algorithm, level))
+        assert d.follows and not d.gates
