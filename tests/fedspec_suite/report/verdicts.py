@@ -39,7 +39,7 @@ WIDEST = 100
 MOST = 3
 """Lines that an offer has in the summary at most; in proportion more where they are shorter."""
 
-MORE = 1
+MORE = 2
 """Lines that it may have besides where nothing known is like it, for the laws that are broken and those that hold."""
 
 INDENT, GAP = 2, 2
@@ -118,8 +118,10 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
         broken, holds = sentences.broken(r), sentences.holds(r)
         if broken:
             # Two lines hold two or three laws; a line that wraps loses some columns at its end.
-            said = _listed("broken: ", broken, "" if room > 1 else f"; {len(holds)} hold", width * min(2, room) - 20)
-            lines += _filled(Text(said, "dim"), console, width, min(2, room))
+            wide = min(2, max(1, room - bool(holds)))
+            count = f"; {len(holds)} hold" if holds and room == 1 else ""
+            said = _listed("broken: ", broken, count, width * wide - 20)
+            lines += _filled(Text(said, "dim"), console, width, wide)
         if holds and most + MORE > len(lines):
             said = _listed(f"holds: {len(holds)} laws that do not run the rule, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
