@@ -38,6 +38,7 @@ class Federation:
         seed: what the order of the minibatches depends on, together with round and client.
         way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that a measurement finds fastest.
             The ways agree up to rounding; name one for runs that are equal bit for bit.
+        shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
     Raises:
@@ -54,6 +55,7 @@ class Federation:
     examples: Sequence[int] = ()
     seed: int = 0
     way: str | None = None
+    shuffled: bool = True
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -150,7 +152,7 @@ class Training:
         """The gradients of these clients, in this order."""
         f, who = self.federation, tuple(clients)
         if who not in self._batches:
-            self._batches[who] = Batches(f.pool, who, f.batch_size, f.seed, self.round)
+            self._batches[who] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
         batches = self._batches[who]
         sizes = [(int(size), np.flatnonzero(batches.sizes == size)) for size in np.unique(batches.sizes)]
 
