@@ -36,7 +36,9 @@ class Job:
     @property
     def work(self) -> Workload:
         """The workload as changed."""
-        changes = {name: tuple(value) if isinstance(value, list) else value for name, value in self.changes}
+        changes: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.changes
+        }
         return replace(WORKLOADS[self.workload], **changes)
 
     @property

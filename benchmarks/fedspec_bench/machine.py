@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -71,7 +72,7 @@ def limits(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     found = {"mm_gflops": 2 * n**3 / seconds(lambda: torch.mm(a, b, out=c), device=place) / 1e9}
     for name, d in (("copy_gbs", 10**7), ("copy_cached_gbs", 2 * 10**5)):
         x, y = (torch.rand(d, device=place) for _ in range(2))
-        found[name] = 8 * d / seconds(lambda x=x, y=y: y.copy_(x), device=place) / 1e9
+        found[name] = 8 * d / seconds(partial(y.copy_, x), device=place) / 1e9
     rows, w = np.random.default_rng(0).random((100, 200_000), dtype=np.float32), np.full(100, 0.01, np.float32)
     found["gemv_ms"] = 1e3 * seconds(lambda: w @ rows, device=torch.device("cpu"))
     return found

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from fedspec.catalogue import Method, find
+from fedspec.catalogue import find
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.topology import ring
 from fedspec.mixing.weighted import weighted_mean
@@ -41,8 +42,7 @@ def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
 
 def server(name: str, size: int, hyper: dict[str, float], place: torch.device) -> float:
     """Of one server, as a round of one client runs it."""
-    run = find(name).run
-    assert isinstance(run, Method)
+    run: Any = find(name).run
     h = run.hyper(eta_l=0.1, **hyper)
     sent = Messages(torch.rand(1, D, device=place) - 0.5, (1,), (1,), (1,))
     held = [run.init(h, torch.rand(D, device=place))]
@@ -59,6 +59,10 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     """
     torch.set_num_threads(cores)
     place = torch.device(device)
+    X: Any
+    p: Any
+    dense: Any
+    sparse: Any
     X, p = torch.rand(100, 200_000, device=place), torch.full((100,), 0.01, device=place)
     rng = np.random.default_rng(0)
     dense = torch.tensor(np.mean([np.eye(100)[rng.permutation(100)] for _ in range(200)], 0), dtype=X.dtype).to(place)
@@ -92,7 +96,7 @@ def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[
     inputs, targets = (torch.from_numpy(part).to(place) for part in work.data)
     runs, times = {}, {}
     for n in (1000, large):
-        model = nn.Linear(*work.sizes).to(place)
+        model = nn.Linear(work.sizes[0], work.sizes[1]).to(place)
         federation = Federation(
             model,
             nn.functional.cross_entropy,

@@ -53,7 +53,8 @@ class Worker:
         Raises:
             WorkerError: it ended on the way.
         """
-        return self._ask(cmd="rounds", count=count)
+        told: dict[str, list[float]] = self._ask(cmd="rounds", count=count)
+        return told
 
     def end(self) -> tuple[Array, dict[str, Any]]:
         """The model it has come to, and what it says of memory and of itself; it then ends.

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+import torch
+
+from fedspec_bench.algorithms import RAGGED
 from fedspec_bench.job import Job
 from fedspec_bench.rows import Row
 from fedspec_bench.suite import COHORT
+from fedspec_torch.population import default_block
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,6 @@ def crowd(r: Results) -> float:
 
 def ragged(r: Results) -> float:
     """Unequal numbers of steps over equal ones."""
-    from fedspec_bench.algorithms import RAGGED
-
     return r.rate("mirror", "mlp", algorithm="fednova", changes=(("steps", RAGGED),)) / r.rate("mirror", "mlp")
 
 
@@ -110,15 +112,16 @@ def adaptive(algorithm: str) -> Callable[[Results], float]:
 
 def extra_memory(r: Results) -> float:
     """What the rounds of the 2NN add to the set-up, in stacks of a block."""
-    from fedspec_torch.population import default_block
-
     for row in r.rows:
         if row.job == Job("mirror", "2nn") and row.counts:
-            import torch
-
             d = row.job.work.d
             return (row.peak_bytes - row.setup_bytes) / (4 * d * default_block(torch.empty(d)))
     raise LookupError("2nn")
+
+
+def share_of_copy(server: str) -> Callable[[Results], float]:
+    """The share of the copy rate at which a server moves the bytes that it must."""
+    return lambda r: r.micro["servers"][server] / r.limit("copy_gbs")
 
 
 TARGETS = (
@@ -149,7 +152,7 @@ TARGETS = (
         Target(
             f"server {name}, d = 1e7, share of copy",
             0.9,
-            lambda r, name=name: r.micro["servers"][name] / r.limit("copy_gbs"),
+            share_of_copy(name),
         )
         for name in ("fedadagrad", "fedadam", "fedamsgrad")
     ),

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 
 if not hasattr(jax, "tree_map"):
-    jax.tree_map = jax.tree_util.tree_map
+    older: Any = jax
+    older.tree_map = jax.tree_util.tree_map
 
 import fedjax
 

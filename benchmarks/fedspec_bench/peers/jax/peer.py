@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import jax
@@ -60,7 +61,7 @@ class Compiled:
 
     def __init__(self, job: Job) -> None:
         work = job.work
-        self.versions = {"jax": jax.__version__, "jaxlib": jax.lib.__version__}
+        self.versions = {name: version(name) for name in ("jax", "jaxlib")}
         self.params, self.data = parameters(work), batches(work)
         train = partial(client, work.eta_l)
 
