@@ -15,13 +15,14 @@ import torch
 from torch import nn
 
 from fedspec.catalogue import find
-from fedspec.mixing.gossip import gossip
 from fedspec.mixing.topology import ring
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Messages
 from fedspec_bench.machine import seconds, wait
 from fedspec_bench.workloads import WORKLOADS
 from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.fast_gossip import links
+from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.population import Stream
 
 D = 10**7
@@ -41,14 +42,15 @@ def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
 
 
 def server(name: str, size: int, hyper: dict[str, float], place: torch.device) -> float:
-    """Of one server, as a round of one client runs it."""
+    """Of one server, as :class:`fedspec_torch.Run` runs it from its second round on."""
     run: Any = find(name).run
+    one_step = IN_PLACE.get(run.server, run.server)
     h = run.hyper(eta_l=0.1, **hyper)
     sent = Messages(torch.rand(1, D, device=place) - 0.5, (1,), (1,), (1,))
     held = [run.init(h, torch.rand(D, device=place))]
 
     def step() -> None:
-        held[0], _ = run.server(h, held[0], sent)
+        held[0], _ = one_step(h, held[0], sent)
 
     return size * D / seconds(step, device=place, least=1.0, repeats=5) / 1e9
 
@@ -64,17 +66,17 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     dense: Any
     sparse: Any
     X, p = torch.rand(100, 200_000, device=place), torch.full((100,), 0.01, device=place)
-    rng = np.random.default_rng(0)
+    out, rng = torch.empty_like(X), np.random.default_rng(0)
     dense = torch.tensor(np.mean([np.eye(100)[rng.permutation(100)] for _ in range(200)], 0), dtype=X.dtype).to(place)
     sparse = torch.tensor(ring(100), dtype=X.dtype, device=place)
     rows, w = X.cpu().numpy(), p.cpu().numpy()
     works: dict[str, Callable[[], object]] = {
         "gemv": lambda: w @ rows,
         "mean": lambda: weighted_mean(stacked_once(X), p),
-        "gemm": lambda: torch.mm(dense, X),
-        "dense": lambda: gossip(X, dense),
-        "ring": lambda: gossip(X, sparse),
-        "copy": X.clone,
+        "gemm": lambda: torch.mm(dense, X, out=out),
+        "dense": lambda: links(dense).times(X, out),
+        "ring": lambda: links(sparse).times(X, out),
+        "copy": lambda: out.copy_(X),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(5):

@@ -20,6 +20,7 @@ from fedspec.params import shapes
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec_torch import schedules
 from fedspec_torch.arith import Vector
+from fedspec_torch.covers import with_axes
 from fedspec_torch.federation import Federation
 from fedspec_torch.runs import Run
 from fedspec_torch.sessions import CaseSession
@@ -90,6 +91,7 @@ class EngineSession(CaseSession):
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))
         state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+        state = with_axes(state, h, shapes(case.x0))
         self.told = Told()
         self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block)
         self.waiting: list[Arrival] = []

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from fedspec.algorithms import local
+from fedspec.algorithms import afga, fedada2, fedlamb, joint_local, local
 from fedspec.domains import check_steps
+from fedspec_torch import fast_gossip, fast_joint, fast_lamb
 from fedspec_torch.arith import Stack
 from fedspec_torch.plan import Oracle
 
@@ -27,3 +28,11 @@ def local_sgd(h: local.HasRate, x: Stack, gradient: Oracle, tau: int) -> Stack:
 
 FAST: dict[Callable[..., Any], Callable[..., Any]] = {local.local_sgd: local_sgd}
 """What is run in place of a function of the specification."""
+
+STEPS: dict[Callable[..., Any], Callable[..., Any]] = {
+    afga.step: fast_gossip.step,
+    fedada2.step: fast_joint.fedada2_step,
+    fedlamb.step: fast_lamb.step,
+    joint_local.step: fast_joint.joint_local_step,
+}
+"""Likewise, of the steps of programs."""

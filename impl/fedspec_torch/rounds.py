@@ -8,12 +8,15 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST
+from fedspec_torch.fast import FAST, STEPS
+from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
 
 
-def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, *, block: int | None = None) -> Trace:
+def run_round(
+    method: Method, h: Any, state: Any, clients: Clients, plan: Plan, *, block: int | None = None, own: bool = False
+) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
     Args:
@@ -23,12 +26,14 @@ def run_round(method: Method, h: Any, state: Any, clients: Clients, plan: Plan, 
         clients: the gradients of the population.
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
+        own: whether the state may be written over, because nobody else has its vectors.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     local = FAST.get(method.local, method.local)
-    return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=method.server)
+    server = IN_PLACE.get(method.server, method.server) if own else method.server
+    return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=server)
 
 
 def run_step(
@@ -44,4 +49,5 @@ def run_step(
         events: a ``Plan``, an ``Exchange``, or arrivals.
         block: the number of clients that are trained at once; None: as many as fit the cache.
     """
-    return program.step(h, state, Batched(clients, block), *events)
+    step = STEPS.get(program.step, program.step)
+    return step(h, state, Batched(clients, block), *events)

@@ -19,7 +19,7 @@ from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import late_updates, saved
 from fedspec_torch.arith import Vector
-from fedspec_torch.covers import named_cover
+from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.data import Examples
 from fedspec_torch.federation import Federation, Training
 from fedspec_torch.population import Batched
@@ -62,7 +62,7 @@ class Run:
         h: its hyper-parameters and options.
         federation: what it trains.
         plan: its schedule.
-        state: the algorithm's state after the rounds done so far.
+        state: the algorithm's state after the rounds done so far; the next round may write over its vectors.
         rounds: after how many the run ends.
         history: the rounds done so far.
     """
@@ -77,6 +77,8 @@ class Run:
     test: Examples | None = None
     test_every: int = 1
     history: list[Round] = field(default_factory=list)
+    whole: bool = field(default=True, init=False)
+    """Whether no round was broken off, which may leave the state half written over."""
 
     def __len__(self) -> int:
         """How many rounds are left."""
@@ -88,13 +90,18 @@ class Run:
 
     @property
     def x(self) -> Vector:
-        """The model, as one vector; where there is no server, the mean of the clients' models."""
+        """The model, as one vector of its own; where there is no server, the mean of the clients' models."""
+        return self._x.clone()
+
+    @property
+    def _x(self) -> Vector:
+        """The same, maybe the vector that the next round writes over."""
         x: Vector = self.state if isinstance(self.state, Tensor) else self.state.x
         return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
 
     def module(self) -> nn.Module:
         """The federation's module with the parameters of the model."""
-        return self.federation.module_at(self.x)
+        return self.federation.module_at(self._x)
 
     def step(self) -> Round:
         """Run one round.
@@ -103,9 +110,11 @@ class Run:
             DivergedError: a client's loss is no number.
         """
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
-        events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.x, number)
+        events = self.plan.events(self.algorithm, self.h, self.federation.setup, self._x, number)
         clients = self.federation.in_round(number)
+        self.whole = False
         self.state = self._after(clients, events)
+        self.whole = True
         loss = mean_loss(clients)
         if not math.isfinite(loss):
             raise DivergedError(
@@ -113,7 +122,7 @@ class Run:
             )
         done = Round(number, loss, before + self.sent(events))
         if self.test is not None and ((number + 1) % self.test_every == 0 or number + 1 == self.rounds):
-            test_loss, accuracy = self.federation.evaluate(self.x, self.test)
+            test_loss, accuracy = self.federation.evaluate(self._x, self.test)
             done = replace(done, test_loss=test_loss, accuracy=None if math.isnan(accuracy) else accuracy)
         self.history.append(done)
         return done
@@ -123,7 +132,9 @@ class Run:
         if isinstance(run, Method):
             (plan,) = events
             assert isinstance(plan, Plan)
-            return run_round(run, self.h, self.state, clients, plan, block=self.block).state
+            # The first state shares the model that the federation began with.
+            own = bool(self.history)
+            return run_round(run, self.h, self.state, clients, plan, block=self.block, own=own).state
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
@@ -152,7 +163,14 @@ class Run:
         """Write everything that the rest of the run depends on, except for the federation itself.
 
         The file is a safetensors file, which runs no code when it is read; it is replaced at once or not at all.
+
+        Raises:
+            CheckpointError: a round was broken off.
         """
+        if not self.whole:
+            raise saved.CheckpointError(
+                f"{file}: round {len(self.history)} was broken off, its state is half written; resume an earlier file"
+            )
         saved.write(
             Path(file),
             {
@@ -209,6 +227,7 @@ def simulate(
     if "peers" in row.takes:
         x = x.repeat(len(federation))
     state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
+    state = with_axes(state, h, federation.network.shapes)
     return Run(row, h, federation, plan, state, rounds, block, test, test_every)
 
 
