@@ -8,7 +8,7 @@ or on whether a run was stopped and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -170,6 +170,15 @@ class Batches:
         keys = np.where(whole, places[None].astype(np.uint64), keys >> np.uint64(1))
         keys = np.where(places[None] < self.counts[:, None], keys, np.uint64(2**64 - 1))
         return np.argsort(keys, axis=1, kind="stable")
+
+    def first(self, n: int) -> Batches:
+        """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
+        if n == len(self.clients):
+            return self
+        some = replace(self, clients=self.clients[:n])
+        inputs, targets, starts = self._found
+        vars(some).update(_found=(inputs, targets, starts[:n]), _order=self._order[:n])
+        return some
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""

@@ -8,7 +8,7 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS
+from fedspec_torch.fast import FAST, STEPS, is_ragged
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched
@@ -33,7 +33,8 @@ def run_round(
     """
     local = FAST.get(method.local, method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
-    return spec.run_round(h, state, Batched(clients, block), plan, local=local, norm=method.norm, server=server)
+    batched = Batched(clients, block, is_ragged(method.local, h))
+    return spec.run_round(h, state, batched, plan, local=local, norm=method.norm, server=server)
 
 
 def run_step(
