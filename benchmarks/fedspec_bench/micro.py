@@ -87,7 +87,7 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
 
 def stacked_once(X: torch.Tensor) -> Stream:
     """A stack as the server sees the changes of a round."""
-    return Stream(len(X), (list(range(len(X))), X), iter(()))
+    return Stream(len(X), [(list(range(len(X))), X)])
 
 
 def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[str, float]:

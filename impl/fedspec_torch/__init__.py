@@ -12,6 +12,7 @@ the round's number. Results have the dtype and the device of the inputs.
 """
 
 from fedspec_torch.federation import Federation, ModuleError
+from fedspec_torch.ranks import RankError
 from fedspec_torch.runs import DivergedError, Round, Run, resume, simulate
 from fedspec_torch.saved import CheckpointError
 from fedspec_torch.schedules import arrivals, cohorts, exchanges
@@ -21,6 +22,7 @@ __all__ = [
     "DivergedError",
     "Federation",
     "ModuleError",
+    "RankError",
     "Round",
     "Run",
     "arrivals",

@@ -62,9 +62,11 @@ FAST: dict[Callable[..., Any], Callable[..., Any]] = {local.local_sgd: local_sgd
 """What is run in place of a function of the specification."""
 
 STEPS: dict[Callable[..., Any], Callable[..., Any]] = {
-    afga.step: fast_gossip.step,
     fedada2.step: fast_joint.fedada2_step,
     fedlamb.step: fast_lamb.step,
     joint_local.step: fast_joint.joint_local_step,
 }
 """Likewise, of the steps of programs."""
+
+UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {afga.step: fast_gossip.step}
+"""Likewise, where one rank has all clients."""

@@ -6,9 +6,9 @@ time, however many clients take part (and what the clients' own gradients need).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import torch
@@ -60,8 +60,8 @@ class Batched:
         blocks = self._run(client, plan, x)
         first = next(blocks)
         if isinstance(first[1], Tensor):
-            return Stream(len(plan.participants), first, blocks)
-        return _joined(len(plan.participants), [first, *blocks])
+            return Stream(len(plan.participants), chain([first], blocks))
+        return joined(len(plan.participants), [first, *blocks])
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""
@@ -70,7 +70,7 @@ class Batched:
             who = [arrivals[r].client for r in places]
             x = torch.stack([x_mu[r] for r in places])
             blocks.append((places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)))
-        return _joined(len(arrivals), blocks)
+        return joined(len(arrivals), blocks)
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
@@ -116,15 +116,14 @@ class Batched:
 class Stream:
     """Rows that come in blocks, whatever their order, and are read once."""
 
-    def __init__(self, n: int, first: Block, rest: Iterator[Block]) -> None:
-        self.n, self.first, self.rest = n, first, rest
+    def __init__(self, n: int, blocks: Iterable[Block]) -> None:
+        self.n, self.blocks = n, blocks
 
     def __len__(self) -> int:
         return self.n
 
     def __iter__(self) -> Iterator[Block]:
-        yield self.first
-        yield from self.rest
+        return iter(self.blocks)
 
     def weigh(self, w: Weights) -> Vector:
         """The sum of w_i times row i.
@@ -153,25 +152,29 @@ class Stream:
             places, rows = block
             return places, f(rows, *(x[places][:, None] for x in numbers))
 
-        return Stream(self.n, apply(self.first), map(apply, self.rest))
+        return Stream(self.n, map(apply, self))
 
     def stacked(self) -> Stack:
         """All rows at once, in their order."""
-        return _joined(self.n, list(self))
+        return joined(self.n, list(self))
 
 
-def _joined(n: int, blocks: Sequence[Block]) -> Any:
+class Numbers(tuple[Any, ...]):
+    """One number for each client, where others are rows."""
+
+
+def joined(n: int, blocks: Sequence[Block]) -> Any:
     """The blocks' rows in the participants' order; of a tuple or record, for each of its parts."""
     first = blocks[0][1]
     if isinstance(first, tuple):
-        return tuple(_joined(n, [(at, rows[j]) for at, rows in blocks]) for j in range(len(first)))
+        return tuple(joined(n, [(at, rows[j]) for at, rows in blocks]) for j in range(len(first)))
     if is_dataclass(first) and not isinstance(first, type):
-        parts = {f.name: _joined(n, [(at, getattr(rows, f.name)) for at, rows in blocks]) for f in fields(first)}
+        parts = {f.name: joined(n, [(at, getattr(rows, f.name)) for at, rows in blocks]) for f in fields(first)}
         return replace(first, **parts)
     if not isinstance(first, Tensor):
         # A number is the same for all clients of a block.
         numbers = {r: value for at, value in blocks for r in at}
-        return tuple(numbers[r] for r in range(n))
+        return Numbers(numbers[r] for r in range(n))
     out = first.new_empty(n, *first.shape[1:])
     for at, rows in blocks:
         out[at] = rows
@@ -189,4 +192,4 @@ def default_block(x: Vector) -> int:
 
 def stacked(vectors: Sequence[Vector]) -> Stream:
     """Rows that are there already, such as the messages of a round, as a stream of one block."""
-    return Stream(len(vectors), (list(range(len(vectors))), torch.stack(list(vectors))), iter(()))
+    return Stream(len(vectors), [(list(range(len(vectors))), torch.stack(list(vectors)))])

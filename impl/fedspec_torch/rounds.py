@@ -8,14 +8,23 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS, is_ragged
+from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, is_ragged
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched
+from fedspec_torch.sharded import population, spread
+from fedspec_torch.shards import Shards
 
 
 def run_round(
-    method: Method, h: Any, state: Any, clients: Clients, plan: Plan, *, block: int | None = None, own: bool = False
+    method: Method,
+    h: Any,
+    state: Any,
+    clients: Clients,
+    plan: Plan,
+    *,
+    block: int | None = None,
+    shards: Shards | None = None,
+    own: bool = False,
 ) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
@@ -26,6 +35,7 @@ def run_round(
         clients: the gradients of the population.
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
+        shards: how the clients are divided over ranks; None: they are not.
         own: whether the state may be written over, because nobody else has its vectors.
 
     Raises:
@@ -33,12 +43,18 @@ def run_round(
     """
     local = FAST.get(method.local, method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
-    batched = Batched(clients, block, is_ragged(method.local, h))
-    return spec.run_round(h, state, batched, plan, local=local, norm=method.norm, server=server)
+    with population(clients, block, shards, ragged=is_ragged(method.local, h)) as all_of_them:
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=server)
 
 
 def run_step(
-    program: Program, h: Any, state: Any, clients: Clients, *events: Any, block: int | None = None
+    program: Program,
+    h: Any,
+    state: Any,
+    clients: Clients,
+    *events: Any,
+    block: int | None = None,
+    shards: Shards | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
 
@@ -47,8 +63,13 @@ def run_step(
         h: its hyper-parameters and readings.
         state: the state before.
         clients: the gradients of the population.
-        events: a ``Plan``, an ``Exchange``, or arrivals.
+        events: a ``Plan``, an ``Exchange``, or arrivals (these without shards).
         block: the number of clients that are trained at once; None: as many as fit the cache.
+        shards: how the clients are divided over ranks; None: they are not.
     """
     step = STEPS.get(program.step, program.step)
-    return step(h, state, Batched(clients, block), *events)
+    if shards is None:
+        step = UNDIVIDED.get(program.step, step)
+    with population(clients, block, shards) as all_of_them:
+        state, values = step(h, state, all_of_them, *events)
+        return spread(state, shards) if shards else state, values

@@ -8,7 +8,6 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, find
@@ -17,14 +16,17 @@ from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameE
 from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
-from fedspec_torch import late_updates, saved
+from fedspec_torch import late_updates, saved, sharded
+from fedspec_torch.agreement import divided, fingerprint, mean_loss
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.data import Examples
+from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation, Training
-from fedspec_torch.population import Batched
+from fedspec_torch.ranks import Ranks, here
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
+from fedspec_torch.shards import Shards
 
 
 class DivergedError(FedspecError):
@@ -65,6 +67,7 @@ class Run:
         state: the algorithm's state after the rounds done so far; the next round may write over its vectors.
         rounds: after how many the run ends.
         history: the rounds done so far.
+        shards: how the clients are divided over ranks; None: they are not.
     """
 
     algorithm: Algorithm
@@ -77,8 +80,14 @@ class Run:
     test: Examples | None = None
     test_every: int = 1
     history: list[Round] = field(default_factory=list)
+    shards: Shards | None = None
     whole: bool = field(default=True, init=False)
     """Whether no round was broken off, which may leave the state half written over."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that the run has; all of them take every step of it together."""
+        return self.shards.ranks if self.shards else Ranks()
 
     def __len__(self) -> int:
         """How many rounds are left."""
@@ -110,19 +119,21 @@ class Run:
             DivergedError: a client's loss is no number.
         """
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
-        events = self.plan.events(self.algorithm, self.h, self.federation.setup, self._x, number)
+        events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         clients = self.federation.in_round(number)
-        self.whole = False
         self.state = self._after(clients, events)
         self.whole = True
-        loss = mean_loss(clients)
+        loss = mean_loss(clients, self.ranks)
         if not math.isfinite(loss):
             raise DivergedError(
                 f"round {number}: the loss is {loss}; the model has diverged (a smaller eta_l or eta may help)"
             )
         done = Round(number, loss, before + self.sent(events))
         if self.test is not None and ((number + 1) % self.test_every == 0 or number + 1 == self.rounds):
-            test_loss, accuracy = self.federation.evaluate(self._x, self.test)
+            x, found = self._x, (math.nan, math.nan)
+            if self.ranks.rank == 0:
+                found = self.federation.evaluate(x, self.test)
+            test_loss, accuracy = self.ranks.said(found)
             done = replace(done, test_loss=test_loss, accuracy=None if math.isnan(accuracy) else accuracy)
         self.history.append(done)
         return done
@@ -134,12 +145,16 @@ class Run:
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
             own = bool(self.history)
-            return run_round(run, self.h, self.state, clients, plan, block=self.block, own=own).state
+            self.whole = not (own and run.server in IN_PLACE)
+            done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards, own=own)
+            return done.state
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
-            return late_updates.run(run, self.h, self.state, Batched(clients, self.block), arrived, largest_delay=late)
-        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block)
+            run = sharded.served(run, self.shards) if self.shards else run
+            with sharded.population(clients, self.block, self.shards) as everyone:
+                return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
+        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)
         return state
 
     def sent(self, events: tuple[Event, ...]) -> int:
@@ -162,30 +177,40 @@ class Run:
     def save(self, file: str | Path) -> None:
         """Write everything that the rest of the run depends on, except for the federation itself.
 
-        The file is a safetensors file, which runs no code when it is read; it is replaced at once or not at all.
+        The file is a safetensors file, which runs no code when it is read; it is replaced at once or not at all. Of
+        several ranks all call this, and rank 0 writes.
 
         Raises:
-            CheckpointError: a round was broken off.
+            CheckpointError: a round was broken off; or on the other ranks, where rank 0 could not.
         """
         if not self.whole:
             raise saved.CheckpointError(
                 f"{file}: round {len(self.history)} was broken off, its state is half written; resume an earlier file"
             )
-        saved.write(
-            Path(file),
-            {
-                "algorithm": self.algorithm.id,
-                "h": self.h,
-                "plan": self.plan,
-                "state": self.state,
-                "rounds": self.rounds,
-                "block": self.block,
-                "test_every": self.test_every,
-                "history": tuple(self.history),
-                "choices": self.federation.choices,
-                "federation": fingerprint(self.federation),
-            },
-        )
+        content = {
+            "algorithm": self.algorithm.id,
+            "h": self.h,
+            "plan": self.plan,
+            "state": sharded.gathered(self.state),
+            "rounds": self.rounds,
+            "block": self.block,
+            "test_every": self.test_every,
+            "history": tuple(self.history),
+            "choices": self.federation.choices,
+            "federation": fingerprint(self.federation),
+            "shards": self.shards.count if self.shards else 1,
+        }
+        refused: OSError | None = None
+        if self.ranks.rank == 0:
+            try:
+                saved.write(Path(file), content)
+            except OSError as error:
+                refused = error
+        reason = self.ranks.said(str(refused or ""))
+        if refused:
+            raise refused
+        if reason:
+            raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
 
 
 def simulate(
@@ -198,6 +223,7 @@ def simulate(
     block: int | None = None,
     test: Examples | None = None,
     test_every: int = 1,
+    shards: int | None = None,
     **hyper: Any,
 ) -> Run:
     """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
@@ -211,24 +237,31 @@ def simulate(
         block: how many clients are trained at once; None: as many as fit the cache.
         test: inputs and targets on which the model is evaluated.
         test_every: after how many rounds it is.
+        shards: into how many parts the clients are divided, of which a rank holds whole ones; the numbers depend on it
+            in their last bits, and not on how many ranks there are. None: one for each rank of the default group of
+            ``torch.distributed``, or one where there is none.
         hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``.
 
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
         ParameterError: a hyper-parameter is missing or outside its domain, or an option contradicts the reading.
-        PlanError: the algorithm is a local solver, or there are no rounds.
+        PlanError: the algorithm is a local solver, there are no rounds, or there are fewer shards than ranks.
+        RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
     """
     row = trainer(algorithm)
     assert not isinstance(row.run, LocalSolver)
     if rounds < 1 or test_every < 1:
         raise PlanError(f"rounds, test_every: got {rounds} and {test_every}; both are at least 1")
     h = hyper_of(row, reading, hyper)
+    parts = divided(federation, shards, block, (row.id, repr(h), rounds, test_every))
     x = federation.x0
     if "peers" in row.takes:
         x = x.repeat(len(federation))
-    state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
-    state = with_axes(state, h, federation.network.shapes)
-    return Run(row, h, federation, plan, state, rounds, block, test, test_every)
+    with sharded.population(federation, block, parts):
+        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
+        state = with_axes(state, h, federation.network.shapes)
+        state = sharded.spread(state, parts) if parts else state
+    return Run(row, h, federation, plan, state, rounds, block, test, test_every, shards=parts)
 
 
 def trainer(algorithm: str) -> Algorithm:
@@ -278,7 +311,12 @@ def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def resume(
-    file: str | Path, federation: Federation, *, plan: Schedule | None = None, test: Examples | None = None
+    file: str | Path,
+    federation: Federation,
+    *,
+    plan: Schedule | None = None,
+    test: Examples | None = None,
+    shards: int | None = None,
 ) -> Run:
     """A saved run, ready to go on as if it had never been stopped.
 
@@ -287,52 +325,35 @@ def resume(
         federation: the same model, loss and data as before; data and code are not in the file.
         plan: needed only where the run's schedule was none of fedspec_torch's own.
         test: as before.
+        shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
+            more ranks, one for each.
 
     Raises:
         CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
     """
     kept = saved.read(Path(file), device=federation.x0.device)
-    here = fingerprint(federation)
+    ours = fingerprint(federation)
     for what, there in kept["federation"].items():
-        if here[what] != there:
+        if ours[what] != there:
             raise saved.CheckpointError(
-                f"{file}: written by a run whose {what} was {there}, here it is {here[what]}; "
+                f"{file}: written by a run whose {what} was {there}, here it is {ours[what]}; "
                 f"resume with the federation it was begun with"
             )
     if plan is None and kept["plan"] is None:
         raise saved.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
     federation.choices.update(kept["choices"])
+    count = shards or max(kept.get("shards", 1), here().size)
+    parts = divided(federation, count, kept["block"], (kept["algorithm"], repr(kept["h"]), len(kept["history"])))
     return Run(
         find(kept["algorithm"]),
         kept["h"],
         federation,
         plan or kept["plan"],
-        kept["state"],
+        sharded.spread(kept["state"], parts) if parts else kept["state"],
         kept["rounds"],
         kept["block"],
         test,
         kept["test_every"],
         list(kept["history"]),
+        parts,
     )
-
-
-def fingerprint(federation: Federation) -> dict[str, Any]:
-    """What has to be the same of a federation for a run to go on."""
-    x = federation.x0
-    return {
-        "parameters": {name: list(shape) for name, shape in federation.network.shapes.items()},
-        "dtype": str(x.dtype),
-        "clients": len(federation),
-        "examples": int(sum(federation.pool.examples)),
-        "batch_size": federation.batch_size,
-        "seed": federation.seed,
-        "shuffled": federation.shuffled,
-    }
-
-
-def mean_loss(clients: Training) -> float:
-    """The mean of the clients' first losses, weighted by their sample sizes."""
-    who = list(clients.losses)
-    examples = torch.tensor([clients.federation.pool.examples[i] for i in who], dtype=torch.float64)
-    losses = torch.stack([clients.losses[i] for i in who]).double().cpu()
-    return float((examples * losses).sum() / examples.sum())

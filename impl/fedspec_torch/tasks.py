@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -110,8 +111,9 @@ def task(
     batch_size: int,
     seed: int,
     device: str = "cpu",
+    mine: range | None = None,
 ) -> Task:
-    """Data split over clients by label, and a model, both from one seed.
+    """Data split over clients by label, and a model, both from one seed; of the data those of some clients, or all.
 
     Raises:
         UnknownNameError: there are no such data, no such model or no such device.
@@ -134,8 +136,12 @@ def task(
 
     parts = dirichlet_split(targets[kept], clients, alpha, rng)
     module = _initialised(MODELS[model](inputs.shape[1], int(targets.max()) + 1), seed).to(place)
-    shards = [tensors(kept[part]) for part in parts]
-    federation = Federation(module, nn.functional.cross_entropy, shards, batch_size=batch_size, seed=seed)
+    given: dict[str, Any]
+    if mine is None:
+        given = {"data": [tensors(kept[part]) for part in parts]}
+    else:
+        given = {"data": {i: tensors(kept[parts[i]]) for i in mine}.__getitem__, "examples": tuple(map(len, parts))}
+    federation = Federation(module, nn.functional.cross_entropy, batch_size=batch_size, seed=seed, **given)
     return Task(federation, tensors(held))
 
 

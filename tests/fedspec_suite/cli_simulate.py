@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -138,6 +139,9 @@ def mount(app: typer.Typer) -> None:
             str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
         ] = None,
         device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+        shards: Annotated[
+            int | None, typer.Option(min=1, help="Parts of the clients, whole ones on a rank; else one a rank.")
+        ] = None,
         out: Annotated[Path, typer.Option(help="Where OUT.png and OUT.json are written.")] = Path("out/simulate"),
     ) -> None:
         """Train a model with an algorithm of the catalogue, and others beside it, on real data.
@@ -145,31 +149,60 @@ def mount(app: typer.Typer) -> None:
         Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent) and a JSON
         of every round. A setting is for each algorithm that knows its name. Usual values stand in for what is not
         set, and are printed; they are not tuned, so that a comparison is one of settings, not of algorithms.
+
+        On several processes: torchrun --nproc-per-node 4 --no-python fedspec simulate ALGORITHM ...
         """
         try:
             mirror, tasks = import_module("fedspec_torch"), import_module("fedspec_torch.tasks")
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
             raise FedspecError(f"simulate needs {missing.name}: pip install 'fedspec[simulate]'") from missing
+        ranked = import_module("fedspec_torch.ranks")
         names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
-        rows = [mirror.runs.trainer(name.strip()) for name in names]
-        given, how_many = assigned(setting or (), rows), spread(steps)
-        runs: list[dict[str, Any]] = []
-        with spinner() as progress:
-            for row in rows:
-                said = reading if row is rows[0] else None
-                own = hyper(mirror, row, said, given[row.id])
-                for s in range(seed, seed + seeds):
-                    task = tasks.task(
-                        data, model, clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device
-                    )
-                    plan = tasks.plan(row, clients, cohort, steps=how_many, graph=graph, delay=delay, seed=s)
-                    run = mirror.simulate(
-                        row.id, task.federation, plan=plan, rounds=rounds, reading=said, test=task.test, **own
-                    )
-                    runs.append(_played(run, own, s, progress))
-        _write(out, runs, dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps))
-        _print(runs, out)
+        with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
+            rows = [mirror.runs.trainer(name.strip()) for name in names]
+            given, how_many = assigned(setting or (), rows), spread(steps)
+            count = ranks.size if shards is None else shards
+            mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None
+            runs: list[dict[str, Any]] = []
+            with spinner() if ranks.rank == 0 else nullcontext(_silent) as progress:
+                for row in rows:
+                    said = reading if row is rows[0] else None
+                    own = hyper(mirror, row, said, given[row.id])
+                    for s in range(seed, seed + seeds):
+                        task = tasks.task(
+                            data,
+                            model,
+                            clients=clients,
+                            alpha=alpha,
+                            batch_size=batch,
+                            seed=s,
+                            device=device,
+                            mine=mine,
+                        )
+                        plan = tasks.plan(row, clients, cohort, steps=how_many, graph=graph, delay=delay, seed=s)
+                        more = {"reading": said, "test": task.test, "shards": shards}
+                        run = mirror.simulate(row.id, task.federation, plan=plan, rounds=rounds, **more, **own)
+                        runs.append(_played(run, own, s, progress))
+            if ranks.rank == 0:
+                what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps)
+                _write(out, runs, what | {"ranks": ranks.size, "shards": count})
+                _print(runs, out)
+
+
+@contextmanager
+def _said_once(ranks: Any, of_ranks: type[FedspecError]) -> Iterator[None]:
+    """Of an error that all ranks have alike rank 0 speaks; of a rank that is gone, all others."""
+    try:
+        yield
+    except FedspecError as error:
+        if ranks.rank and not isinstance(error, of_ranks):
+            raise typer.Exit(2) from error
+        raise
+
+
+def _silent(line: str) -> None:
+    pass
 
 
 def _played(run: Any, own: dict[str, Any], seed: int, progress: Any) -> dict[str, Any]:

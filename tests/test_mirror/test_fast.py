@@ -20,7 +20,7 @@ from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, simulate
 from fedspec_torch.covers import AxisCover, with_axes
-from fedspec_torch.fast import STEPS, is_ragged
+from fedspec_torch.fast import STEPS, UNDIVIDED, is_ragged
 from fedspec_torch.fast_gossip import links
 from fedspec_torch.fast_lamb import is_plain, lengths
 from fedspec_torch.fast_servers import IN_PLACE
@@ -181,7 +181,7 @@ def test_afga_in_two_stacks_is_the_text(senders: tuple[int, ...]) -> None:
     W: Any = torch.tensor(ring(N))
     plan = Exchange(senders, ((0, 1, 2, 3, 4), (3, 0, 4), (1,), ()), W)
     state = run.init(h, x, Setup((1,) * N, SHAPES))
-    fast, _ = STEPS[run.step](h, state, population(torch.float64), plan)
+    fast, _ = UNDIVIDED[run.step](h, state, population(torch.float64), plan)
     text, _ = run.step(h, state, population(torch.float64), plan)
     for n, value in tensors(text).items():
         assert_close(getattr(fast, n), value.numpy(), 2.0, n)

@@ -1,0 +1,192 @@
+"""The processes of a run: what they send each other, and what is said when one of them is gone.
+
+All of it stands on messages from one rank to another and on small objects that every rank tells all others, so that it
+runs on gloo as on NCCL. Which ranks there are says the default group of ``torch.distributed``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from fedspec.errors import FedspecError
+
+T = TypeVar("T")
+
+REASON = "fedspec/reason"
+"""Where the first rank that knows why the group cannot go on writes it, in the store that the group was made with."""
+
+PATIENCE = 2.0
+"""Seconds to find out which rank is gone, once a connection is closed."""
+
+
+class RankError(FedspecError):
+    """A process of the group is gone or has stopped, so that the run cannot go on; the message says which."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes of a run, and which of them this one is.
+
+    Attributes:
+        rank: the number of this one.
+        members: host and process id of each.
+    """
+
+    rank: int = 0
+    members: tuple[tuple[str, int], ...] = (("", 0),)
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.members)
+
+    def swap(self, send: Mapping[int, Tensor], take: Mapping[int, Tensor]) -> None:
+        """Send a tensor to each of some ranks, and receive one from each of some into the given ones.
+
+        Raises:
+            RankError: one of them is gone.
+        """
+        # Messages wait for each other by number: lower ranks first on both sides.
+        ops = [dist.P2POp(dist.isend, send[q].contiguous(), q) for q in sorted(send) if send[q].numel()]
+        ops += [dist.P2POp(dist.irecv, take[q], q) for q in sorted(take) if take[q].numel()]
+        if ops:
+            self._tried(lambda: [work.wait() for work in dist.batch_isend_irecv(ops)])
+
+    def told(self, value: T) -> list[T]:
+        """What every rank tells, a small object each, in their order.
+
+        Raises:
+            RankError: one of them is gone.
+        """
+        if self.size == 1:
+            return [value]
+        heard: list[Any] = [None] * self.size
+        self._tried(lambda: dist.all_gather_object(heard, value))
+        return heard
+
+    def said(self, value: T, rank: int = 0) -> T:
+        """What one rank says to all others, a small object.
+
+        Raises:
+            RankError: one of them is gone.
+        """
+        if self.size == 1:
+            return value
+        heard: list[Any] = [value]
+        self._tried(lambda: dist.broadcast_object_list(heard, src=rank))
+        said: T = heard[0]
+        return said
+
+    def same(self, tensor: Tensor, rank: int = 0) -> Tensor:
+        """A tensor of one rank, written over those of the others.
+
+        Raises:
+            RankError: one of them is gone.
+        """
+        if self.size > 1:
+            self._tried(lambda: dist.broadcast(tensor, src=rank))
+        return tensor
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Work that the other ranks do not do: an error in it is told to them."""
+        try:
+            yield
+        except Exception as error:
+            if self.size > 1:
+                self._leave(f"rank {self.rank} has stopped: {type(error).__name__}: {error}")
+            raise
+
+    def _tried(self, talk: Callable[[], Any]) -> None:
+        try:
+            talk()
+        except RuntimeError as error:
+            reason = self._leave(self._why() or "a rank does not answer")
+            raise RankError(
+                f"rank {self.rank}: {reason}; start all ranks again, from the last saved run if there is one"
+            ) from error
+
+    def _leave(self, reason: str) -> str:
+        """Close this rank's connections, so that nobody waits for it; the first reason that any rank has found."""
+        # The store may have been on the rank that is gone.
+        with suppress(RuntimeError, ValueError):
+            reason = _store().compare_set(REASON, "", reason).decode()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        return reason
+
+    def _why(self) -> str:
+        """Which ranks of this host are no more running, unless another rank has found a reason; empty: nothing is."""
+        host, until = self.members[self.rank][0], time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            with suppress(RuntimeError, ValueError):
+                if _store().check([REASON]):
+                    return "known"
+            gone = [q for q, (there, pid) in enumerate(self.members) if there == host and not running(pid)]
+            if gone:
+                return " and ".join(f"rank {q} (process {self.members[q][1]} on {host}) is gone" for q in gone)
+            time.sleep(0.02)
+        return ""
+
+
+def _store() -> Any:
+    return dist.distributed_c10d._get_default_store()
+
+
+def running(pid: int) -> bool:
+    """Whether a process of this host still runs; one that has ended and that nobody has waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        # Not every system says more than that the process is there.
+        return True
+    return state not in "ZX"
+
+
+def here() -> Ranks:
+    """The ranks of the default group of ``torch.distributed``; one where there is none.
+
+    Raises:
+        RankError: one of them is gone.
+    """
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
+        return Ranks()
+    rank, me = dist.get_rank(), (socket.gethostname(), os.getpid())
+    members = Ranks(rank, (me,) * dist.get_world_size()).told(me)
+    return Ranks(rank, tuple(members))
+
+
+@contextmanager
+def joined() -> Iterator[Ranks]:
+    """The ranks that ``torchrun`` has started, as a group while the block runs; one where it did not start this."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ or dist.is_initialized():
+        yield here()
+        return
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"] and "lo" in dict(socket.if_nameindex()).values():
+        # All on this machine: gloo would else ask the machine's name for an address.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    dist.init_process_group()
+    try:
+        yield here()
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()

@@ -1,0 +1,135 @@
+"""What one of several ranks does in test_ranks.py: python -m test_mirror.ranked FOLDER RANK SIZE."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch.distributed as dist
+from test_judge.support import inside
+from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+
+from fedspec.catalogue import Algorithm, find
+from fedspec.errors import FedspecError
+from fedspec_torch import Federation, cohorts, resume, simulate
+from fedspec_torch.ranks import Ranks, here
+from fedspec_torch.rows import Rows
+from fedspec_torch.shards import Shards
+
+SHARDS = 4
+ROUNDS = 2
+KEPT = ("fedada2", "fedadam", "fed-lamb", "scaffold", "fednova-vr", "afga", "cafga", "dadam", "cc-fedams", "fedasync")
+"""Whose runs are saved and resumed: states of every kind."""
+
+COMMAND = ["simulate", "fedavg", "--data", "breast-cancer", "--model", "logistic", "--clients", "9"]
+COMMAND += ["--cohort", "4", "--steps", "1-3", "--rounds", "2", "--shards", str(SHARDS)]
+
+
+def federation(**more: Any) -> Federation:
+    """Six clients, so that shards have one or two of them, and some of a round none."""
+    return quadratic(batch_size=3, way="looped", **more)[0]
+
+
+def begun(row: Algorithm) -> Any:
+    """A run of two rounds."""
+    return simulate(row.id, federation(), plan=schedule(row), rounds=ROUNDS, shards=SHARDS, **hyper(row))
+
+
+def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
+    """The run, maybe saved between its two rounds, and its model in the end."""
+    run = begun(row)
+    run.step()
+    if row.id in KEPT:
+        run.save(file)
+    run.step()
+    return run, run.x.clone()
+
+
+def values(count: int, d: int) -> list[torch.Tensor]:
+    """A vector for each shard, of very different size."""
+    generator = torch.Generator().manual_seed(count)
+    return [torch.randn(d, generator=generator, dtype=torch.float64) * 10.0**s for s in range(count)]
+
+
+SUMS = ((4, 3), (5, 20_000), (7, 20_000), (8, 9))
+"""Shards and lengths of vectors that are added up; the long ones in pieces."""
+
+
+def sums(ranks: Ranks) -> list[torch.Tensor]:
+    """The sums over the shards."""
+    return [Shards(9, count, ranks).total(values(count, d).__getitem__) for count, d in SUMS]
+
+
+def group(folder: Path, name: str, rank: int, size: int) -> None:
+    """Join a group on this machine, without a port for others."""
+    dist.init_process_group("gloo", init_method=f"file://{folder / name}", rank=rank, world_size=size)
+
+
+def said(what: Any) -> str:
+    """What is raised."""
+    try:
+        what()
+    except FedspecError as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def main(folder: Path, rank: int, size: int) -> None:
+    """All that needs several ranks, in one go; rank 0 writes down what came out."""
+    torch.set_num_threads(1)
+    group(folder, "first", rank, size)
+    out: dict[str, Any] = {"ends": {}, "resumed": {}, "losses": {}, "held": {}}
+    for row in TRAINABLE:
+        run, out["ends"][row.id] = halves(row, folder / f"{row.id}.of-four")
+        out["losses"][row.id] = [done.loss for done in run.history]
+        if row.id in KEPT:
+            again = resume(folder / f"{row.id}.of-one", federation())
+            list(again)
+            out["resumed"][row.id] = again.x.clone()
+        stacks = [v for v in vars(run.state).values() if isinstance(v, Rows)] if hasattr(run.state, "__dict__") else []
+        out["held"][row.id] = [sum(map(len, stack.parts.values())) for stack in stacks]
+    out["sums"] = sums(here())
+    out["sent"] = sent_in_a_ring()
+    ran = inside(*COMMAND, "--out", str(folder / "of-four"))
+    out["command"] = (ran.code, ran.out, ran.err)
+    # One rank begins elsewhere; one rank's data are wrong; one is killed.
+    out["unlike"] = said(lambda: simulate("fedavg", federation(seed=rank // 3), plan=cohorts(None), eta_l=0.1))
+    out["few"] = said(lambda: simulate("fedavg", federation(), plan=cohorts(None), shards=3, eta_l=0.1))
+    out["torn"] = said(lambda: list(broken(lambda: (torch.ones(2, 6).double(), torch.ones(3).double()), rank == 2)))
+    group(folder, "second", rank, size)
+    out["killed"] = said(lambda: list(broken(lambda: os.kill(os.getpid(), signal.SIGKILL), rank == 3)))
+    torch.save(out, folder / f"rank-{rank}")
+
+
+def sent_in_a_ring() -> list[int]:
+    """How many numbers this rank sends in the exchanges of a round of dsgd."""
+    row, counted, swap = find("dsgd"), [], Ranks.swap
+
+    def counting(self: Ranks, send: Any, take: Any) -> None:
+        counted.append(sum(part.numel() for part in send.values()))
+        swap(self, send, take)
+
+    run = begun(row)
+    with patch.object(Ranks, "swap", counting):
+        run.step()
+    return counted
+
+
+def broken(data: Any, here: bool) -> Any:
+    """A run in which some rank's last client does something else than training."""
+    good = federation()
+
+    def make(i: int) -> Any:
+        return data() if here and i in (3, 5) else good.data[i]  # type: ignore[index]
+
+    other = Federation(good.model, good.loss, make, examples=good.setup.examples, way="looped")
+    return simulate("scaffold", other, plan=cohorts(None, steps=2), rounds=3, **hyper(find("scaffold")))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,109 @@
+"""Four ranks compute what one process does, bit for bit; a rank that is gone is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from test_judge.support import inside
+from test_mirror import ranked
+from test_mirror.federations import TRAINABLE
+
+from fedspec_torch import resume
+from fedspec_torch.ranks import Ranks
+
+RANKS = 4
+by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one process computes, and what four ranks do that begin from its files; they talk on the loopback alone."""
+    folder = tmp_path_factory.mktemp("ranks")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in TRAINABLE}
+    torch.set_num_threads(threads)
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "test_mirror.ranked", str(folder)]
+    ranks = [subprocess.Popen([*command, str(r), str(RANKS)], env=environment) for r in range(RANKS)]
+    try:
+        codes = [rank.wait(timeout=300) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert codes == [0, 0, 0, -9]
+    out = [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(RANKS - 1)]
+    return {"folder": folder, "alone": alone, "ranks": out}
+
+
+@by_id
+def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
+    run, x = found["alone"][row.id]
+    for out in found["ranks"]:
+        assert torch.equal(out["ends"][row.id], x)
+        assert out["losses"][row.id] == [done.loss for done in run.history]
+
+
+@pytest.mark.parametrize("name", ranked.KEPT)
+def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, Any]) -> None:
+    _, x = found["alone"][name]
+    assert torch.equal(found["ranks"][0]["resumed"][name], x)
+    again = resume(found["folder"] / f"{name}.of-four", ranked.federation())
+    list(again)
+    assert torch.equal(again.x, x)
+
+
+def test_sums_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
+    for (count, d), alone, *theirs in zip(
+        ranked.SUMS, ranked.sums(Ranks()), *(out["sums"] for out in found["ranks"]), strict=True
+    ):
+        assert all(torch.equal(alone, total) for total in theirs)
+        assert torch.allclose(alone, torch.stack(ranked.values(count, d)).sum(0), rtol=1e-12)
+
+
+def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None:
+    for name, stacks in {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "cafga": 1}.items():
+        assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
+
+
+def test_a_rank_sends_its_neighbours_the_rows_they_listen_to(found: dict[str, Any]) -> None:
+    """In a ring whose clients are on four ranks each has two neighbours elsewhere; d = 6, two exchanges."""
+    assert [out["sent"] for out in found["ranks"]] == [[2 * 6, 2 * 6]] * 3
+
+
+def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
+    (code, shown, _), *others = (out["command"] for out in found["ranks"])
+    assert code == 0 and "fedavg" in shown and "written" in shown
+    assert others == [(0, "", "")] * 2
+    ran = inside(*ranked.COMMAND, "--out", str(found["folder"] / "of-one"))
+    assert ran.code == 0
+    written, alone = (json.loads((found["folder"] / f"{name}.json").read_text()) for name in ("of-four", "of-one"))
+    assert (written["task"]["ranks"], written["task"]["shards"]) == (4, 4)
+    losses = [[r["loss"] for r in file["runs"][0]["rounds"]] for file in (written, alone)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
+
+
+def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
+    for out in found["ranks"]:
+        assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run alike" in out["unlike"]
+        assert out["few"] == "PlanError: shards: 3 for 4 ranks; a rank holds one or more, so ask for as many"
+
+
+def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> None:
+    first, second, third = (out["torn"] for out in found["ranks"])
+    assert third.startswith("ShapeError: data: client 3 has inputs (2, 6) and targets (3,)")
+    assert all(
+        said.startswith(f"RankError: rank {r}: rank 2 has stopped: {third}") for r, said in enumerate((first, second))
+    )
+
+
+def test_a_rank_that_is_killed_is_named_by_the_others(found: dict[str, Any]) -> None:
+    for r, out in enumerate(found["ranks"]):
+        assert out["killed"].startswith(f"RankError: rank {r}: rank 3 (process ")
+        assert "is gone; start all ranks again" in out["killed"]
