@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from fedspec.algorithms import afga
+from fedspec.algorithms.exchanges import check_senders
 from fedspec.mixing.gossip import check_mixing
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange
@@ -109,5 +110,5 @@ def descend(eta_l: float, X: Stack, clients: Clients, S: list[int], t: int) -> N
 
 def step(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """:func:`fedspec.algorithms.afga.step`."""
-    afga.check_senders(plan)
+    check_senders(plan)
     return afga.serve(h, state, change(h, state.x, clients, plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import fedspec.algorithms.synchronous as spec
@@ -67,7 +68,7 @@ def run_step(
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
     """
-    step = STEPS.get(program.step, program.step)
+    step: Callable[..., Any] = STEPS.get(program.step, program.step)
     if shards is None:
         step = UNDIVIDED.get(program.step, step)
     with population(clients, block, shards) as all_of_them:
