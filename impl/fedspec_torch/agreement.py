@@ -76,12 +76,14 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
     }
 
 
-def mean_loss(clients: Training, ranks: Ranks) -> float:
-    """The mean of the first losses of all ranks' clients, weighted by their sample sizes."""
+def mean_loss(clients: Training, ranks: Ranks) -> float | None:
+    """The mean of the first losses of all ranks' clients, weighted by their sample sizes; None: nobody computed any."""
     found: dict[int, float] = {}
     if clients.losses:
         found = dict(zip(clients.losses, torch.stack([*clients.losses.values()]).double().tolist(), strict=True))
     found = {i: loss for some in ranks.told(found) for i, loss in some.items()}
+    if not found:
+        return None
     who = sorted(found)
     examples = torch.tensor([clients.federation.pool.examples[i] for i in who], dtype=torch.float64)
     losses = torch.tensor([found[i] for i in who], dtype=torch.float64)

@@ -7,6 +7,7 @@ stands between a module and an algorithm: gradients, blocks of clients, cohorts,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,18 +19,27 @@ from fedspec.contract import Case, Event, Offer, Round
 from fedspec.errors import ContractError
 from fedspec.params import shapes
 from fedspec.plan import Arrival, Exchange, Plan, Setup
-from fedspec_torch import schedules
+from fedspec_torch import schedules, sharded
+from fedspec_torch.agreement import divided
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import with_axes
 from fedspec_torch.federation import Federation
-from fedspec_torch.runs import Run
+from fedspec_torch.rows import whole
+from fedspec_torch.runs import DivergedError, Run
 from fedspec_torch.sessions import CaseSession
 
-ENGINES: dict[str, tuple[str, int | None]] = {
-    "engine stacked": ("stacked", None),
-    "engine looped singly": ("looped", 1),
+ENGINES: dict[str, tuple[str, int | None, int]] = {
+    "engine stacked": ("stacked", None, 1),
+    "engine looped singly": ("looped", 1, 1),
+    "engine in two shards": ("looped", None, 2),
 }
-"""Variants of the mirror: how gradients are computed, and how many clients at once."""
+"""How gradients are computed, how many clients at once, in how many shards: variants of the mirror.
+
+Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
+"""
+
+OFFERED = ("engine stacked", "engine looped singly")
+"""Those that obey every law. Shards do not, in the last bits: another client divides the population in another way."""
 
 
 def engine_offers(a: Algorithm) -> Iterator[Offer]:
@@ -37,7 +47,7 @@ def engine_offers(a: Algorithm) -> Iterator[Offer]:
     if not isinstance(a.run, LocalSolver):
         for level in a.levels:
             if level in ("round", "trace"):
-                yield from (Offer(a.id, level, a.readings[0].name, variant=variant) for variant in ENGINES)
+                yield from (Offer(a.id, level, a.readings[0].name, variant=variant) for variant in OFFERED)
 
 
 class Quadratic(nn.Module):
@@ -78,7 +88,7 @@ class EngineSession(CaseSession):
         super().__init__(algorithm, case)
         if case.problem is None or isinstance(algorithm.run, LocalSolver):
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        way, block = ENGINES[case.variant]
+        way, block, count = ENGINES[case.variant]
         self.examples = tuple(case.problem.examples.tolist())
         H, e = self.tensor(case.problem.H), self.tensor(case.problem.e)
         each = torch.cat([H, e[:, :, None]], 2)[:, None]
@@ -90,10 +100,13 @@ class EngineSession(CaseSession):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))
-        state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
-        state = with_axes(state, h, shapes(case.x0))
+        shards = divided(federation, count, block, case.algorithm)
+        with sharded.population(federation, block, shards):
+            state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+            state = with_axes(state, h, shapes(case.x0))
+            state = sharded.spread(state, shards) if shards else state
         self.told = Told()
-        self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block)
+        self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)
         self.waiting: list[Arrival] = []
 
     def step(self, event: Event) -> dict[str, Any]:
@@ -114,10 +127,12 @@ class EngineSession(CaseSession):
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level {self.case.level}; send what it takes")
         x = self.run.state if isinstance(self.run.state, Tensor) else self.run.state.x
-        return {"x": self.blocks(x)}
+        return {"x": self.blocks(whole(x))}
 
     def _run(self, *events: schedules.Event) -> None:
         for event in events:
             event.check_clients(range(len(self.examples)))
         self.told.now = events
-        self.run.step()
+        # Who trains is told that the loss is no number; who judges asks for the model that the rule gives then.
+        with suppress(DivergedError):
+            self.run.step()

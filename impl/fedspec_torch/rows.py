@@ -69,13 +69,17 @@ class Rows(Tensor):
         packet = func.overloadpacket
         if (packet is aten.view or packet is aten._unsafe_view) and (seen := _reshaped(args[0], args[1])) is not None:
             return seen
-        special = not any(isinstance(a, Rows) and a.flat for a in args) and SPECIAL.get(packet)
+        # Torch writes one row as a vector.
+        flat = packet is not aten.index_put_ and any(isinstance(a, Rows) and a.flat for a in args)
+        special = not flat and SPECIAL.get(packet)
         if special and (done := special(*args, **kwargs)) is not None:
             return done
         if (torch.Tag.pointwise in func.tags or packet in EACH_ROW) and (
             done := _each_row(func, args, kwargs)
         ) is not None:
             return done
+        if func._schema.is_mutable:
+            raise NotImplementedError(f"{func} of a stack on several ranks: a copy would be written, and the stack not")
         return func(*tree_map(whole, list(args)), **tree_map(whole, kwargs))
 
     @staticmethod
@@ -192,10 +196,12 @@ def _expand(x: Any, shape: Sequence[int], **more: Any) -> Any:
 
 def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = False) -> Any:
     """New rows, where they are; those that every rank has, or that are on other ranks, are taken from the whole."""
-    if not isinstance(x, Rows):
+    if not isinstance(x, Rows) or x.flat:
         return None
     rows = places[0].tolist()
     layout = x.rows_of.at(rows)
+    if isinstance(new, Rows) and new.flat:
+        new = Rows(new.parts, new.rows_of)
     if not (isinstance(new, Rows) and new.rows_of.same(layout)):
         stack = whole(new)
         new = Rows.of(stack.expand(len(rows), *x.shape[1:]), layout)

@@ -40,7 +40,7 @@ class Round:
     Attributes:
         round: its number, from 0; where updates arrive, that of the server's step.
         loss: the mean of the clients' losses on their first minibatches, each at the model that it began from, weighted
-            by their sample sizes: so it is that of the model before the round.
+            by their sample sizes: so it is that of the model before the round. NaN where nobody computed a gradient.
         floats_sent: how many numbers were sent since the first round, to clients, from them and between them.
         test_loss: of the model after the round, where it was evaluated.
         accuracy: likewise, the share of test examples that it puts into the right class.
@@ -124,7 +124,9 @@ class Run:
         self.state = self._after(clients, events)
         self.whole = True
         loss = mean_loss(clients, self.ranks)
-        if not math.isfinite(loss):
+        if loss is None:
+            loss = math.nan
+        elif not math.isfinite(loss):
             raise DivergedError(
                 f"round {number}: the loss is {loss}; the model has diverged (a smaller eta_l or eta may help)"
             )

@@ -45,6 +45,8 @@ class Method:
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
     local: Callable[[Any, Vector, Oracle, int], Vector]
     norm: Callable[[Any, int], Scalar]
+    plain: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]] | None = None
+    """The server of the canonical reading, without a switch, where ``server`` has options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,8 @@ class LocalSolver:
     rule: Callable[..., Any]
     begin: Callable[..., Any] | None = None
     """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
+    plain: Callable[..., Any] | None = None
+    """The rule of the canonical reading, without a switch, where a rule with options prints its equations itself."""
     plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
 
@@ -67,7 +71,8 @@ class Program:
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
-        plain: the step of the canonical reading, without a switch, where ``step`` has options.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options; it takes plans that
+            ``step`` does not refuse.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -81,7 +86,7 @@ class Program:
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
     step: Callable[..., tuple[Any, dict[str, Any]]]
-    plain: Callable[[Any, Any, Any, Any], tuple[Any, dict[str, Any]]] | None = None
+    plain: Callable[..., tuple[Any, dict[str, Any]]] | None = None
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))

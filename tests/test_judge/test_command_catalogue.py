@@ -61,8 +61,8 @@ def test_rows_of_papers_that_write_other_letters_say_so() -> None:
 def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     wide, narrow = (shown("scaffold", columns, monkeypatch).out for columns in (200, 80))
     (first,) = [line for line in wide.splitlines() if line.startswith("for each participating client i:")]
-    assert "def step(h, state, clients, plan):" in first
-    assert narrow.index("for each participating client i:") < narrow.index("def step(")
+    assert "def scaffold(h, state, clients, plan):" in first
+    assert narrow.index("for each participating client i:") < narrow.index("def scaffold(")
     assert not [line for line in narrow.splitlines() if "participating client" in line and "def " in line]
 
 

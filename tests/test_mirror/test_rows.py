@@ -36,6 +36,7 @@ OF_A_STACK: dict[str, Callable[[Any], Any]] = {
     "some rows": lambda X: sum(X[1:], start=X[0]),
     "rows in turn": lambda X: stack([row * 2 for row in X]),
     "new rows": lambda X: put(X, [6, 1], X[[2, 3]] + 1),
+    "one new row": lambda X: put(X, [4], X[[4]] + 1),
     "new rows, in the order of others": lambda X: put(X, [1, 2], X[[2, 1]]),
     "new rows that are plain": lambda X: put(X, [6, 1, 0], torch.zeros(3, D, dtype=torch.float64)),
     "a mean": lambda X: X.sum(axis=0) / len(X) + X.mean(0),
@@ -105,3 +106,8 @@ def test_shards_change_nothing_but_roundings(row: Any) -> None:
         assert torch.equal(federation.x0, begun)
         ends.append(run.x)
     assert np.allclose(*map(np.asarray, ends), rtol=1e-9, atol=1e-11)
+
+
+def test_what_would_be_written_into_a_copy_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="cumsum_"):
+        spread(X, SHARDS).cumsum_(0)

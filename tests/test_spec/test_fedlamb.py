@@ -10,22 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from fedspec.algorithms import fedlamb, fedsgd, local_ams
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.fedsgd import FedSgd
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import Array
-from fedspec.catalogue import CATALOGUE, Program
 from fedspec.client.lamb import Moments, layer_step, precondition, sent_moment
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, Phi, Sent
-from fedspec_torch.population import Batched
-from fedspec_torch.problems import QuadraticClients as Stacked
 
 
 def vec(*xs: Any) -> Array:
@@ -56,33 +51,6 @@ def run(
         state, values = program.step(h, state, clients, Plan(who, (steps,) * len(who), (1,) * len(who)))
         out.append((state, values))
     return out
-
-
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("name", ["fed-lamb", "fed-ams"])
-def test_the_plain_box_is_the_general_form_at_its_defaults(name: str, library: str) -> None:
-    """Bit for bit, over rounds of some clients and uneven steps."""
-    rng, run = np.random.default_rng(1), CATALOGUE[name].run
-    assert isinstance(run, Program) and run.plain
-    h = run.hyper(
-        **{"eta_l": 0.3, "beta1": 0.9, "beta2": 0.75, "eps": 0.1, "v0": 0.5, **({"lam": 0.2} if "lamb" in name else {})}
-    )
-    H, e, x = rng.normal(size=(3, 5, 5)), rng.normal(size=(3, 5)), rng.normal(size=5)
-    clients: Any = QuadraticClients(H @ H.swapaxes(1, 2), e).clients
-    if library == "torch":
-        H, e, x = map(torch.tensor, (H @ H.swapaxes(1, 2), e, x))
-        clients = Batched(Stacked(H, e))
-    states = [run.init(h, x, Setup((1,) * 3, {"w": (2,), "b": (3,)}))] * 2
-    for who, steps in (((0, 2), (3, 1)), ((1,), (2,)), ((2, 0, 1), (2, 2, 4))):
-        pairs = [
-            f(h, s, clients, Plan(who, steps, (1,) * len(who)))
-            for f, s in zip((run.plain, run.step), states, strict=True)
-        ]
-        states = [state for state, _ in pairs]
-        assert states[0].t == states[1].t
-        for n in ("x", "v_hat", "m_i", "v_i"):
-            assert (getattr(states[0], n) == getattr(states[1], n)).all()
-        assert all((pairs[0][1][n] == pairs[1][1][n]).all() for n in ("m_i", "s_i", "v_hat"))
 
 
 def test_a_layer_moves_by_its_own_length() -> None:

@@ -93,6 +93,18 @@ def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     return mean_change(X, x, S_r)
 
 
+def afga_a(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+    """One round of communication-adapted AFGA where S_(r,t) = S_r; row k of X is the k-th of these clients."""
+    x, S, W = state.x, list(plan.senders), plan.mixing
+    X = stack([x] * len(S))
+    for t in range(len(plan.computing)):
+        X = X - h.eta_l * gradients(clients, S, t, X)
+        X = gossip(X, W)
+    delta = mean_change(X, x, range(len(S)))
+    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
+    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
+
+
 def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     """Delta of communication-adapted AFGA: W has a row for each client of S, and the others keep their models."""
     S_r, W = plan.senders, plan.mixing
@@ -221,7 +233,9 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=AdaptedAfga, init=init, step=step_adapted, event="exchange", takes=("senders",)),
+        run=Program(
+            hyper=AdaptedAfga, init=init, step=step_adapted, plain=afga_a, event="exchange", takes=("senders",)
+        ),
         costs=Costs(
             down="m d",
             up="m d",

@@ -121,6 +121,22 @@ def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> t
     return cluster_mean(stack(deltas), weights(h, clusters, x)), X
 
 
+def cafga_a(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+    """One round of communication-adapted CAFGA where the senders compute at every local step."""
+    x, deltas = state.x, []
+    for V_k in clusters_of(plan, len(clients)):
+        rows = [j for j, i in enumerate(plan.senders) if i in V_k]
+        W_k, S_k = plan.mixing[rows][:, rows], [plan.senders[j] for j in rows]
+        X = stack([x] * len(S_k))
+        for t in range(len(plan.computing)):
+            X = X - h.eta_l * gradients(clients, S_k, t, X)
+            X = gossip(X, W_k)
+        deltas.append(mean_change(X, x, range(len(S_k))))
+    delta = cluster_mean(stack(deltas), shares([1] * len(deltas), x))
+    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
+    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
+
+
 def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     """Delta of communication-adapted CAFGA: row k of W is that of the k-th client of the set that computes."""
     deltas, clusters = [], clusters_of(plan, len(clients))
@@ -243,7 +259,12 @@ ROWS = (
         ),
         shows=("delta", "m", "v", "v_hat"),
         run=Program(
-            hyper=AdaptedCafga, init=init_afga, step=step_adapted, event="exchange", takes=("senders", "clusters")
+            hyper=AdaptedCafga,
+            init=init_afga,
+            step=step_adapted,
+            plain=cafga_a,
+            event="exchange",
+            takes=("senders", "clusters"),
         ),
         costs=Costs(
             down="m d",

@@ -33,18 +33,18 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
-from fedspec.arith import Scalar, Vector
+from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.admu import admu, begin
-from fedspec.client.delay import warmed
+from fedspec.client.delay import unless_short, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import weighted_mean
+from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import DeadZone
+from fedspec.readings import DeadZone, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 
@@ -62,6 +62,28 @@ class FedAdaAdam(FedAdaAdagrad):
 def init(h: FedAdaAdam, x: Vector, setup: Setup) -> Adaptive:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return init_adaptive(x, v0=h.v0)
+
+
+def fedadaadam(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
+    """Alg. 8, lines 2-26, repaired, with a delay in steps and one client rate."""
+
+    def client(i: int, x: Vector, gradient: Oracle, K: int, Xi: Scalar = 1) -> Vector:
+        x_i, m, v = x, constant(h.m0_l, x), constant(h.v0_l, x)
+        for k in range(1, K + 1):
+            g = gradient(k - 1, x_i)
+            m = h.beta1_l * m + (1 - h.beta1_l) * g
+            m_hat = m / (1 - h.beta1_l**k)
+            if (k - 1) % h.z == 0:
+                v = h.beta2_l * v + (1 - h.beta2_l) * g**2
+                v_hat = v / (1 - h.beta2_l ** ((k - 1) // h.z + 1))
+            u = m_hat / (sqrt(v_hat) + h.eps)
+            x_i = x_i - h.eta_l * unless_short(u, u, h.eps_s)
+        return Xi * (x_i - x)
+
+    deltas = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    server = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+    return server, {"delta": delta, "m": server.m, "v": server.v}
 
 
 def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
@@ -103,7 +125,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=FedAdaAdam, init=init, step=step, takes=("scales", "repeats")),
+    run=Program(hyper=FedAdaAdam, init=init, step=step, plain=fedadaadam, takes=("scales", "repeats")),
     costs=Costs(
         down="m d", up="m d", working="4 d", server="3 d", note="v_hat is v divided by a number: 3 d are enough"
     ),

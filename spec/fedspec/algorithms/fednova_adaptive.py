@@ -32,7 +32,7 @@ from fedspec.population import rowwise
 from fedspec.readings import NovaServer, Solver, TauEff, Weighting
 from fedspec.server.adagrad import Adaptive, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import general_adam
+from fedspec.server.adam import adam, general_adam
 from fedspec.server.yogi import general_yogi
 
 
@@ -59,6 +59,17 @@ class FedNovaAdaptive(Hyper):
 def init(h: FedNovaAdaptive, x: Vector) -> Adaptive:
     """No momentum; second moment v_0."""
     return init_adaptive(x, v0=h.v0)
+
+
+def fednova_adam(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
+    """The canonical reading: FedNova's change into server Adam."""
+    p, deltas = stacked(messages, h.weights, state.x)
+    a = a_norms(messages, state.x)
+    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    tau_eff = sum(p * a)
+    delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
+    state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+    return state, {"delta": delta, "tau_eff": tau_eff}
 
 
 def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
@@ -109,7 +120,7 @@ ROW = Algorithm(
         _reading(NovaServer.YOGI, "Yogi"),
     ),
     shows=("tau_eff", "delta", "m", "v"),
-    run=Method(hyper=FedNovaAdaptive, init=init, server=server, local=local_run, norm=local_norm),
+    run=Method(hyper=FedNovaAdaptive, init=init, server=server, plain=fednova_adam, local=local_run, norm=local_norm),
     when={
         **RUN_BY,
         "server=adam": (general_adam,),

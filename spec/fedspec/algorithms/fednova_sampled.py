@@ -67,6 +67,22 @@ def init(h: FedNovaSampled, x: Vector, setup: Setup) -> State:
     return State(x=x, p=shares(setup.examples, x))
 
 
+def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the box: Alg. 1."""
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
+        x_i = local_run(h, x, gradient, tau)
+        a_i = local_norm(h, tau)
+        return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
+
+    p = state.p[list(plan.participants)]
+    d, a = each(client, clients, plan, state.x)
+    w = p / sum(p)
+    tau_eff = sum(w * numbers(a, p))
+    x = sampled_update(state.x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)
+    return replace(state, x=x), {"w": w, "tau_eff": tau_eff}
+
+
 def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
@@ -131,7 +147,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("w", "tau_eff"),
-    run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
+    run=Program(hyper=FedNovaSampled, init=init, step=step, plain=fednova_sampled, takes=("repeats",)),
     when=RUN_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
     traps=(

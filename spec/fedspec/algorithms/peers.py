@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
-from fedspec.arith import Mixing, Scalar, Stack, Vector, constant
+from fedspec.arith import Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -115,6 +115,14 @@ def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
     return AdaptivePeers(X, Moments(m=X * 0, v=X * 0, v_hat=v_hat), v_hat)
 
 
+def plain_dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
+    """Some steps of decentralised SGD in the canonical reading."""
+    X, W, everyone = state.X, plan.mixing, range(len(clients))
+    for t in range(len(plan.computing)):
+        X = gossip(X, W) - h.eta_l * gradients(clients, everyone, t, X)
+    return Peers(X), {}
+
+
 def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """Some steps of decentralised SGD."""
     check_everyone(plan, clients)
@@ -133,6 +141,22 @@ def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> 
         X = sgd(X, gradients(clients, everyone, t, X), eta_l=h.eta_l)
         X = global_mean(X) if t == last else gossip(X, W)
     return Peers(X), {}
+
+
+def plain_dadam(
+    h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
+) -> tuple[AdaptivePeers, dict[str, Any]]:
+    """Some steps of decentralised Adam in the canonical reading."""
+    X, W, everyone = state.X, plan.mixing, range(len(clients))
+    m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
+    for t in range(len(plan.computing)):
+        G = gradients(clients, everyone, t, X)
+        m = h.beta1 * m + (1 - h.beta1) * G
+        v = h.beta2 * v + (1 - h.beta2) * G**2
+        v_hat = h.beta3 * v_hat + (1 - h.beta3) * maximum(v_hat, v)
+        X = gossip(X, W) - h.eta_l * m / (sqrt(v_hat) + h.eps)
+    shown = {"m": m, "v": v, "v_hat": v_hat, "u_tilde": v_hat}
+    return AdaptivePeers(X, Moments(m, v, v_hat), v_hat), {name: rows.reshape(-1) for name, rows in shown.items()}
 
 
 def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> tuple[AdaptivePeers, dict[str, Any]]:
@@ -184,7 +208,7 @@ ROWS = (
             ),
         ),
         shows=(),
-        run=Program(hyper=Dsgd, init=init, step=dsgd, event="exchange", takes=("peers",)),
+        run=Program(hyper=Dsgd, init=init, step=dsgd, plain=plain_dsgd, event="exchange", takes=("peers",)),
         when={"order=gradient-at-combined": (gossip,)},
         costs=Costs(gossip="|E| tau d", client="d"),
         traps=(
@@ -216,7 +240,7 @@ ROWS = (
             ),
         ),
         shows=("m", "v", "v_hat", "u_tilde"),
-        run=Program(hyper=Dadam, init=init_adaptive, step=dadam, event="exchange", takes=("peers",)),
+        run=Program(hyper=Dadam, init=init_adaptive, step=dadam, plain=plain_dadam, event="exchange", takes=("peers",)),
         when={"denominators=local": (local_step,), "denominators=tracked": (tracked_step, track)},
         costs=Costs(
             gossip="|E| tau d",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Vector, concatenate, sqrt, zeros
+from fedspec.arith import Scalar, Vector, concatenate, norm, ratio, sqrt, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
@@ -82,6 +82,30 @@ def begin(x: Vector) -> Lamb:
     return Lamb(x=x, m=zeros(x), v=zeros(x), t=0)
 
 
+def plain_lamb(
+    state: Lamb,
+    g: Vector,
+    layers: tuple[slice, ...],
+    *,
+    eta_l: Scalar,
+    beta1: Scalar,
+    beta2: Scalar,
+    eps: Scalar,
+    lam: Scalar = 0,
+) -> Lamb:
+    """The canonical reading of :func:`lamb`, with phi the identity."""
+    t = state.t + 1
+    m = beta1 * state.m + (1 - beta1) * g
+    v = beta2 * state.v + (1 - beta2) * g**2
+    r = m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
+    new = []
+    for l in layers:
+        x_l = state.x[..., l]
+        q = r[..., l] + lam * x_l
+        new.append(x_l - eta_l * (ratio(q, norm(q)) * norm(x_l)))
+    return Lamb(x=concatenate(new), m=m, v=v, t=t)
+
+
 def lamb(
     state: Lamb,
     g: Vector,
@@ -141,7 +165,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=lamb, begin=begin, plays=dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))),
+    run=LocalSolver(rule=lamb, plain=plain_lamb, begin=begin, plays=dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))),
     costs=Costs(working="3 d"),
     traps=(
         "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",

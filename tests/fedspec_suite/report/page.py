@@ -116,16 +116,19 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
     text = text_of(a)
     yield from ("", Text(text.prose[0]))
     box, code = Text(text.box), Text(text.code)
+    head = "the canonical reading" if text.general else "as run"
     widest = [max(map(len, t.splitlines())) for t in (text.box, text.code)]
     if sum(widest) + 4 <= width:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("the box, in our words", style="dim"), Text("as run", style="dim"))
+        side.add_row(Text("the box, in our words", style="dim"), Text(head, style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("the box, in our words", style="dim"), box, Text("\nas run", style="dim"), code)
+        yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{head}", style="dim"), code)
+    if text.general:
+        yield Text(f"held to the form with options that runs: {text.general}", style="dim")
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 

@@ -9,48 +9,62 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
+from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec.rules import equations, plain
 
 
 @dataclass(frozen=True)
 class Text:
-    """The three parts of an algorithm's text.
+    """The parts of an algorithm's text.
 
     Attributes:
         box: the indented lines of its docstring.
         prose: the other lines, one string a paragraph.
-        code: its functions without their docstrings.
+        code: its functions without their docstrings, those of the canonical reading.
+        general: the function with options that runs in their place; empty where they run themselves.
     """
 
     box: str
     prose: tuple[str, ...]
     code: str
+    general: str = ""
 
 
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The step comes first, then what it calls, and last the rule that moves the model; where a rule has a general form,
-    which is what runs, the rule as it is printed comes before it. A program that has a plain step is shown by it, and
-    by the rules of the server that it calls.
+    The step comes first, then what it calls, and last the rule that moves the model. Where what runs has options, the
+    plain form of the canonical reading is shown in its place, and the server's rules that this calls.
     """
-    if isinstance(a.run, LocalSolver):
-        docstring, functions = inspect.getdoc(plain(a.run.rule)) or "", [a.run.rule]
-    elif isinstance(a.run, Method):
-        docstring = inspect.getdoc(inspect.getmodule(a.run.server)) or ""
-        functions = [a.run.server]
-        if inspect.getmodule(a.run.local) is inspect.getmodule(a.run.server):
-            functions = [a.run.local, a.run.server]
-    else:
-        docstring, functions = inspect.getdoc(inspect.getmodule(a.run.step)) or "", [a.run.plain or a.run.step]
-    box, prose = _divided(docstring)
-    moves = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
-    if isinstance(a.run, Program) and a.run.plain:
-        moves = [rule for rule in map(plain, a.rules) if _of_server(rule) and rule.__name__ in _called(a.run.plain)]
-    chosen = dict.fromkeys((*functions, *_with_helpers(functions), *moves))
-    both = (f for rule in chosen for f in dict.fromkeys((plain(rule), rule)))
-    return Text(box, prose, "\n\n".join(map(_code, both)))
+    runs = _runs(a)
+    shown = plain(a.run.plain or runs)
+    described = plain(runs) if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
+    box, prose = _divided(inspect.getdoc(described) or "")
+    functions = [shown]
+    if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
+        functions = [a.run.local, shown]
+    chosen = dict.fromkeys(map(plain, (*functions, *_with_helpers(functions), *_moves(a, shown))))
+    general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
+    return Text(box, prose, "\n\n".join(map(_code, chosen)), general)
+
+
+def _runs(a: Algorithm) -> Callable[..., Any]:
+    """What runs under any options: the rule of a local solver, else the server's half or the whole step."""
+    match a.run:
+        case LocalSolver(rule=rule):
+            return rule
+        case Method(server=server):
+            return server
+    return a.run.step
+
+
+def _moves(a: Algorithm, shown: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """The rules that move the model, where they stand outside the function that is shown."""
+    moving = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
+    if isinstance(a.run, LocalSolver) or not a.run.plain:
+        return [] if isinstance(a.run, LocalSolver) else moving
+    called = set(_called(shown))
+    return [plain(r) for r in a.rules if (_of_server(r) or r in moving) and plain(r).__name__ in called]
 
 
 def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
