@@ -6,6 +6,7 @@ runs on gloo as on NCCL. Which ranks there are says the default group of ``torch
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import time
@@ -13,10 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # noqa: F401 - its functions keep the group that there is when it is first imported
 from torch import Tensor
 
 from fedspec.errors import FedspecError
@@ -58,10 +61,10 @@ class Ranks:
             RankError: one of them is gone.
         """
         # Messages wait for each other by number: lower ranks first on both sides.
-        ops = [dist.P2POp(dist.isend, send[q].contiguous(), q) for q in sorted(send) if send[q].numel()]
-        ops += [dist.P2POp(dist.irecv, take[q], q) for q in sorted(take) if take[q].numel()]
-        if ops:
-            self._tried(lambda: [work.wait() for work in dist.batch_isend_irecv(ops)])
+        out = [(dist.isend, send[q].contiguous(), q) for q in sorted(send) if send[q].numel()]
+        out += [(dist.irecv, take[q], q) for q in sorted(take) if take[q].numel()]
+        if out:
+            self._tried(lambda: [work.wait() for work in dist.batch_isend_irecv([dist.P2POp(*op) for op in out])])
 
     def told(self, value: T) -> list[T]:
         """What every rank tells, a small object each, in their order.
@@ -112,6 +115,7 @@ class Ranks:
         try:
             talk()
         except RuntimeError as error:
+            clear_frames(error.__traceback__)
             reason = self._leave(self._why() or "a rank does not answer")
             raise RankError(
                 f"rank {self.rank}: {reason}; start all ranks again, from the last saved run if there is one"
@@ -124,6 +128,8 @@ class Ranks:
             reason = _store().compare_set(REASON, "", reason).decode()
         if dist.is_initialized():
             dist.destroy_process_group()
+        # gloo closes its connections when nothing refers to the group any more, neither a traceback nor a cycle.
+        gc.collect()
         return reason
 
     def _why(self) -> str:

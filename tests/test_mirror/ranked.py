@@ -70,11 +70,16 @@ def group(folder: Path, name: str, rank: int, size: int) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder / name}", rank=rank, world_size=size)
 
 
+RAISED: list[FedspecError] = []
+"""Kept, as an interactive session keeps the last one: a rank that has stopped must let the others go all the same."""
+
+
 def said(what: Any) -> str:
     """What is raised."""
     try:
         what()
     except FedspecError as error:
+        RAISED.append(error)
         return f"{type(error).__name__}: {error}"
     return "nothing"
 

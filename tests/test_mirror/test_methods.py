@@ -40,7 +40,7 @@ def stream(deltas: torch.Tensor, size: int) -> Stream:
     """The rows in blocks, the last first."""
     blocks = [(list(at), deltas[at[0] : at[-1] + 1]) for at in torch.split(torch.arange(len(deltas)), size)]
     places = [([int(r) for r in at], rows) for at, rows in reversed(blocks)]
-    return Stream(len(deltas), places[0], iter(places[1:]))
+    return Stream(len(deltas), places)
 
 
 def assert_same(
