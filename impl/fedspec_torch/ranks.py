@@ -19,7 +19,9 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # noqa: F401 - its functions keep the group that there is when it is first imported
+
+# Its functions keep the group that there is when it is first imported: so import it before there is one.
+import torch.distributed.nn
 from torch import Tensor
 
 from fedspec.errors import FedspecError
@@ -61,7 +63,9 @@ class Ranks:
             RankError: one of them is gone.
         """
         # Messages wait for each other by number: lower ranks first on both sides.
-        out = [(dist.isend, send[q].contiguous(), q) for q in sorted(send) if send[q].numel()]
+        out: list[tuple[Any, Tensor, int]] = [
+            (dist.isend, send[q].contiguous(), q) for q in sorted(send) if send[q].numel()
+        ]
         out += [(dist.irecv, take[q], q) for q in sorted(take) if take[q].numel()]
         if out:
             self._tried(lambda: [work.wait() for work in dist.batch_isend_irecv([dist.P2POp(*op) for op in out])])
