@@ -66,7 +66,7 @@ format: venv ## Apply ruff's fixes and formatting
 	$(BIN)/ruff format .
 
 .PHONY: types
-types: venv ## Check the types of the four packages (mypy --strict)
+types: venv ## Check the types of the five packages (mypy --strict)
 	$(BIN)/mypy --strict
 
 .PHONY: tests
@@ -86,6 +86,13 @@ soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the
 	  tail -n 2 out/soak-$$seed.txt; done; \
 	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q tests/test_judge/test_mutants.py || failed=1; \
 	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q -m night || failed=1; exit $$failed
+
+# Options of `make bench`, as in: make bench ARGS='--quick'; see ARGS='--help'
+DEVICE ?= cpu
+
+.PHONY: bench
+bench: venv ## Measure ours and its peers side by side (ARGS='--quick': three minutes; DEVICE=cuda)
+	$(BIN)/python -m fedspec_bench --device $(DEVICE) $(ARGS)
 
 .PHONY: claims
 claims: venv ## Run the evidence of every claim of the ledger again

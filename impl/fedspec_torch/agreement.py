@@ -72,6 +72,7 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "examples": int(sum(federation.pool.examples)),
         "batch_size": federation.batch_size,
         "seed": federation.seed,
+        "shuffled": federation.shuffled,
     }
 
 

@@ -8,7 +8,7 @@ or on whether a run was stopped and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -128,7 +128,8 @@ class Batches:
     """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
 
     Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
-    client has no more than that, its batch is all it has, in the order it was given.
+    client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
+    are shuffled.
 
     Raises:
         PlanError: there is no such client.
@@ -139,6 +140,7 @@ class Batches:
     size: int | None
     seed: int
     round: int
+    shuffled: bool = True
 
     def __post_init__(self) -> None:
         check_clients("batches", self.clients, len(self.pool.examples))
@@ -161,11 +163,22 @@ class Batches:
     def _order(self) -> Array:
         """[n, largest n_i] every client's order; beyond its n_i nothing of meaning."""
         places = np.arange(self.counts.max())
+        if not self.shuffled:
+            return np.broadcast_to(places, (len(self.counts), len(places)))
         keys = mixed(self.seed, self.round, np.array(self.clients)[:, None], places[None])
         whole = (self.sizes == self.counts)[:, None]
         keys = np.where(whole, places[None].astype(np.uint64), keys >> np.uint64(1))
         keys = np.where(places[None] < self.counts[:, None], keys, np.uint64(2**64 - 1))
         return np.argsort(keys, axis=1, kind="stable")
+
+    def first(self, n: int) -> Batches:
+        """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
+        if n == len(self.clients):
+            return self
+        some = replace(self, clients=self.clients[:n])
+        inputs, targets, starts = self._found
+        vars(some).update(_found=(inputs, targets, starts[:n]), _order=self._order[:n])
+        return some
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""

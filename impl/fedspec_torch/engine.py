@@ -22,6 +22,7 @@ from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec_torch import schedules, sharded
 from fedspec_torch.agreement import divided
 from fedspec_torch.arith import Vector
+from fedspec_torch.covers import with_axes
 from fedspec_torch.federation import Federation
 from fedspec_torch.rows import whole
 from fedspec_torch.runs import DivergedError, Run
@@ -102,6 +103,7 @@ class EngineSession(CaseSession):
         shards = divided(federation, count, block, case.algorithm)
         with sharded.population(federation, block, shards):
             state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
+            state = with_axes(state, h, shapes(case.x0))
             state = sharded.spread(state, shards) if shards else state
         self.told = Told()
         self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)

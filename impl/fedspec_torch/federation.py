@@ -36,8 +36,9 @@ class Federation:
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
-        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that a measurement finds fastest.
-            The ways agree up to rounding; name one for runs that are equal bit for bit.
+        way: ``layered``, ``turned``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
+            fastest. The ways agree up to rounding; name one for runs that are equal bit for bit.
+        shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
     Raises:
@@ -54,6 +55,7 @@ class Federation:
     examples: Sequence[int] = ()
     seed: int = 0
     way: str | None = None
+    shuffled: bool = True
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -149,9 +151,10 @@ class Training:
     def oracle(self, clients: Sequence[int]) -> Oracle:
         """The gradients of these clients, in this order."""
         f, who = self.federation, tuple(clients)
-        if who not in self._batches:
-            self._batches[who] = Batches(f.pool, who, f.batch_size, f.seed, self.round)
-        batches = self._batches[who]
+        whole = self._batches.get(who[:1])
+        if whole is None or whole.clients[: len(who)] != who:
+            whole = self._batches[who[:1]] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
+        batches = whole.first(len(who))
         sizes = [(int(size), np.flatnonzero(batches.sizes == size)) for size in np.unique(batches.sizes)]
 
         def gradient(k: int, x: Stack) -> Stack:

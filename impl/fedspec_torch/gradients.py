@@ -1,8 +1,9 @@
 """The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Four ways to the same numbers, up to the order of sums:
+Five ways to the same numbers, up to the order of sums:
 
 * ``layered``: chains of linear layers and activations, forward and backward written out;
+* ``turned``: likewise, with a factor of the first product copied so that no product has a transposed right one;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, which takes any module.
@@ -176,7 +177,17 @@ def layered(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights
     return g, layers.gradients(*network.written_out, x, batch, g)
 
 
-WAYS: dict[str, Way] = {"layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
+def turned(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+    """The same, with a factor of the first product copied in another order.
+
+    Raises:
+        LayersError: module or loss is not written out.
+    """
+    g = network.buffer(x)
+    return g, layers.gradients(*network.written_out, x, batch, g, turned=True)
+
+
+WAYS: dict[str, Way] = {"layered": layered, "turned": turned, "stacked": stacked, "vmapped": vmapped, "looped": looped}
 """The ways by name."""
 
 

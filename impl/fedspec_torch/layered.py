@@ -138,8 +138,15 @@ def gradients(
     x: Stack,
     batch: Examples,
     g: Stack,
+    *,
+    turned: bool = False,
 ) -> Weights:
-    """Write the gradients [n, d] at the models x of a block into g, and return the losses [n]."""
+    """Write the gradients [n, d] at the models x of a block into g, and return the losses [n].
+
+    Examples come one below the other, so that the first product has a transposed factor on its right. Where few
+    outputs make such a product slow, one of its factors is copied in another order first (``turned``): 0.26 ms for 0.41
+    ms at 100 clients, 64 features, 10 classes, b = 32 on one core of a Xeon; at 784 features and 200 outputs slower.
+    """
     inputs, targets = batch
     h = inputs.reshape(*inputs.shape[:2], -1).mT
     # What the backward pass needs: of a linear layer its input, of an activation its output.
@@ -148,6 +155,13 @@ def gradients(
         if isinstance(layer, Linear):
             kept.append(h)
             W = _matrix(x, layer)
+            if turned and number == 0 and layer.outputs < h.shape[2]:
+                # W is the smaller factor, and z comes out examples first.
+                h = (h.mT @ W.mT.contiguous()).mT.contiguous()
+                h = h if layer.bias is None else h.add_(x[:, layer.bias].unsqueeze(2))
+                continue
+            if turned and number == 0:
+                h = h.contiguous()
             h = W @ h if layer.bias is None else torch.baddbmm(x[:, layer.bias].unsqueeze(2), W, h)
             continue
         # Nobody else reads what a linear layer has just made.

@@ -32,6 +32,8 @@ class Batched:
         clients: the gradients of any few of them.
         block: the number of clients that are trained at once; None: see :func:`default_block`. It changes the order in
             which changes are summed, nothing else.
+        ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
+            tuple, and a gradient is asked of the first few, who still have steps to take.
 
     Raises:
         PlanError: a block holds no client.
@@ -39,6 +41,7 @@ class Batched:
 
     clients: Clients
     block: int | None = None
+    ragged: bool = False
 
     def __post_init__(self) -> None:
         if self.block is not None and self.block < 1:
@@ -74,6 +77,9 @@ class Batched:
         return self.clients.oracle(S)(t, X) if S else X
 
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        if self.ragged and len(set(plan.steps)) > 1:
+            yield from self._run_ragged(client, plan, x)
+            return
         strategies = plan.strategies or ("",) * len(plan.steps)
         for some in self._alike(x, list(zip(plan.steps, strategies, strict=True))):
             who, tau, strategy = [plan.participants[r] for r in some], plan.steps[some[0]], strategies[some[0]]
@@ -81,6 +87,23 @@ class Batched:
             if plan.scales:
                 more["Xi"] = column([plan.scales[r] for r in some], x)
             yield some, client(who, x.repeat(len(who), 1), self.clients.oracle(who), tau, **more)
+
+    def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        size, most = self.block or default_block(x), sorted(range(len(plan.steps)), key=lambda r: -plan.steps[r])
+        for some in (most[start : start + size] for start in range(0, len(most), size)):
+            who, tau = [plan.participants[r] for r in some], tuple(plan.steps[r] for r in some)
+            yield some, client(who, x.repeat(len(who), 1), self._of_first(who), tau)
+
+    def _of_first(self, who: Sequence[int]) -> Oracle:
+        """The gradients of as many of these clients, the first ones, as there are rows."""
+        made: dict[int, Oracle] = {}
+
+        def gradient(k: int, x: Stack) -> Stack:
+            if len(x) not in made:
+                made[len(x)] = self.clients.oracle(who[: len(x)])
+            return made[len(x)](k, x)
+
+        return gradient
 
     def _alike(self, x: Vector, kinds: Sequence[tuple[int, str]]) -> Iterator[list[int]]:
         """The places of those of one kind, a block at a time."""

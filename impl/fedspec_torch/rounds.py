@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST
+from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, is_ragged
+from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
 from fedspec_torch.shards import Shards
@@ -23,6 +25,7 @@ def run_round(
     *,
     block: int | None = None,
     shards: Shards | None = None,
+    own: bool = False,
 ) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
@@ -34,13 +37,15 @@ def run_round(
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
+        own: whether the state may be written over, because nobody else has its vectors.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     local = FAST.get(method.local, method.local)
-    with population(clients, block, shards) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=method.server)
+    server = IN_PLACE.get(method.server, method.server) if own else method.server
+    with population(clients, block, shards, ragged=is_ragged(method.local, h)) as all_of_them:
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=server)
 
 
 def run_step(
@@ -63,6 +68,9 @@ def run_step(
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
     """
+    step: Callable[..., Any] = STEPS.get(program.step, program.step)
+    if shards is None:
+        step = UNDIVIDED.get(program.step, step)
     with population(clients, block, shards) as all_of_them:
-        state, values = program.step(h, state, all_of_them, *events)
+        state, values = step(h, state, all_of_them, *events)
         return spread(state, shards) if shards else state, values

@@ -19,8 +19,9 @@ from fedspec.readings import CoverName
 from fedspec_torch import late_updates, saved, sharded
 from fedspec_torch.agreement import divided, fingerprint, mean_loss
 from fedspec_torch.arith import Vector
-from fedspec_torch.covers import named_cover
+from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.data import Examples
+from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation, Training
 from fedspec_torch.ranks import Ranks, here
 from fedspec_torch.rounds import run_round, run_step
@@ -63,7 +64,7 @@ class Run:
         h: its hyper-parameters and options.
         federation: what it trains.
         plan: its schedule.
-        state: the algorithm's state after the rounds done so far.
+        state: the algorithm's state after the rounds done so far; the next round may write over its vectors.
         rounds: after how many the run ends.
         history: the rounds done so far.
         shards: how the clients are divided over ranks; None: they are not.
@@ -80,6 +81,8 @@ class Run:
     test_every: int = 1
     history: list[Round] = field(default_factory=list)
     shards: Shards | None = None
+    whole: bool = field(default=True, init=False)
+    """Whether no round was broken off, which may leave the state half written over."""
 
     @property
     def ranks(self) -> Ranks:
@@ -96,13 +99,18 @@ class Run:
 
     @property
     def x(self) -> Vector:
-        """The model, as one vector; where there is no server, the mean of the clients' models."""
+        """The model, as one vector of its own; where there is no server, the mean of the clients' models."""
+        return self._x.clone()
+
+    @property
+    def _x(self) -> Vector:
+        """The same, maybe the vector that the next round writes over."""
         x: Vector = self.state if isinstance(self.state, Tensor) else self.state.x
         return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
 
     def module(self) -> nn.Module:
         """The federation's module with the parameters of the model."""
-        return self.federation.module_at(self.x)
+        return self.federation.module_at(self._x)
 
     def step(self) -> Round:
         """Run one round.
@@ -114,6 +122,7 @@ class Run:
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         clients = self.federation.in_round(number)
         self.state = self._after(clients, events)
+        self.whole = True
         loss = mean_loss(clients, self.ranks)
         if loss is None:
             loss = math.nan
@@ -123,7 +132,7 @@ class Run:
             )
         done = Round(number, loss, before + self.sent(events))
         if self.test is not None and ((number + 1) % self.test_every == 0 or number + 1 == self.rounds):
-            x, found = self.x, (math.nan, math.nan)
+            x, found = self._x, (math.nan, math.nan)
             if self.ranks.rank == 0:
                 found = self.federation.evaluate(x, self.test)
             test_loss, accuracy = self.ranks.said(found)
@@ -136,7 +145,11 @@ class Run:
         if isinstance(run, Method):
             (plan,) = events
             assert isinstance(plan, Plan)
-            return run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards).state
+            # The first state shares the model that the federation began with.
+            own = bool(self.history)
+            self.whole = not (own and run.server in IN_PLACE)
+            done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards, own=own)
+            return done.state
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
@@ -170,8 +183,12 @@ class Run:
         several ranks all call this, and rank 0 writes.
 
         Raises:
-            CheckpointError: on the other ranks, where rank 0 could not.
+            CheckpointError: a round was broken off; or on the other ranks, where rank 0 could not.
         """
+        if not self.whole:
+            raise saved.CheckpointError(
+                f"{file}: round {len(self.history)} was broken off, its state is half written; resume an earlier file"
+            )
         content = {
             "algorithm": self.algorithm.id,
             "h": self.h,
@@ -244,6 +261,7 @@ def simulate(
         x = x.repeat(len(federation))
     with sharded.population(federation, block, parts):
         state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
+        state = with_axes(state, h, federation.network.shapes)
         state = sharded.spread(state, parts) if parts else state
     return Run(row, h, federation, plan, state, rounds, block, test, test_every, shards=parts)
 

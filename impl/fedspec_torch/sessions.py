@@ -25,7 +25,7 @@ from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import check_messages, population, rate_of_step
 from fedspec_torch.arith import Vector, device_named
-from fedspec_torch.covers import named_cover
+from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round, run_step
 
@@ -194,7 +194,8 @@ class ProgramSession(CaseSession):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         self.h = self.run.hyper(**{**numbers, **case.options})
         self.clients = QuadraticClients(self.tensor(case.problem.H), self.tensor(case.problem.e))
-        self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        self.state = with_axes(state, self.h, shapes(case.x0))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""

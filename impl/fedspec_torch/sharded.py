@@ -256,10 +256,12 @@ def served(program: Program, shards: Shards) -> Program:
 
 
 @contextmanager
-def population(clients: Clients, block: int | None, shards: Shards | None) -> Iterator[Batched]:
+def population(
+    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False
+) -> Iterator[Batched]:
     """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
     if shards is None:
-        yield Batched(clients, block)
+        yield Batched(clients, block, ragged)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, shards=shards, copies=copies)

@@ -58,6 +58,11 @@ class Bundled:
         """The name without a variant, which is also the folder's."""
         return self.folder.name
 
+    @property
+    def environment(self) -> Environment:
+        """What it runs in."""
+        return Environment(self.package, self.requirements)
+
 
 def bundled() -> dict[str, Bundled]:
     """List every name, a package before its variants."""
@@ -107,19 +112,64 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache").absolute() / "fedspec"
 
 
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that holds pinned packages.
+
+    Attributes:
+        package: what it is for.
+        requirements: its pins.
+    """
+
+    package: str
+    requirements: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies, whether it exists or not."""
+        made_of = f"{self.requirements.read_text(encoding='utf-8')}\n{sys.implementation.name}\n"
+        made_of += f"{platform.python_version()}\n{platform.machine()}"
+        digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
+        return cache_folder() / "environments" / f"{self.package}-{digest}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is there."""
+        return (self.folder / STAMP).is_file() and _python(self.folder).exists()
+
+    def made(self, progress: Callable[[str], None]) -> Path:
+        """Make it unless it is there, and return its Python.
+
+        Args:
+            progress: told, in one line each, what takes time.
+
+        Raises:
+            ContractError: it could not be made; the message ends with the last lines of the log.
+        """
+        folder = self.folder
+        if self.is_ready:
+            return _python(folder)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ContractError(
+                f"{self.package}: cannot create {folder.parent}: {error}; "
+                f"set FEDSPEC_CACHE to a folder that can be written"
+            ) from error
+        with _locked(folder.with_name(folder.name + ".lock"), self.package, progress) as lock:
+            if not self.is_ready:  # another process may have made it while this one waited
+                _build(self, folder, lock, progress)
+        return _python(folder)
+
+
 def environment(name: str) -> Path:
     """The folder of the subject's environment, whether it exists or not."""
-    subject = find(name)
-    made_of = f"{subject.requirements.read_text(encoding='utf-8')}\n{sys.implementation.name}\n"
-    made_of += f"{platform.python_version()}\n{platform.machine()}"
-    digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
-    return cache_folder() / "environments" / f"{subject.package}-{digest}"
+    return find(name).environment.folder
 
 
 def is_ready(name: str) -> bool:
     """Whether the environment is there, so that :func:`prepare` has nothing to do."""
-    folder = environment(name)
-    return (folder / STAMP).is_file() and _python(folder).exists()
+    return find(name).environment.is_ready
 
 
 def prepare(name: str, progress: Callable[[str], None]) -> Path:
@@ -133,20 +183,7 @@ def prepare(name: str, progress: Callable[[str], None]) -> Path:
         UnknownNameError: there is no such bundled subject.
         ContractError: it could not be made; the message ends with the last lines of the log.
     """
-    subject, folder = find(name), environment(name)
-    if is_ready(name):
-        return _python(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ContractError(
-            f"{subject.package}: cannot create {folder.parent}: {error}; "
-            f"set FEDSPEC_CACHE to a folder that can be written"
-        ) from error
-    with _locked(folder.with_name(folder.name + ".lock"), subject.package, progress) as lock:
-        if not is_ready(name):  # another process may have made it while this one waited
-            _build(subject, folder, lock, progress)
-    return _python(folder)
+    return find(name).environment.made(progress)
 
 
 def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list[str]:
@@ -175,7 +212,7 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _build(subject: Bundled, folder: Path, lock: int, progress: Callable[[str], None]) -> None:
+def _build(subject: Environment, folder: Path, lock: int, progress: Callable[[str], None]) -> None:
     begun = time.monotonic()
     log_path = folder.with_name(folder.name + ".log")
     (folder / STAMP).unlink(missing_ok=True)
@@ -188,7 +225,7 @@ def _build(subject: Bundled, folder: Path, lock: int, progress: Callable[[str], 
     progress(f"{subject.package}: environment ready after {time.monotonic() - begun:.0f} s")
 
 
-def _run(subject: Bundled, argv: list[str], lock: int, log: TextIO, log_path: Path) -> None:
+def _run(subject: Environment, argv: list[str], lock: int, log: TextIO, log_path: Path) -> None:
     try:
         status = _ended(argv, lock, log)
         reason = f"exited with {status}"

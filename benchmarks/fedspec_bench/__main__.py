@@ -1,0 +1,127 @@
+"""``make bench``: measure everything side by side, print the table of targets, write results, page and picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedspec.errors import ContractError
+from fedspec_bench import child, table
+from fedspec_bench.machine import described
+from fedspec_bench.picture import drawn
+from fedspec_bench.rows import Row
+from fedspec_bench.side_by_side import measured
+from fedspec_bench.suite import groups
+from fedspec_bench.targets import Results
+from fedspec_suite.subjects.environments import Environment
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def say(words: str) -> None:
+    """What takes time, on standard error."""
+    print(f"{time.strftime('%H:%M:%S')} {words}", file=sys.stderr, flush=True)
+
+
+def pythons(peers: list[str], without: set[str]) -> dict[str, str]:
+    """The interpreter of each implementation: this one, or that of an environment which is made if need be."""
+    found = {}
+    for peer in peers:
+        pins = HERE / "peers" / peer / "requirements.txt"
+        if peer in without:
+            found[peer] = "error: left out of this run"
+        elif not pins.exists():
+            found[peer] = sys.executable
+        else:
+            try:
+                found[peer] = str(Environment(f"bench-{peer}", pins).made(say))
+            except ContractError as error:
+                found[peer] = f"error: {str(error).splitlines()[0]}"
+    return found
+
+
+def single(cores: int, device: str, names: list[str]) -> dict[str, dict[str, float]]:
+    """The single operations; what fails is said and left out."""
+    found = {}
+    for name in names:
+        say(f"single operations: {name}")
+        try:
+            found[name] = child.run(f"micro:{name}", cores=cores, device=device)
+        except RuntimeError as error:
+            say(f"{name}: {error}")
+    return found
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two workloads, few repetitions, in under three minutes")
+    parser.add_argument("--device", default="cpu", help="where ours and the torch.optim loop run: cpu or cuda")
+    parser.add_argument("--workload", action="append", help="only this one: lr, mlp, 2nn; repeatable")
+    parser.add_argument("--without", action="append", default=[], help="leave this implementation out; repeatable")
+    parser.add_argument("--no-single", action="store_true", help="leave the single operations out")
+    parser.add_argument("--out", type=Path, help="where results go; default: out/bench")
+    parser.add_argument("--publish", action="store_true", help="write benchmarks/results and docs too")
+    told = parser.parse_args()
+    begun, date = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%d")
+    machine = described()
+    chosen = [
+        group
+        for group in groups(quick=told.quick, device=told.device)
+        if not told.workload or group.jobs[0].workload in told.workload
+    ]
+    found = pythons(sorted({job.peer for group in chosen for job in group.jobs}), set(told.without))
+    cores = sorted({job.cores for group in chosen for job in group.jobs})
+    say("the machine's limits")
+    limits = {str(n): [child.run("machine:limits", cores=n, device=told.device)] for n in cores}
+    rows: list[tuple[str, Row]] = []
+    for group in chosen:
+        rows += [(group.title, row) for row in measured(group.jobs, group.effort, found, say)]
+    names = [] if told.no_single else ["servers", "mixing", "population"] + ([] if told.quick else ["judge"])
+    micro = single(1, told.device, names)
+    for n in cores:
+        limits[str(n)].append(child.run("machine:limits", cores=n, device=told.device))
+    results = Results([row for _, row in rows], limits, micro)
+    text = table.page(machine, date, results, rows)
+    data: dict[str, Any] = {
+        "date": date, "machine": machine, "quick": told.quick, "seconds": round(time.monotonic() - begun),
+        "limits": limits, "single": micro, "rows": [{"group": title, **row.data()} for title, row in rows],
+    }  # fmt: skip
+    write(told.out or ROOT / "out/bench", data, text, rows)
+    if told.publish:
+        publish(data, text, rows, told.device)
+    print(table.targets(results))
+    for title, row in rows:
+        if not row.counts:
+            print(f"{row.job.workload} {row.job.name} {row.job.algorithm} ({title}): {row.error or row.void}")
+    say(f"{data['seconds']} s")
+
+
+def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, Row]]) -> None:
+    """The JSON, the page and the picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (folder / "results.md").write_text(text, encoding="utf-8")
+    drawn([row for _, row in rows], folder / "benchmarks.png")
+
+
+def publish(data: dict[str, Any], text: str, rows: list[tuple[str, Row]], device: str) -> None:
+    """What the repository keeps: the JSON by date, the tables in the page of the documents, the picture."""
+    kept = ROOT / "benchmarks/results"
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    page = ROOT / "docs/benchmarks.md"
+    before, mark, _ = page.read_text(encoding="utf-8").partition("<!-- results -->\n")
+    picture = "![client-steps a second of all implementations](pictures/benchmarks.png)"
+    page.write_text(f"{before}{mark}\n{picture}\n\n{text}", encoding="utf-8")
+    drawn([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A function of this package run in a pinned process of its own: ``python -I child.py MODULE:FUNCTION ARGUMENTS``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fedspec_bench.worker import own_channel, pinned
+
+
+def run(function: str, cores: int = 1, **arguments: Any) -> Any:
+    """What the function returns, as JSON; it is also given ``cores``.
+
+    Raises:
+        RuntimeError: it failed, with the last line of what it said.
+    """
+    argv = [sys.executable, "-I", __file__, function, json.dumps({**arguments, "cores": cores})]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise RuntimeError((ended.stderr.strip().splitlines() or ["no word"])[-1][:200])
+    return json.loads(ended.stdout)
+
+
+def main() -> None:
+    """Pin, import, call, answer."""
+    out = own_channel()
+    arguments = json.loads(sys.argv[2])
+    pinned(arguments["cores"])
+    module, _, function = sys.argv[1].partition(":")
+    print(json.dumps(getattr(importlib.import_module(f"fedspec_bench.{module}"), function)(**arguments)), file=out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Single operations against the limit that binds them; every function runs in a pinned process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedspec.catalogue import find
+from fedspec.mixing.topology import ring
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Messages
+from fedspec_bench.machine import seconds, wait
+from fedspec_bench.workloads import WORKLOADS
+from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.fast_gossip import links
+from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.population import Stream
+
+D = 10**7
+
+SERVERS: dict[str, tuple[int, dict[str, float]]] = {
+    "fedadagrad": (28, {"eta": 0.1, "beta1": 0.9, "tau": 1e-3, "v0": 1e-6}),
+    "fedadam": (28, {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 1e-3, "v0": 1e-6}),
+    "fedamsgrad": (36, {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3}),
+}
+"""The bytes a float32 coordinate that a step must read and write: x, m, v (and v_hat) both, Delta once."""
+
+
+def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
+    """Gigabytes a second that a server's step moves of those that it must, at d = 1e7."""
+    torch.set_num_threads(cores)
+    return {name: server(name, size, hyper, torch.device(device)) for name, (size, hyper) in SERVERS.items()}
+
+
+def server(name: str, size: int, hyper: dict[str, float], place: torch.device) -> float:
+    """Of one server, as :class:`fedspec_torch.Run` runs it from its second round on."""
+    run: Any = find(name).run
+    one_step = IN_PLACE.get(run.server, run.server)
+    h = run.hyper(eta_l=0.1, **hyper)
+    sent = Messages(torch.rand(1, D, device=place) - 0.5, (1,), (1,), (1,))
+    held = [run.init(h, torch.rand(D, device=place))]
+
+    def step() -> None:
+        held[0], _ = one_step(h, held[0], sent)
+
+    return size * D / seconds(step, device=place, least=1.0, repeats=5) / 1e9
+
+
+def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
+    """Milliseconds of a weighted mean and of gossip, dense and on a ring, n = 100 and d = 2e5; and of NumPy's and
+    torch's plain products of the same shapes.
+    """
+    torch.set_num_threads(cores)
+    place = torch.device(device)
+    X: Any
+    p: Any
+    dense: Any
+    sparse: Any
+    X, p = torch.rand(100, 200_000, device=place), torch.full((100,), 0.01, device=place)
+    out, rng = torch.empty_like(X), np.random.default_rng(0)
+    dense = torch.tensor(np.mean([np.eye(100)[rng.permutation(100)] for _ in range(200)], 0), dtype=X.dtype).to(place)
+    sparse = torch.tensor(ring(100), dtype=X.dtype, device=place)
+    rows, w = X.cpu().numpy(), p.cpu().numpy()
+    works: dict[str, Callable[[], object]] = {
+        "gemv": lambda: w @ rows,
+        "mean": lambda: weighted_mean(stacked_once(X), p),
+        "gemm": lambda: torch.mm(dense, X, out=out),
+        "dense": lambda: links(dense).times(X, out),
+        "ring": lambda: links(sparse).times(X, out),
+        "copy": lambda: out.copy_(X),
+    }
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(5):
+        for name, work in works.items():
+            times[name].append(1e3 * seconds(work, device=place, least=0.1, repeats=3))
+    return {name: median(found) for name, found in times.items()}
+
+
+def stacked_once(X: torch.Tensor) -> Stream:
+    """A stack as the server sees the changes of a round."""
+    return Stream(len(X), [(list(range(len(X))), X)])
+
+
+def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[str, float]:
+    """Seconds of a round of 1000 clients of 1e3 and of a million, logistic regression, data made when asked for."""
+    torch.set_num_threads(cores)
+    place = torch.device(device)
+    work = WORKLOADS["lr"]
+    inputs, targets = (torch.from_numpy(part).to(place) for part in work.data)
+    runs, times = {}, {}
+    for n in (1000, large):
+        model = nn.Linear(work.sizes[0], work.sizes[1]).to(place)
+        federation = Federation(
+            model,
+            nn.functional.cross_entropy,
+            lambda i: (inputs[i % 100], targets[i % 100]),
+            batch_size=work.batch,
+            examples=(work.examples,) * n,
+            way="layered",
+        )
+        runs[n], times[n] = simulate("fedavg", federation, plan=cohorts(1000, steps=10), eta_l=0.1), list[float]()
+        runs[n].step()
+    for _ in range(5):
+        for n, run in runs.items():
+            begun = time.perf_counter()
+            run.step()
+            wait(place)
+            times[n].append(time.perf_counter() - begun)
+    return {"small": median(times[1000]), "large": median(times[large])}
+
+
+def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spec", "torch")) -> dict[str, float]:
+    """Seconds that ``fedspec check`` takes for an obligation of some algorithms, and for its start and end together."""
+    found: dict[str, float] = {}
+    for subject in subjects:
+        argv = [sys.executable, "-m", "fedspec_suite.cli_start", "check", subject, "--profile", "quick"]
+        argv += ["--jobs", str(cores), "--json", "--only", "fedavg", "--only", "fedadam", "--only", "sm3-ii"]
+        begun = time.perf_counter()
+        ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+        took = time.perf_counter() - begun
+        if ended.returncode:
+            raise RuntimeError((ended.stderr or ended.stdout).strip().splitlines()[0])
+        required = sum(offer["required"] for offer in json.loads(ended.stdout))
+        found |= {subject: took, f"{subject}_obligations": required, f"{subject}_obligation": took / required}
+    return found

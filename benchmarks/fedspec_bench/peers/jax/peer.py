@@ -1,0 +1,92 @@
+"""JAX by hand, compiled: ``vmap`` trains all clients together, ``scan`` one after another."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedspec_bench.job import Job
+from fedspec_bench.workloads import Array, Workload
+
+Parameters = list[tuple[Any, Any]]
+
+
+def parameters(work: Workload) -> Parameters:
+    """The initial model."""
+    return [(jnp.asarray(W), jnp.asarray(bias)) for W, bias in work.split(work.start)]
+
+
+def flat(params: Any) -> Array:
+    """The model as one vector."""
+    return np.concatenate([np.asarray(part).reshape(-1) for layer in params for part in layer])
+
+
+def loss(params: Parameters, inputs: Any, targets: Any) -> Any:
+    """Mean cross-entropy of a minibatch."""
+    h = inputs
+    for number, (W, bias) in enumerate(params):
+        h = h @ W.T + bias
+        if number + 1 < len(params):
+            h = jax.nn.relu(h)
+    told = jnp.take_along_axis(jax.nn.log_softmax(h), targets[:, None], axis=1)
+    return -told.mean()
+
+
+def client(eta_l: float, params: Parameters, inputs: Any, targets: Any) -> Parameters:
+    """The local model after SGD on minibatches [K, b, ...]."""
+
+    def step(params: Parameters, batch: Any) -> tuple[Parameters, None]:
+        grads = jax.grad(loss)(params, *batch)
+        return jax.tree.map(lambda p, g: p - eta_l * g, params, grads), None
+
+    found: Parameters = jax.lax.scan(step, params, (inputs, targets))[0]
+    return found
+
+
+def batches(work: Workload) -> tuple[Any, Any]:
+    """All clients' minibatches [N, K, b, ...], on the device."""
+    inputs, targets = work.data
+    assert work.steps == work.examples // work.batch, "one epoch"
+    shape = (work.clients, work.steps, work.batch)
+    return jnp.asarray(inputs.reshape(*shape, -1)), jnp.asarray(targets.reshape(shape).astype(np.int32))
+
+
+class Compiled:
+    """One jitted function a round."""
+
+    def __init__(self, job: Job) -> None:
+        work = job.work
+        self.versions = {name: version(name) for name in ("jax", "jaxlib")}
+        self.params, self.data = parameters(work), batches(work)
+        train = partial(client, work.eta_l)
+
+        def together(params: Parameters, inputs: Any, targets: Any) -> Any:
+            models = jax.vmap(train, in_axes=(None, 0, 0))(params, inputs, targets)
+            return jax.tree.map(lambda rows: rows.mean(0), models)
+
+        def in_turn(params: Parameters, inputs: Any, targets: Any) -> Any:
+            def one(total: Any, data: Any) -> tuple[Any, None]:
+                return jax.tree.map(jnp.add, total, train(params, *data)), None
+
+            total, _ = jax.lax.scan(one, jax.tree.map(jnp.zeros_like, params), (inputs, targets))
+            return jax.tree.map(lambda rows: rows / work.clients, total)
+
+        self.step = jax.jit({"vmap": together, "scan": in_turn}[job.variant])
+
+    def round(self) -> None:
+        """Train, and wait for it."""
+        self.params = jax.block_until_ready(self.step(self.params, *self.data))
+
+    def model(self) -> Array:
+        """The model."""
+        return flat(self.params)
+
+
+def start(job: Job) -> Compiled:
+    """Put model and data on the device; the first round compiles."""
+    return Compiled(job)

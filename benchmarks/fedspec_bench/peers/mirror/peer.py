@@ -1,0 +1,74 @@
+"""Ours: ``fedspec_torch.simulate``, its own loop over rounds.
+
+Variants: "" takes whichever way to the gradients the federation measures as fastest; ``any-module`` has the same layers
+in a module that it cannot look into, so that the ways that are written out do not apply.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedspec_bench.algorithms import HYPER, schedule
+from fedspec_bench.job import Job
+from fedspec_bench.peers.torch_optim.peer import module
+from fedspec_bench.workloads import Array
+from fedspec_torch import Federation, simulate
+
+
+class Opaque(nn.Module):
+    """A module of which nothing is known but what it does."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The output of the layers."""
+        output: Tensor = self.inner(inputs)
+        return output
+
+
+class Mirror:
+    """A run of the mirror."""
+
+    def __init__(self, job: Job) -> None:
+        torch.set_num_threads(job.cores)
+        work, device = job.work, torch.device(job.device)
+        self.versions = {"torch": torch.__version__}
+        model: nn.Module = module(work).to(device)
+        inputs, targets = (torch.from_numpy(part).to(device) for part in work.data)
+        data: Any = list(zip(inputs, targets, strict=True))
+        self.federation = Federation(
+            Opaque(model) if job.variant == "any-module" else model,
+            nn.functional.cross_entropy,
+            data,
+            batch_size=work.batch,
+            shuffled=False,
+        )
+        hyper = HYPER[job.algorithm](work)
+        self.run = simulate(job.algorithm, self.federation, plan=schedule(job), rounds=10**9, **hyper)
+        self.device = device
+
+    def round(self) -> None:
+        """One round of the run."""
+        self.run.step()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """Which way to the gradients was taken, and why."""
+        return {"ways": {str(2**size): f"{c.name}: {c.why}" for size, c in self.federation.choices.items()}}
+
+    def model(self) -> Array:
+        """The model after the last round."""
+        found: Array = self.run.x.cpu().numpy()
+        return found
+
+
+def start(job: Job) -> Mirror:
+    """Make federation and run."""
+    return Mirror(job)

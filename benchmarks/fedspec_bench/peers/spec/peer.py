@@ -1,0 +1,69 @@
+"""The specification itself: NumPy, one client after another, float64. What the others' losses are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms import synchronous
+from fedspec.catalogue import LocalSolver, Method
+from fedspec.plan import Setup
+from fedspec_bench.algorithms import events, resolved
+from fedspec_bench.job import Job
+from fedspec_bench.workloads import Array, gradient
+
+
+class Specification:
+    """The algorithm's own functions on NumPy arrays."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.number = job, 0
+        self.versions = {"numpy": np.__version__}
+        work = job.work
+        self.row, self.h = resolved(job.algorithm, job.workload)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for number, (inputs, outputs) in enumerate(work.layers):
+            shapes |= {f"{number}.weight": (outputs, inputs), f"{number}.bias": (outputs,)}
+        setup = Setup((work.examples,) * work.clients, shapes)
+        x, self.run = work.start.astype(float), self.row.run
+        assert not isinstance(self.run, LocalSolver)
+        self.state = self.run.init(self.h, x) if isinstance(self.run, Method) else self.run.init(self.h, x, setup)
+        inputs_, targets = work.data
+        self.clients = [self.oracle(X.astype(float), y) for X, y in zip(inputs_, targets, strict=True)]
+
+    def oracle(self, inputs: Array, targets: Array) -> Any:
+        """One client's gradients on its minibatches in order."""
+        work = self.job.work
+
+        def at(k: int, x: Array) -> Array:
+            begin = k * work.batch % work.examples
+            return gradient(work, x, inputs[begin : begin + work.batch], targets[begin : begin + work.batch])
+
+        return at
+
+    def round(self) -> None:
+        """One round, or one event after another."""
+        happens = events(self.job, self.number)
+        self.number += 1
+        if isinstance(self.run, Method):
+            run = self.run
+            self.state = synchronous.run_round(
+                self.h, self.state, self.clients, *happens, local=run.local, norm=run.norm, server=run.server
+            ).state
+            return
+        for event in happens:
+            if hasattr(event, "mixing"):
+                event = replace(event, mixing=event.mixing.numpy())
+            self.state, _ = self.run.step(self.h, self.state, self.clients, event)
+
+    def model(self) -> Array:
+        """The model after the last round."""
+        found: Array = synchronous.model(self.state)
+        return found.astype(np.float32)
+
+
+def start(job: Job) -> Specification:
+    """Make state and clients."""
+    return Specification(job)

@@ -1,0 +1,111 @@
+"""The processes that run implementations, as the measuring side sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedspec_bench.job import Job
+from fedspec_bench.workloads import Array
+
+PATIENCE = 240
+"""Seconds after which an implementation is given up."""
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class WorkerError(Exception):
+    """An implementation could not be set up or run; the message is the first line of its error."""
+
+
+class Worker:
+    """One implementation in a process of its own.
+
+    Raises:
+        WorkerError: it did not set the job up.
+    """
+
+    def __init__(self, job: Job, python: str) -> None:
+        self.job = job
+        self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115, it is read when the process has ended
+        self.process = subprocess.Popen(
+            [python, "-I", str(WORKER), job.told()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            text=True,
+            start_new_session=True,
+        )
+        self.versions: dict[str, str] = self._answer()["versions"]
+
+    def rounds(self, count: int) -> dict[str, list[float]]:
+        """Train some rounds: seconds and CPU seconds of each.
+
+        Raises:
+            WorkerError: it ended on the way.
+        """
+        told: dict[str, list[float]] = self._ask(cmd="rounds", count=count)
+        return told
+
+    def end(self) -> tuple[Array, dict[str, Any]]:
+        """The model it has come to, and what it says of memory and of itself; it then ends.
+
+        Raises:
+            WorkerError: it ended before.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.npy"
+            told = self._ask(cmd="end", model=str(file))
+            model: Array = np.load(file)
+        self.close()
+        return model, told
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        with suppress(OSError):
+            assert self.process.stdin
+            self.process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        # It is the leader of its own session, and some packages start processes there that outlive it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _ask(self, **question: Any) -> Any:
+        assert self.process.stdin
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise WorkerError(self._error()) from error
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self.process.stdout
+        # Every answer is one line, so nothing waits in the buffer.
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            self.close()
+            raise WorkerError(f"no answer within {PATIENCE} s")
+        line = self.process.stdout.readline()
+        if not line:
+            self.close()
+            raise WorkerError(self._error())
+        return json.loads(line)
+
+    def _error(self) -> str:
+        """The last thing that looks like an error's first line in what it said."""
+        self.said.seek(0)
+        lines = [line.rstrip() for line in self.said.read().splitlines() if line.strip()]
+        # The exception stands at the left margin below its traceback.
+        named = [line for line in lines if line[:1].isalpha() and ("Error" in line or "Exception" in line)]
+        return (named or lines or [f"exit code {self.process.returncode}, no word"])[-1][:200]

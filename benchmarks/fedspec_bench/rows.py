@@ -1,0 +1,93 @@
+"""What is known of one job once it is measured, and when its figures count."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from statistics import median, quantiles
+from typing import Any
+
+from fedspec_bench.job import Job
+
+TOLERANCE = 1e-3
+"""By how much of what the reference has learned a loss may differ from the reference's."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one job.
+
+    Attributes:
+        job: what ran.
+        seconds: of every timed round.
+        cpu: of the process alone, without processes that it started.
+        steps: client-steps of every timed round.
+        loss: of the model that it ended with.
+        setup_bytes: the most memory held before the first round.
+        peak_bytes: the most memory held until the end.
+        versions: of its packages.
+        notes: what it says of itself.
+        error: the first line of what stopped it.
+        void: why its figures do not count.
+    """
+
+    job: Job
+    seconds: tuple[float, ...] = ()
+    cpu: tuple[float, ...] = ()
+    steps: tuple[int, ...] = ()
+    loss: float | None = None
+    setup_bytes: int = 0
+    peak_bytes: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    void: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether its figures may be used."""
+        return bool(self.seconds) and not self.void and not self.error
+
+    @property
+    def rates(self) -> list[float]:
+        """Client-steps a second of every timed round."""
+        return [n / s for n, s in zip(self.steps, self.seconds, strict=True)]
+
+    @property
+    def rate(self) -> float:
+        """Their median."""
+        return median(self.rates)
+
+    @property
+    def spread(self) -> float:
+        """The distance of their quartiles over their median."""
+        if len(self.rates) < 2:
+            return 0.0
+        low, _, high = quantiles(self.rates, n=4)
+        return (high - low) / self.rate
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether a process that does all the work itself waited for others for a tenth of its time."""
+        return self.job.cores == 1 and self.job.peer != "flower" and median(self.cpu) < 0.9 * median(self.seconds)
+
+    def data(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        out = asdict(self)
+        if self.counts:
+            out |= {"rate": self.rate, "spread": self.spread, "disturbed": self.disturbed}
+        return out
+
+
+def verdict(loss: float, reference: float | None, start: float) -> str:
+    """Why a loss voids its row, or nothing.
+
+    Args:
+        loss: what the row ended with.
+        reference: what the specification ended with; None: it did not run.
+        start: of the initial model.
+    """
+    if reference is None:
+        return "no reference ran, so nothing says that it computes the same"
+    if not abs(loss - reference) <= TOLERANCE * abs(start - reference):
+        return f"ends with loss {loss:.6g}, the specification with {reference:.6g}: another computation"
+    return ""

@@ -1,0 +1,78 @@
+"""What a run of the benchmarks measures: groups of jobs that take turns, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fedspec_bench.algorithms import HYPER, RAGGED
+from fedspec_bench.job import Job
+from fedspec_bench.side_by_side import Effort
+
+OURS = (("mirror", ""), ("mirror", "any-module"))
+PEERS = (
+    ("torch_optim", ""),
+    ("jax", "vmap"),
+    ("jax", "scan"),
+    ("drjax", ""),
+    ("fedjax", ""),
+    ("pfl", ""),
+    ("flower", ""),
+    ("native", ""),
+)
+SPEC = ("spec", "")
+TWO_CORES = (("mirror", ""), ("torch_optim", ""), ("jax", "vmap"), ("jax", "scan"), ("native", ""))
+COHORT = 3000
+FULL = {"lr": Effort(3, 5, 4), "mlp": Effort(3, 5, 3), "2nn": Effort(1, 4, 1)}
+QUICK = {"lr": Effort(1, 2, 2), "mlp": Effort(1, 2, 1)}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Jobs that take turns.
+
+    Attributes:
+        title: what they compare.
+        jobs: of one workload; for each algorithm one of them is the specification.
+        effort: how often each runs.
+    """
+
+    title: str
+    jobs: tuple[Job, ...]
+    effort: Effort
+
+
+def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
+    """Ours under every algorithm; FedNova with unequal numbers of steps; each beside the specification."""
+    for algorithm in HYPER:
+        if algorithm == "fedavg":
+            continue
+        changes = (("steps", RAGGED),) if algorithm == "fednova" else ()
+        for peer, place in (("mirror", device), ("spec", "cpu")):
+            yield Job(peer, workload, algorithm=algorithm, changes=changes, device=place)
+
+
+def groups(*, quick: bool, device: str) -> Iterator[Group]:
+    """All groups of a run, in order."""
+    for workload, effort in (QUICK if quick else FULL).items():
+        yield from of_workload(workload, effort, quick=quick, device=device)
+
+
+def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> Iterator[Group]:
+    """The peers on one core, the algorithms, a large cohort, and two cores."""
+    place = {"mirror": device, "torch_optim": device}
+    # Flower's processes do not rest between its rounds, so it is measured alone.
+    at_once = [name for name in (*OURS, *PEERS, SPEC) if name[0] != "flower"]
+    jobs = tuple(Job(peer, workload, variant, device=place.get(peer, "cpu")) for peer, variant in at_once)
+    yield Group("FedAvg, one core", jobs, effort)
+    flower = Job("flower", workload), Job("spec", workload)
+    yield Group("FedAvg, one core", flower, replace(effort, repetitions=1, rounds=2))
+    if not quick or workload == "mlp":
+        yield Group("algorithms, one core", tuple(algorithm_jobs(workload, device)), effort)
+    if workload == "lr":
+        crowd = (("clients", COHORT),)
+        many = tuple(Job(peer, workload, changes=crowd) for peer in ("mirror", "native", "spec"))
+        yield Group(f"FedAvg, {COHORT} clients, one core", many, replace(effort, warm=1, rounds=1))
+    if not quick and device == "cpu":
+        two = (*(Job(peer, workload, variant, cores=2) for peer, variant in TWO_CORES), Job("spec", workload))
+        yield Group("FedAvg, two cores", two, effort)

@@ -1,0 +1,83 @@
+"""The results as a page: the machine, the targets, and every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fedspec_bench.rows import Row
+from fedspec_bench.targets import TARGETS, Results
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    rows = [head, ["-" * w for w in widths], *lines]
+    return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in rows)
+
+
+def targets(results: Results) -> str:
+    """Measure, target, measured, met or not."""
+    return markdown(("measure", "target", "measured", ""), [t.line(results) for t in TARGETS])
+
+
+def cells(row: Row, results: Results) -> tuple[str, ...]:
+    """A row of the table."""
+    name = f"{row.job.name}{' (2 cores)' if row.job.cores > 1 else ''}"
+    if not row.counts:
+        return (
+            name,
+            row.job.algorithm,
+            "-",
+            "-",
+            "-",
+            "-",
+            f"{'error' if row.error else 'void'}: {row.error or row.void}",
+        )
+    assert row.loss is not None
+    steps = f"{row.rate / 1e3:.3g} k"
+    gflops = row.rate * row.job.work.flops / 1e9
+    share = gflops / results.limit("mm_gflops", row.job.cores)
+    added = (row.peak_bytes - row.setup_bytes) / 2**20
+    said = f"quartiles {100 * row.spread:.0f} % apart" + (", disturbed" if row.disturbed else "")
+    return name, row.job.algorithm, steps, f"{100 * share:.0f} %", f"{row.loss:.6f}", f"{added:.0f}", said
+
+
+def titles(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each workload and group, in order."""
+    found: dict[str, list[Row]] = {}
+    for title, row in rows:
+        found.setdefault(f"{row.job.workload.upper()}, {title}", []).append(row)
+    yield from found.items()
+
+
+HEAD = ("implementation", "algorithm", "client-steps/s", "of torch.mm", "loss", "MiB added", "")
+
+
+def page(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> str:
+    """All tables of a run, as Markdown."""
+    where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
+    versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items())
+    parts = [
+        f"Measured on {date}: {where}; {versions}; load before the run {machine['load_before']}.",
+        targets(results),
+    ]
+    for title, some in titles(rows):
+        parts += [f"### {title}", markdown(HEAD, [cells(row, results) for row in some])]
+    limits = [
+        (
+            cores,
+            *(
+                f"{results.limit(name, int(cores)):.4g}"
+                for name in ("mm_gflops", "copy_gbs", "copy_cached_gbs", "gemv_ms")
+            ),
+        )
+        for cores in results.limits
+    ]
+    parts += [
+        "### The machine",
+        markdown(("cores", "torch.mm GFLOP/s", "copy GB/s", "copy in cache GB/s", "GEMV ms"), limits),
+    ]
+    single = [(name, key, f"{value:.4g}") for name, found in results.micro.items() for key, value in found.items()]
+    parts += ["### Single operations", markdown(("", "", "measured"), single)]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,176 @@
+"""The table of targets: what a run measured beside what is to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+import torch
+
+from fedspec_bench.algorithms import RAGGED
+from fedspec_bench.job import Job
+from fedspec_bench.rows import Row
+from fedspec_bench.suite import COHORT
+from fedspec_torch.population import default_block
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a run measured.
+
+    Attributes:
+        rows: of all jobs.
+        limits: of the machine, by the number of cores; at the beginning and at the end.
+        micro: of the single operations, by the name of the function that measured them.
+    """
+
+    rows: Sequence[Row]
+    limits: dict[str, list[dict[str, float]]]
+    micro: dict[str, dict[str, float]]
+
+    def rate(self, peer: str, workload: str, variant: str = "", **more: Any) -> float:
+        """Client-steps a second of a row.
+
+        Raises:
+            LookupError: it was not measured, or does not count.
+        """
+        wanted = Job(peer, workload, variant, **more)
+        for row in self.rows:
+            if row.job == wanted and row.counts:
+                return row.rate
+        raise LookupError(wanted.name)
+
+    def limit(self, name: str, cores: int = 1) -> float:
+        """A limit of the machine, the mean of what was found at the beginning and at the end."""
+        return mean(found[name] for found in self.limits[str(cores)])
+
+
+@dataclass(frozen=True)
+class Target:
+    """One line of the table.
+
+    Attributes:
+        measure: what is compared with what.
+        reach: the number to reach.
+        found: makes it from the results; raises LookupError where something was not measured.
+        least: whether larger is better.
+    """
+
+    measure: str
+    reach: float
+    found: Callable[[Results], float]
+    least: bool = True
+
+    def line(self, results: Results) -> tuple[str, str, str, str]:
+        """Measure, target, measured, met or not."""
+        sign = ">=" if self.least else "<="
+        try:
+            value = self.found(results)
+        except (LookupError, ZeroDivisionError):
+            return self.measure, f"{sign} {self.reach:g}", "not measured", "-"
+        met = value >= self.reach if self.least else value <= self.reach
+        return self.measure, f"{sign} {self.reach:g}", f"{value:.3g}", "met" if met else "not met"
+
+
+def over(peer: str, workload: str, variant: str = "", ours: str = "") -> Callable[[Results], float]:
+    """Our rate over a peer's."""
+    return lambda r: r.rate("mirror", workload, ours) / r.rate(peer, workload, variant)
+
+
+def over_jax(workload: str) -> Callable[[Results], float]:
+    """Our rate over the faster of the two ways to write it in JAX."""
+    return lambda r: r.rate("mirror", workload) / max(r.rate("jax", workload, v) for v in ("vmap", "scan"))
+
+
+def share_of_mm(workload: str) -> Callable[[Results], float]:
+    """The share of torch.mm's rate that our products run at."""
+    flops = Job("mirror", workload).work.flops
+    return lambda r: r.rate("mirror", workload) * flops / (1e9 * r.limit("mm_gflops"))
+
+
+def two_cores(workload: str) -> Callable[[Results], float]:
+    """Ours on two cores over ours on one."""
+    return lambda r: r.rate("mirror", workload, cores=2) / r.rate("mirror", workload)
+
+
+def crowd(r: Results) -> float:
+    """A large cohort over 100."""
+    return r.rate("mirror", "lr", changes=(("clients", COHORT),)) / r.rate("mirror", "lr")
+
+
+def ragged(r: Results) -> float:
+    """Unequal numbers of steps over equal ones."""
+    return r.rate("mirror", "mlp", algorithm="fednova", changes=(("steps", RAGGED),)) / r.rate("mirror", "mlp")
+
+
+def adaptive(algorithm: str) -> Callable[[Results], float]:
+    """Adaptive clients over plain ones."""
+    return lambda r: r.rate("mirror", "mlp", algorithm=algorithm) / r.rate("mirror", "mlp")
+
+
+def extra_memory(r: Results) -> float:
+    """What the rounds of the 2NN add to the set-up, in stacks of a block."""
+    for row in r.rows:
+        if row.job == Job("mirror", "2nn") and row.counts:
+            d = row.job.work.d
+            return (row.peak_bytes - row.setup_bytes) / (4 * d * default_block(torch.empty(d)))
+    raise LookupError("2nn")
+
+
+def share_of_copy(server: str) -> Callable[[Results], float]:
+    """The share of the copy rate at which a server moves the bytes that it must."""
+    return lambda r: r.micro["servers"][server] / r.limit("copy_gbs")
+
+
+TARGETS = (
+    Target("LR, client-steps/s over JAX by hand", 1.9, over_jax("lr")),
+    Target("MLP, client-steps/s over JAX by hand", 0.8, over_jax("mlp")),
+    Target("MLP, share of torch.mm", 0.62, share_of_mm("mlp")),
+    Target("2NN, share of torch.mm", 0.85, share_of_mm("2nn")),
+    Target("any module over the torch.optim loop, LR", 6, over("torch_optim", "lr", ours="any-module")),
+    Target("any module over the torch.optim loop, MLP", 2.8, over("torch_optim", "mlp", ours="any-module")),
+    Target("any module over the torch.optim loop, 2NN", 1.0, over("torch_optim", "2nn", ours="any-module")),
+    Target("MLP over pfl", 10, over("pfl", "mlp")),
+    Target("MLP over Flower's simulation", 25, over("flower", "mlp")),
+    Target("two cores over one, MLP", 1.8, two_cores("mlp")),
+    Target("two cores over one, 2NN", 1.8, two_cores("2nn")),
+    Target(f"LR, cohort {COHORT} over cohort 100", 0.9, crowd),
+    Target("MLP, FedNova with K_i in 1..20 over equal K", 0.85, ragged),
+    Target("MLP, SM3 clients (FedAda2) over SGD clients", 0.6, adaptive("fedada2")),
+    Target("MLP, Adam clients (joint-local) over SGD clients", 0.6, adaptive("joint-local")),
+    Target("MLP, LAMB clients (Fed-LAMB) over SGD clients", 0.6, adaptive("fed-lamb")),
+    Target(
+        "a round at population 1e6 over 1e3",
+        1.05,
+        lambda r: r.micro["population"]["large"] / r.micro["population"]["small"],
+        least=False,
+    ),
+    Target("2NN, what rounds add to memory, in blocks x d", 3, extra_memory, least=False),
+    *(
+        Target(
+            f"server {name}, d = 1e7, share of copy",
+            0.9,
+            share_of_copy(name),
+        )
+        for name in ("fedadagrad", "fedadam", "fedamsgrad")
+    ),
+    Target(
+        "weighted mean n = 100, d = 2e5, over NumPy's GEMV",
+        1.0,
+        lambda r: r.micro["mixing"]["gemv"] / r.micro["mixing"]["mean"],
+    ),
+    Target(
+        "gossip dense n = 100, d = 2e5, share of GEMM",
+        0.8,
+        lambda r: r.micro["mixing"]["gemm"] / r.micro["mixing"]["dense"],
+    ),
+    Target(
+        "gossip on a ring, likewise, over a copy of the stack",
+        1.5,
+        lambda r: r.micro["mixing"]["ring"] / r.micro["mixing"]["copy"],
+        least=False,
+    ),
+)
+"""Of the issue; those that a run did not measure say so."""

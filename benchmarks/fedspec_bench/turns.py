@@ -1,0 +1,45 @@
+"""A training loop that belongs to somebody else, run one round at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Turns:
+    """Runs a loop in a thread and holds it between two rounds.
+
+    Attributes:
+        loop: what runs all rounds; it calls :meth:`between` after each of them.
+    """
+
+    def __init__(self, loop: Callable[[], object]) -> None:
+        self.go, self.done = threading.Semaphore(0), threading.Semaphore(0)
+        self.error: BaseException | None = None
+
+        def body() -> None:
+            self.go.acquire()
+            try:
+                loop()
+                self.error = RuntimeError("the loop ended")
+            except BaseException as error:
+                self.error = error
+            self.done.release()
+
+        threading.Thread(target=body, daemon=True).start()
+
+    def between(self) -> None:
+        """Called by the loop when a round is over."""
+        self.done.release()
+        self.go.acquire()
+
+    def next(self) -> None:
+        """Run one round.
+
+        Raises:
+            BaseException: what ended the loop.
+        """
+        self.go.release()
+        self.done.acquire()
+        if self.error:
+            raise self.error

@@ -1,0 +1,137 @@
+"""What is measured: synthetic softmax classification by clients that take ordered minibatches. NumPy and nothing else.
+
+Every implementation trains on the same numbers, from the same model, over the same minibatches in the same order: a
+round is K local SGD steps of every client of the cohort, step k on its examples kb to (k+1)b, and the plain mean of
+their models. So all of them must end with the same loss, which is computed here, in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A model and the clients that train it.
+
+    Attributes:
+        name: how it is called.
+        sizes: the widths of its layers, ReLU between them.
+        eta_l: the clients' rate.
+        clients: N; all of them take part.
+        examples: n_i, the same for all.
+        batch: b.
+        steps: K, or between which numbers K_i is drawn, both of them possible.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    eta_l: float
+    clients: int = 100
+    examples: int = 320
+    batch: int = 32
+    steps: int | tuple[int, int] = 10
+
+    @property
+    def layers(self) -> tuple[tuple[int, int], ...]:
+        """Inputs and outputs of every linear layer."""
+        return tuple(pairwise(self.sizes))
+
+    @property
+    def d(self) -> int:
+        """The number of parameters."""
+        return sum(outputs * (inputs + 1) for inputs, outputs in self.layers)
+
+    @property
+    def flops(self) -> int:
+        """Of the products of one client's step: forward, the weights' gradients, and those of all inputs but the first.
+
+        A product of [m, k] and [k, n] counts 2 m k n.
+        """
+        (first, *rest) = (inputs * outputs for inputs, outputs in self.layers)
+        return 2 * self.batch * (2 * first + 3 * sum(rest))
+
+    @cached_property
+    def data(self) -> tuple[Array, Array]:
+        """Inputs [clients, examples, features] in float32 and classes [clients, examples], one rule and some noise."""
+        rng = np.random.default_rng(0)
+        inputs = rng.standard_normal((self.clients, self.examples, self.sizes[0]), dtype=np.float32)
+        rule = rng.standard_normal((self.sizes[0], self.sizes[-1]), dtype=np.float32)
+        scores = inputs @ rule * np.float32(self.sizes[0] ** -0.5)
+        scores += 0.5 * rng.standard_normal(scores.shape, dtype=np.float32)
+        return inputs, scores.argmax(-1)
+
+    @cached_property
+    def start(self) -> Array:
+        """The initial model as one vector: of every layer W [outputs, inputs] row by row, then its bias."""
+        rng = np.random.default_rng(1)
+        parts = []
+        for inputs, outputs in self.layers:
+            parts += [rng.uniform(-1, 1, size) * inputs**-0.5 for size in (outputs * inputs, outputs)]
+        return np.concatenate(parts).astype(np.float32)
+
+    def split(self, x: Array) -> list[tuple[Array, Array]]:
+        """W and bias of every layer, views of a vector."""
+        found, at = [], 0
+        for inputs, outputs in self.layers:
+            W = x[at : at + outputs * inputs].reshape(outputs, inputs)
+            at += outputs * inputs
+            found.append((W, x[at : at + outputs]))
+            at += outputs
+        return found
+
+    def loss(self, x: Array) -> float:
+        """Of a model, on all examples of all clients, in float64."""
+        inputs, targets = self.data
+        total = 0.0
+        for some, classes in zip(inputs, targets, strict=True):
+            z = forward(self.split(x.astype(np.float64)), some.astype(np.float64))[-1]
+            z -= z.max(1, keepdims=True)
+            total += float((np.log(np.exp(z).sum(1)) - z[np.arange(len(z)), classes]).sum())
+        return total / targets.size
+
+
+def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
+    """What every layer takes in, and what the last one gives."""
+    kept = [h]
+    for number, (W, bias) in enumerate(layers):
+        h = h @ W.T + bias
+        if number + 1 < len(layers):
+            h = np.maximum(h, 0)
+        kept.append(h)
+    return kept
+
+
+def gradient(work: Workload, x: Array, inputs: Array, targets: Array) -> Array:
+    """Of the mean cross-entropy of one minibatch, in the type of x."""
+    layers = work.split(x)
+    *kept, z = forward(layers, inputs)
+    p = np.exp(z - z.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    p[np.arange(len(p)), targets] -= 1
+    dz, g = p / x.dtype.type(len(p)), np.empty_like(x)
+    for (W, _), (dW, dc), h in zip(layers[::-1], work.split(g)[::-1], kept[::-1], strict=True):
+        np.matmul(dz.T, h, out=dW)
+        dz.sum(0, out=dc)
+        dz = (dz @ W) * (h > 0)
+    return g
+
+
+WORKLOADS = {
+    work.name: work
+    for work in (
+        Workload("lr", (64, 10), eta_l=0.1),
+        Workload("mlp", (64, 128, 10), eta_l=0.1),
+        Workload("2nn", (784, 200, 200, 10), eta_l=0.1),
+    )
+}
+"""Logistic regression, one hidden layer, two hidden layers: d = 650, 9 610 and 199 210."""

@@ -1,0 +1,94 @@
+"""The benchmarks compare what computes the same: a row that ends with another loss is void."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedspec_bench.algorithms import HYPER, RAGGED, client_steps
+from fedspec_bench.job import Job
+from fedspec_bench.peers.mirror import peer as mirror
+from fedspec_bench.peers.spec import peer as spec
+from fedspec_bench.peers.torch_optim import peer as torch_optim
+from fedspec_bench.rows import Row, verdict
+from fedspec_bench.side_by_side import judged
+from fedspec_bench.table import cells
+from fedspec_bench.targets import TARGETS, Results
+from fedspec_bench.workloads import WORKLOADS, Workload, gradient
+
+SMALL = (("clients", 4), ("examples", 24), ("batch", 8), ("steps", 3))
+ROUNDS = 2
+
+
+def loss(peer: Any, job: Job) -> float:
+    threads = torch.get_num_threads()
+    trainer = peer.start(job)
+    for _ in range(ROUNDS):
+        trainer.round()
+    torch.set_num_threads(threads)
+    return job.work.loss(trainer.model())
+
+
+@pytest.mark.parametrize("workload", ["lr", "mlp"])
+def test_ours_the_loop_and_the_specification_end_with_one_loss(workload: str) -> None:
+    """And whoever takes another rate, one step fewer or the examples in another order does not."""
+    job = Job("", workload, changes=SMALL)
+    start, reference = job.work.loss(job.work.start), loss(spec, job)
+    assert start - reference > 0.02
+    for peer, variant in ((mirror, ""), (mirror, "any-module"), (torch_optim, "")):
+        assert not verdict(loss(peer, replace(job, variant=variant)), reference, start)
+    for change in (("eta_l", 0.101), ("steps", 2), ("batch", 12)):
+        wrong = loss(torch_optim, replace(job, changes=(*SMALL, change)))
+        assert "another computation" in verdict(wrong, reference, start), change
+    assert "no reference" in verdict(reference, None, start)
+
+
+@pytest.mark.parametrize("algorithm", [a for a in HYPER if a != "fedavg"])
+def test_every_algorithm_ends_with_the_loss_of_the_specification(algorithm: str) -> None:
+    steps = RAGGED if algorithm == "fednova" else 3
+    job = Job("", "lr", algorithm=algorithm, changes=(*SMALL[:3], ("steps", steps)))
+    start, reference = job.work.loss(job.work.start), loss(spec, job)
+    assert abs(start - reference) > 1e-3
+    assert not verdict(loss(mirror, job), reference, start)
+    assert client_steps(job, 0) > 0
+
+
+def rows(*losses: tuple[str, float]) -> list[Row]:
+    return judged([Row(Job(peer, "lr"), (0.1,), (0.1,), (1000,), loss=value) for peer, value in losses])
+
+
+def test_a_row_with_another_loss_is_void_and_used_nowhere() -> None:
+    start = WORKLOADS["lr"].loss(WORKLOADS["lr"].start)
+    same, other, _ = found = rows(("mirror", start - 1), ("torch_optim", start - 0.9), ("spec", start - 1))
+    assert same.counts and not other.counts and "another computation" in other.void
+    results = Results(found, {"1": [{"mm_gflops": 100.0}]}, {})
+    assert results.rate("mirror", "lr") == 10_000
+    with pytest.raises(LookupError):
+        results.rate("torch_optim", "lr")
+    assert cells(other, results)[-1].startswith("void: ends with loss")
+    assert all(target.line(results)[-1] == "-" for target in TARGETS)
+
+
+def test_nothing_counts_where_the_specification_did_not_run() -> None:
+    assert not any(row.counts for row in rows(("mirror", 1.0)))
+
+
+def test_the_gradient_in_numpy_is_the_slope_of_the_loss() -> None:
+    work = replace(WORKLOADS["mlp"], clients=1, examples=8)
+    assert isinstance(work, Workload)
+    inputs, targets = (part[0] for part in work.data)
+    x = work.start.astype(float)
+    g = gradient(work, x, inputs.astype(float), targets)
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        u = rng.standard_normal(len(x))
+        slope = (loss_at(work, x + 1e-6 * u) - loss_at(work, x - 1e-6 * u)) / 2e-6
+        assert abs(slope - g @ u) < 1e-6 * np.linalg.norm(g) * np.linalg.norm(u)
+
+
+def loss_at(work: Workload, x: Any) -> float:
+    return work.loss(x)

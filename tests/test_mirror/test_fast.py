@@ -1,0 +1,220 @@
+"""Fast forms are held to the text that they run in place of, under every option; and they spoil nothing of others'."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.federations import hyper, quadratic
+from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices, dyadic, tensors
+from torch import Tensor
+
+from fedspec.catalogue import Program, find
+from fedspec.errors import ParameterError
+from fedspec.mixing.topology import metropolis, ring
+from fedspec.plan import Exchange, Messages, Plan, Setup
+from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, simulate
+from fedspec_torch.covers import AxisCover, with_axes
+from fedspec_torch.fast import STEPS, UNDIVIDED, is_ragged
+from fedspec_torch.fast_gossip import links
+from fedspec_torch.fast_lamb import is_plain, lengths
+from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.population import Batched
+from fedspec_torch.problems import QuadraticClients
+from fedspec_torch.rounds import run_round
+
+N = 5
+NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "m0_l": 0.25}
+
+
+def population(dtype: torch.dtype) -> Batched:
+    A = torch.tensor(dyadic(3, N, D, D) / 8, dtype=dtype)
+    return Batched(QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), dtype=dtype)), block=2)
+
+
+def offers(*names: str) -> list[Any]:
+    """Every record of options that a fast form takes."""
+    found = []
+    for name in names:
+        row: Any = find(name)
+        for options in choices(row):
+            try:
+                h = row.run.hyper(**{n: NUMBERS[n] for n in row.numbers_under("round", options)}, **options)
+            except ParameterError:
+                # Some options contradict each other.
+                continue
+            if name != "fed-lamb" or is_plain(h):
+                found.append(pytest.param(name, h, id=f"{name} {' '.join(options.values())}"))
+    return found
+
+
+def compared(name: str, h: Any, dtype: torch.dtype) -> None:
+    """Two rounds by the fast form and by the text, from one state; what they change and what they show."""
+    run, setup = find(name).run, Setup((1,) * N, SHAPES)
+    assert isinstance(run, Program)
+    x = torch.tensor(dyadic(0, D), dtype=dtype)
+    x[12:14] = 0
+    states = [with_axes(run.init(h, x, setup), h, SHAPES)] * 2
+    clients = population(dtype)
+    for plan in (Plan((3, 0, 4), (3, 1, 3), (1,) * 3), Plan((1, 3, 2, 4), (2, 2, 4, 1), (1,) * 4)):
+        before = {n: v.clone() for n, v in held(states[0]).items()}
+        fast, shown = STEPS[run.step](h, states[0], clients, plan)
+        assert all(torch.equal(held(states[0])[n], v) for n, v in before.items())
+        text, said = run.step(h, states[1], clients, plan)
+        for n, value in {**held(text), **said}.items():
+            got = {**held(fast), **shown}[n]
+            assert_close(got, value.numpy(), float(value.abs().max()), n, ulps=64)
+        states = [fast, text]
+    assert not torch.equal(states[0].x, x)
+
+
+def held(state: Any) -> dict[str, Tensor]:
+    return tensors(getattr(state, "server", state))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("name", "h"), offers("fedada2", "joint-local", "fed-lamb"))
+def test_steps_are_those_of_the_text(name: str, h: Any, dtype: torch.dtype) -> None:
+    compared(name, h, dtype)
+
+
+@pytest.mark.parametrize("change", [{"z": 1, "eps_s": 0}, {"z": 2, "eps_s": 0}, {"z": 1, "epoch": 2, "v0_l": 0}])
+def test_sm3_clients_without_delay_or_dead_zone(change: dict[str, Any]) -> None:
+    h = replace(offers("fedada2")[0].values[1], **change)
+    compared("fedada2", h, torch.float64)
+
+
+def test_the_cover_by_axes_is_the_fast_one_in_runs() -> None:
+    row = find("fedada2")
+    run = simulate("fedada2", quadratic()[0], plan=cohorts(2), **hyper(row))
+    assert isinstance(run.state.cover, AxisCover)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
+def test_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]]) * scale
+    assert torch.allclose(lengths(x), torch.tensor([[5.0], [0.0], [13.0]]) * scale, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedamsgrad"))
+def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_servers, "CHUNK", 7)
+    run: Any = find(name).run
+    x = torch.tensor(dyadic(0, D), dtype=dtype)
+    fast = text = run.init(h, x)
+    for seed in range(4):
+        sent = Messages(torch.tensor(dyadic(seed, 2, D), dtype=dtype), (1, 3), (2, 2), (2, 2))
+        fast, shown = (IN_PLACE[run.server] if seed else run.server)(h, fast, sent)
+        text, said = run.server(h, text, sent)
+        assert fast.t == text.t and torch.equal(shown["delta"], said["delta"])
+        for n, value in tensors(text).items():
+            assert_close(getattr(fast, n), value.numpy(), float(value.abs().max()), n, ulps=64)
+    assert torch.equal(x, torch.tensor(dyadic(0, D), dtype=dtype))
+
+
+@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedamsgrad"])
+def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
+    row = find(name)
+    run = simulate(name, quadratic()[0], plan=cohorts(3), rounds=4, **hyper(row))
+    seen = []
+    for _ in run:
+        seen.append((run.x, run.x.clone()))
+    assert all(torch.equal(x, then) for x, then in seen)
+    assert not torch.equal(seen[1][0], seen[2][0])
+    run.save(tmp_path / "run.pt")
+    run.plan = cohorts(99)
+    run.rounds += 1
+    with pytest.raises(ValueError, match="99 of 6"):
+        run.step()
+    run.save(tmp_path / "run.pt")
+    run.plan = cohorts(3)
+
+    def stopped(*given: Any) -> Any:
+        raise KeyboardInterrupt
+
+    run.algorithm = replace(run.algorithm, run=replace(run.algorithm.run, local=stopped))  # type: ignore[type-var]
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    with pytest.raises(CheckpointError, match="round 4 was broken off"):
+        run.save(tmp_path / "run.pt")
+
+
+def graph(name: str, n: int) -> Any:
+    rng = np.random.default_rng(5)
+    order = rng.permutation(n)
+    match name:
+        case "ring":
+            return ring(n)
+        case "ring in another order":
+            return ring(n)[np.ix_(order, order)]
+        case "star":
+            return metropolis(n, [(0, i) for i in range(1, n)])
+        case "alone":
+            return np.eye(n)
+    return np.full((n, n), 1 / n)
+
+
+@pytest.mark.parametrize("name", ["ring", "ring in another order", "star", "alone", "complete"])
+@pytest.mark.parametrize("n", [3, 16, 29])
+def test_links_are_the_product(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_gossip, "COLUMNS", 4)
+    W = torch.tensor(graph(name, n))
+    X = torch.tensor(dyadic(1, n, 11))
+    found = links(W)
+    assert_close(found.times(X, torch.full_like(X, torch.nan)), (W @ X).numpy(), 2.0)
+    if n == 29:
+        assert (found.runs is None) == (name in ("complete", "ring in another order"))
+
+
+@pytest.mark.parametrize("senders", [(0, 1, 2, 3, 4), (4, 1)])
+def test_afga_in_two_stacks_is_the_text(senders: tuple[int, ...]) -> None:
+    run = find("afga").run
+    assert isinstance(run, Program)
+    h = run.hyper(**{n: HYPER[n] for n in ("eta_l", "eta", "beta1", "beta2", "eps")})
+    x = torch.tensor(dyadic(0, D))
+    W: Any = torch.tensor(ring(N))
+    plan = Exchange(senders, ((0, 1, 2, 3, 4), (3, 0, 4), (1,), ()), W)
+    state = run.init(h, x, Setup((1,) * N, SHAPES))
+    fast, _ = UNDIVIDED[run.step](h, state, population(torch.float64), plan)
+    text, _ = run.step(h, state, population(torch.float64), plan)
+    for n, value in tensors(text).items():
+        assert_close(getattr(fast, n), value.numpy(), 2.0, n)
+    assert torch.equal(x, torch.tensor(dyadic(0, D)))
+
+
+class Counted(QuadraticClients):
+    """Says how many gradients were computed."""
+
+    def oracle(self, clients: Any) -> Any:
+        inner = super().oracle(clients)
+
+        def gradient(k: int, x: Tensor) -> Tensor:
+            COUNT[0] += len(x)
+            return inner(k, x)
+
+        return gradient
+
+
+COUNT = [0]
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fednova", "fedprox"])
+def test_clients_of_unequal_steps_compute_what_they_take(name: str) -> None:
+    run: Any = find(name).run
+    h = run.hyper(**{n: HYPER[n] for n in find(name).numbers_under("round", find(name).defaults())})
+    inner = population(torch.float64).clients
+    assert isinstance(inner, QuadraticClients)
+    clients, x = Counted(inner.H, inner.e), torch.tensor(dyadic(0, D))
+    plan = Plan((3, 0, 4, 1, 2), (2, 5, 1, 5, 3), (1, 2, 3, 4, 5))
+    COUNT[0] = 0
+    got = run_round(run, h, run.init(h, x), clients, plan, block=4).state
+    assert COUNT[0] == sum(plan.steps)
+    want = run_round(replace(run, local=partial(run.local)), h, run.init(h, x), clients, plan).state
+    assert_close(got, want.numpy(), 4.0)
+    assert is_ragged(run.local, h) == (name != "fedprox")
