@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, find
@@ -246,7 +247,8 @@ def simulate(
 
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
-        ParameterError: a hyper-parameter is missing or outside its domain, or an option contradicts the reading.
+        ParameterError: a hyper-parameter is missing, outside its domain or beyond the model's type, or an option
+            contradicts the reading.
         PlanError: the algorithm is a local solver, there are no rounds, or there are fewer shards than ranks.
         RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
     """
@@ -255,6 +257,7 @@ def simulate(
     if rounds < 1 or test_every < 1:
         raise PlanError(f"rounds, test_every: got {rounds} and {test_every}; both are at least 1")
     h = hyper_of(row, reading, hyper)
+    _check_finite(h, federation.x0.dtype)
     parts = divided(federation, shards, block, (row.id, repr(h), rounds, test_every))
     x = federation.x0
     if "peers" in row.takes:
@@ -303,6 +306,16 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
         raise ParameterError(
             f"{', '.join(missing)}: not given; {row.id} needs {'it' if len(missing) == 1 else 'them'}"
         ) from error
+
+
+def _check_finite(h: Any, dtype: torch.dtype) -> None:
+    """Refuse a hyper-parameter that is infinite in the model's type."""
+    largest = torch.finfo(dtype).max
+    for name, value in vars(h).items():
+        if isinstance(value, float) and abs(value) > largest:
+            raise ParameterError(
+                f"{name}: got {value}, more than {dtype} holds ({largest:.2g}); give less, or a model in float64"
+            )
 
 
 def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:

@@ -203,6 +203,14 @@ def test_what_cannot_be_run_is_refused_by_name(
         simulate(algorithm, federation, plan=cohorts(2), **more)
 
 
+def test_a_number_beyond_the_type_of_the_model_is_refused() -> None:
+    data = [(torch.ones(3, 2), torch.ones(3, 1))]
+    federation = Federation(nn.Linear(2, 1), nn.functional.mse_loss, data)
+    with pytest.raises(ParameterError, match=r"eta_l: got 1e\+39, more than torch.float32 holds"):
+        simulate("fedavg", federation, plan=cohorts(1), eta_l=1e39)
+    simulate("fedavg", federation, plan=cohorts(1), rounds=1, eta_l=1e38).step()
+
+
 @pytest.mark.parametrize(
     ("algorithm", "plan", "words"),
     [
