@@ -14,18 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec.catalogue import Algorithm, LocalSolver
 from fedspec.contract import Case, Event, Offer, Round
 from fedspec.errors import ContractError
 from fedspec.params import shapes
 from fedspec.plan import Arrival, Exchange, Plan, Setup
-from fedspec_torch import schedules, sharded
+from fedspec_torch import schedules
 from fedspec_torch.agreement import divided
 from fedspec_torch.arith import Vector
-from fedspec_torch.covers import with_axes
 from fedspec_torch.federation import Federation
 from fedspec_torch.rows import whole
-from fedspec_torch.runs import DivergedError, Run
+from fedspec_torch.runs import DivergedError, Run, begun
 from fedspec_torch.sessions import CaseSession
 
 ENGINES: dict[str, tuple[str, int | None, int]] = {
@@ -101,10 +100,7 @@ class EngineSession(CaseSession):
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))
         shards = divided(federation, count, block, case.algorithm)
-        with sharded.population(federation, block, shards):
-            state = run.init(h, x) if isinstance(run, Method) else run.init(h, x, setup)
-            state = with_axes(state, h, shapes(case.x0))
-            state = sharded.spread(state, shards) if shards else state
+        state = begun(algorithm, h, x, setup, federation, block, shards)
         self.told = Told()
         self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)
         self.waiting: list[Arrival] = []

@@ -32,16 +32,18 @@ class Rows(Tensor):
         parts: the rows of each shard that is held.
         rows_of: which shard each row is in.
         flat: whether it stands for the rows end to end, as one vector.
+        kept: whether it is written where it is: asked for a copy, it gives itself.
     """
 
     parts: dict[int, Tensor]
     rows_of: Layout
     flat: bool
+    kept: bool
 
     __torch_function__: Any = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False) -> Rows:
+    def __new__(cls, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False, kept: bool = False) -> Rows:
         """A tensor without memory of its own."""
         some = next(iter(parts.values()))
         shape = (len(layout), *some.shape[1:])
@@ -49,8 +51,8 @@ class Rows(Tensor):
         made: Rows = Tensor._make_wrapper_subclass(cls, shape, dtype=some.dtype, device=some.device)
         return made
 
-    def __init__(self, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False) -> None:
-        self.parts, self.rows_of, self.flat = dict(parts), layout, flat
+    def __init__(self, parts: Mapping[int, Tensor], layout: Layout, flat: bool = False, kept: bool = False) -> None:
+        self.parts, self.rows_of, self.flat, self.kept = dict(parts), layout, flat, kept
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return array_api_compat.torch
@@ -269,5 +271,6 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     aten.sum: _sum,
     aten.mean: _mean,
     aten.mm: _product,
+    aten.clone: lambda x, **more: x if x.kept else None,
 }
 """What is done to the rows other than to each by itself; None: this case of it is not."""

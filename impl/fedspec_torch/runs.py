@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +16,9 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, find
 from fedspec.costs import floats
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.hyper import NOT_GIVEN
-from fedspec.plan import Arrival, Exchange, Plan
+from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import CoverName
-from fedspec_torch import late_updates, saved, sharded
+from fedspec_torch import kept, late_updates, saved, sharded
 from fedspec_torch.agreement import divided, fingerprint, mean_loss
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover, with_axes
@@ -157,6 +158,7 @@ class Run:
             run = sharded.served(run, self.shards) if self.shards else run
             with sharded.population(clients, self.block, self.shards) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
+        self.whole = not kept.is_written_over(self.state)
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)
         return state
 
@@ -227,6 +229,7 @@ def simulate(
     test: Examples | None = None,
     test_every: int = 1,
     shards: int | None = None,
+    client_state: str | Path | None = None,
     **hyper: Any,
 ) -> Run:
     """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
@@ -243,13 +246,16 @@ def simulate(
         shards: into how many parts the clients are divided, of which a rank holds whole ones; the numbers depend on it
             in their last bits, and not on how many ranks there are. None: one for each rank of the default group of
             ``torch.distributed``, or one where there is none.
+        client_state: a folder for what clients remember (control variates, moments of their own): it stands in a file
+            there that is gone with the process, and needs no memory for those that are not asked. None: in memory.
         hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``.
 
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
         ParameterError: a hyper-parameter is missing, outside its domain or beyond the model's type, or an option
             contradicts the reading.
-        PlanError: the algorithm is a local solver, there are no rounds, or there are fewer shards than ranks.
+        PlanError: the algorithm is a local solver, there are no rounds, there are fewer shards than ranks, or the
+            folder for what clients remember does not exist or has no room.
         RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
     """
     row = trainer(algorithm)
@@ -262,11 +268,31 @@ def simulate(
     x = federation.x0
     if "peers" in row.takes:
         x = x.repeat(len(federation))
-    with sharded.population(federation, block, parts):
-        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, federation.setup)
-        state = with_axes(state, h, federation.network.shapes)
-        state = sharded.spread(state, parts) if parts else state
+    state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
     return Run(row, h, federation, plan, state, rounds, block, test, test_every, shards=parts)
+
+
+def begun(
+    row: Algorithm,
+    h: Any,
+    x: Vector,
+    setup: Setup,
+    federation: Federation,
+    block: int | None = None,
+    shards: Shards | None = None,
+    client_state: str | Path | None = None,
+) -> Any:
+    """The state with which a run begins; where there is a server, its clients' rows are written where they are."""
+    assert not isinstance(row.run, LocalSolver)
+    served = "peers" not in row.takes
+    with ExitStack() as entered:
+        if served and shards is None:
+            entered.enter_context(kept.alike(setup.clients))
+        entered.enter_context(sharded.population(federation, block, shards))
+        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
+        state = with_axes(state, h, setup.shapes)
+        state = sharded.spread(state, shards) if shards else state
+    return kept.remembered(state, setup.clients, client_state) if served else state
 
 
 def trainer(algorithm: str) -> Algorithm:
@@ -332,6 +358,7 @@ def resume(
     plan: Schedule | None = None,
     test: Examples | None = None,
     shards: int | None = None,
+    client_state: str | Path | None = None,
 ) -> Run:
     """A saved run, ready to go on as if it had never been stopped.
 
@@ -342,33 +369,39 @@ def resume(
         test: as before.
         shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
             more ranks, one for each.
+        client_state: as in :func:`simulate`; all of it is in memory for a moment.
 
     Raises:
         CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
+        PlanError: the folder for what clients remember does not exist or has no room.
     """
-    kept = saved.read(Path(file), device=federation.x0.device)
+    found = saved.read(Path(file), device=federation.x0.device)
     ours = fingerprint(federation)
-    for what, there in kept["federation"].items():
+    for what, there in found["federation"].items():
         if ours[what] != there:
             raise saved.CheckpointError(
                 f"{file}: written by a run whose {what} was {there}, here it is {ours[what]}; "
                 f"resume with the federation it was begun with"
             )
-    if plan is None and kept["plan"] is None:
+    if plan is None and found["plan"] is None:
         raise saved.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
-    federation.choices.update(kept["choices"])
-    count = shards or max(kept.get("shards", 1), here().size)
-    parts = divided(federation, count, kept["block"], (kept["algorithm"], repr(kept["h"]), len(kept["history"])))
+    federation.choices.update(found["choices"])
+    count = shards or max(found.get("shards", 1), here().size)
+    parts = divided(federation, count, found["block"], (found["algorithm"], repr(found["h"]), len(found["history"])))
+    row, state = find(found["algorithm"]), found["state"]
+    state = sharded.spread(state, parts) if parts else state
+    if "peers" not in row.takes:
+        state = kept.remembered(state, len(federation), client_state)
     return Run(
-        find(kept["algorithm"]),
-        kept["h"],
+        row,
+        found["h"],
         federation,
-        plan or kept["plan"],
-        sharded.spread(kept["state"], parts) if parts else kept["state"],
-        kept["rounds"],
-        kept["block"],
+        plan or found["plan"],
+        state,
+        found["rounds"],
+        found["block"],
         test,
-        kept["test_every"],
-        list(kept["history"]),
+        found["test_every"],
+        list(found["history"]),
         parts,
     )

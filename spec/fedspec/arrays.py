@@ -121,8 +121,8 @@ def concatenate(xs: Sequence[Vector]) -> Vector:
 
 def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
     """A copy of a stack in which the rows at some places are new."""
-    xp: Any = namespace(rows)
-    copy: Any = rows.copy() if xp is np else xp.asarray(rows, copy=True)
+    it: Any = rows
+    copy = it.copy() if hasattr(it, "copy") else it.clone()
     copy[list(places)] = new
     return copy  # type: ignore[no-any-return]
 
