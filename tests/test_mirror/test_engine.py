@@ -69,10 +69,10 @@ def test_shards_of_every_algorithm_conform(algorithm: str) -> None:
 def test_a_block_of_one_that_trains_the_servers_model_is_found(cloned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known trap: one row that is expanded is contiguous already, so that it is no copy."""
 
-    def in_place(h: Any, x: Tensor, gradient: Oracle, tau: tuple[int]) -> Tensor:
+    def in_place(h: Any, x: Tensor, gradient: Oracle, tau: int | tuple[int]) -> Tensor:
         x_i = x[:1].expand(len(x), -1).contiguous()
         x_i = x_i.clone() if cloned else x_i
-        for k in range(*tau):
+        for k in range(tau if isinstance(tau, int) else tau[0]):
             x_i.sub_(gradient(k, x_i), alpha=h.eta_l)
         return x_i
 
