@@ -7,11 +7,11 @@ import json
 from importlib.resources import files
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, ValidationError
 
 from fedspec.contract import Begin, Case
 from fedspec.errors import ContractError
@@ -22,9 +22,25 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
 
 FOLDER = files("fedspec") / "schemas"
-REQUEST = json.loads((FOLDER / "request.schema.json").read_text())
-REPLY = json.loads((FOLDER / "reply.schema.json").read_text())
+REQUEST = Draft202012Validator(json.loads((FOLDER / "request.schema.json").read_text()))
+REPLY = Draft202012Validator(json.loads((FOLDER / "reply.schema.json").read_text()))
 OFFERS = {(o.algorithm, o.level): o for o in reversed(SUBJECT.info.offers)}
+
+
+def replies_to(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    out = io.StringIO()
+    serve(SUBJECT, io.StringIO("".join(json.dumps(r) + "\n" for r in requests)), out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_a_greeting_keeps_both_schemas() -> None:
+    """Its reply holds all offers."""
+    hello = {"cmd": "hello", "protocol": 1}
+    REQUEST.validate(hello)
+    (reply,) = replies_to([hello])
+    REPLY.validate(reply)
+    assert reply["ok"]
+    assert not REPLY.is_valid({**reply, "info": {}})
 
 
 @pytest.mark.slow
@@ -40,12 +56,10 @@ def test_a_session_keeps_both_schemas(key: tuple[str, str]) -> None:
         {"cmd": "sing"},
     ]
     for request in requests[:-1]:
-        jsonschema.validate(request, REQUEST)
-    out = io.StringIO()
-    serve(SUBJECT, io.StringIO("".join(json.dumps(r) + "\n" for r in requests)), out)
-    replies = [json.loads(line) for line in out.getvalue().splitlines()]
-    for reply in replies:
-        jsonschema.validate(reply, REPLY)
+        REQUEST.validate(request)
+    replies = replies_to(requests)
+    for reply in replies[1:]:
+        REPLY.validate(reply)
     assert [r["ok"] for r in replies] == [True] * (len(requests) - 2) + [False, False]
 
 
@@ -87,8 +101,8 @@ def test_case_and_events_survive() -> None:
 def test_info_that_is_no_info_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ContractError, match="info"):
         decode_info(bad)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"ok": True, "info": bad}, REPLY)
+    with pytest.raises(ValidationError):
+        REPLY.validate({"ok": True, "info": bad})
 
 
 def test_arrays_that_are_none_are_refused() -> None:
