@@ -22,6 +22,7 @@ def test_a_wrong_one_is_named() -> None:
     assert row["found"][0]["equation"] == "fedadam.step" and row["found"][0]["parts"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "only", "kind", "names"),
     [

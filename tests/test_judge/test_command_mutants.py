@@ -70,6 +70,7 @@ def test_says_where_the_stored_matrix_is_behind(monkeypatch: pytest.MonkeyPatch)
     assert "not in the stored matrix; fedspec mutants run newcomer --store" in inside("mutants", "show", "newcomer").out
 
 
+@pytest.mark.slow
 def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "matrix.json"
     ran = fedspec("mutants", "run", "nesterov-*", "--jobs", "1", "--out", str(out))

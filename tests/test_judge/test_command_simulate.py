@@ -35,6 +35,7 @@ def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pyte
     assert [kept["runs"][j]["rounds"][-1]["floats_sent"] for j in (2, 4)] == [3 * 3 * 124, 3 * 5 * 6 * 2 * 62]
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
     said = []
     for name in ("a", "b"):

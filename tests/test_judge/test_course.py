@@ -62,6 +62,7 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("offer", OFFERS, ids=LEVELS)
 def test_its_course_is_told(offer: Any, moved: Callable[[int], float], words: str) -> None:

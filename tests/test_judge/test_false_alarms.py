@@ -66,6 +66,7 @@ def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     assert decided
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, len(SUBJECT.info.offers), 74))
 def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     offer = SUBJECT.info.offers[number]

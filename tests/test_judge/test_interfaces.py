@@ -23,6 +23,7 @@ def test_both_variants_stand_in_the_name() -> None:
     assert old["subject"] == "Either (sdk, old)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [

@@ -26,6 +26,7 @@ def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     return judge_offer(Inside(subject), subject.offer, cases=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "level"), TOGETHER)
 def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, level: str) -> None:
     found = judged(algorithm, level, participation="all")
@@ -34,6 +35,7 @@ def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, le
     assert sum(o.status is Status.SKIP for o in found) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "level"), MATRICES)
 def test_who_takes_matrices_only_is_given_no_others(algorithm: str, level: str) -> None:
     found = judged(algorithm, level, blocks="matrices")

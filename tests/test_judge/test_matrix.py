@@ -131,6 +131,7 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
     assert STORED.stale_mutants() == [mutant.id]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "old", "new", "stale"),
     [

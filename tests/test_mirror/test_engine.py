@@ -54,6 +54,7 @@ def shaken(offer: Offer, **more: Any) -> set[str]:
     return broken(offer, **more) - {"bystander"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scaffold", "cafga", "cc-fedadam"])
 def test_shards_conform(algorithm: str) -> None:
     assert not shaken(SHARDED[algorithm])

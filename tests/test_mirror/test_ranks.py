@@ -17,6 +17,8 @@ from test_mirror.federations import TRAINABLE
 from fedspec_torch import resume
 from fedspec_torch.ranks import Ranks
 
+pytestmark = pytest.mark.slow
+
 RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 

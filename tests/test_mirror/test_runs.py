@@ -61,6 +61,7 @@ def test_a_run_on_a_module_is_the_specification_on_its_objectives(row: Algorithm
     assert np.allclose(run.x.numpy(), want, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 @by_id
 @pytest.mark.parametrize("block", [1, 2])
 def test_blocks_change_nothing(row: Algorithm, block: int) -> None:

@@ -100,6 +100,7 @@ def test_a_stack_is_its_rows(label: str, library: str) -> None:
             np.testing.assert_allclose(np.asarray(row), value, rtol=1e-13, atol=1e-14, err_msg=f"{name} of row {i}")
 
 
+@pytest.mark.slow
 @every_call
 def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
     """The rule is traced once by jax.jit, its arrays unknown, and then run."""

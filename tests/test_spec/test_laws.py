@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -30,15 +31,16 @@ def canonical(offer: Offer) -> bool:
     return offer.reading == CATALOGUE[offer.algorithm].readings[0].name and not offer.options
 
 
-@pytest.mark.parametrize(
-    "offer",
-    SUBJECT.info.offers,
-    ids=lambda o: "/".join([o.algorithm, o.level, o.reading, *o.options.values()]),
-)
+def offered(offer: Offer) -> Any:
+    named = "/".join([offer.algorithm, offer.level, offer.reading, *offer.options.values()])
+    return pytest.param(offer, id=named, marks=() if canonical(offer) else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("offer", [offered(offer) for offer in SUBJECT.info.offers])
 def test_every_offer_obeys_every_law(offer: Offer) -> None:
     kind = "canonical" if canonical(offer) else "other"
     for dtype in ("float64",) if QUICK or kind == "other" else offer.dtypes:
-        alone, (cases, laws) = replace(offer, dtypes=(dtype,)), ASKED[kind, dtype]
+        alone, (cases, laws) = replace(offer, dtypes=(dtype,)), (1, SMALL) if QUICK else ASKED[kind, dtype]
         obligations = [o for law in laws for o in judge_offer(Inside(SUBJECT), alone, cases=cases, law=law)]
         assert not [(o.id, str(o.deviation or o.reason)) for o in obligations if o.status is not Status.PASS]
         assert len(obligations) >= 10

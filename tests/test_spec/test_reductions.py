@@ -94,6 +94,7 @@ def test_it_holds_on_symbols(edge: Edge) -> None:
         assert said == {Decided.IDENTITY}, f"{edge.id} is not proved: say undecided=True"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if restricts(edge)], ids=lambda edge: edge.id)
 def test_the_restriction_is_needed(edge: Edge) -> None:
     """Without it the two sides differ on some scenario, so that ``when`` says something."""
