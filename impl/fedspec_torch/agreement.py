@@ -73,6 +73,7 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "batch_size": federation.batch_size,
         "seed": federation.seed,
         "shuffled": federation.shuffled,
+        "precision": federation.precision,
     }
 
 

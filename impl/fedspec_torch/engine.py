@@ -27,18 +27,22 @@ from fedspec_torch.rows import whole
 from fedspec_torch.runs import DivergedError, Run, begun
 from fedspec_torch.sessions import CaseSession
 
-ENGINES: dict[str, tuple[str, int | None, int]] = {
-    "engine stacked": ("stacked", None, 1),
-    "engine looped singly": ("looped", 1, 1),
-    "engine in two shards": ("looped", None, 2),
+ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
+    "engine stacked": ("stacked", None, 1, None),
+    "engine looped singly": ("looped", 1, 1, None),
+    "engine in two shards": ("looped", None, 2, None),
+    "engine in bf16": ("stacked", None, 1, "bf16"),
 }
-"""How gradients are computed, how many clients at once, in how many shards: variants of the mirror.
+"""How gradients are computed, how many clients at once, in how many shards, how precisely: variants of the mirror.
 
 Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
 """
 
 OFFERED = ("engine stacked", "engine looped singly")
-"""Those that obey every law. Shards do not, in the last bits: another client divides the population in another way."""
+"""Those that obey every law. Shards do not, in the last bits: another client divides the population in another way.
+
+bfloat16 obeys none that compares numbers; docs/precision.md says how far off it is.
+"""
 
 
 def engine_offers(a: Algorithm) -> Iterator[Offer]:
@@ -87,7 +91,7 @@ class EngineSession(CaseSession):
         super().__init__(algorithm, case)
         if case.problem is None or isinstance(algorithm.run, LocalSolver):
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        way, block, count = ENGINES[case.variant]
+        way, block, count, precision = ENGINES[case.variant]
         self.examples = tuple(case.problem.examples.tolist())
         H, e = self.tensor(case.problem.H), self.tensor(case.problem.e)
         each = torch.cat([H, e[:, :, None]], 2)[:, None]
@@ -95,7 +99,9 @@ class EngineSession(CaseSession):
         parts = (
             {"x": x[: e.shape[1]]} if "peers" in algorithm.takes else {n: self.tensor(b) for n, b in case.x0.items()}
         )
-        federation = Federation(Quadratic(parts), the_output, [(inputs, e[:1, 0]) for inputs in each], way=way)
+        federation = Federation(
+            Quadratic(parts), the_output, [(inputs, e[:1, 0]) for inputs in each], way=way, precision=precision
+        )
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))

@@ -38,6 +38,8 @@ class Federation:
         seed: what the order of the minibatches depends on, together with round and client.
         way: ``layered``, ``turned``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
             fastest. The ways agree up to rounding; name one for runs that are equal bit for bit.
+        precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
+            a model in float32, which is also what all else is computed in.
         shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
@@ -56,6 +58,7 @@ class Federation:
     seed: int = 0
     way: str | None = None
     shuffled: bool = True
+    precision: str | None = None
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +67,10 @@ class Federation:
             raise PlanError(f"batch_size: got {self.batch_size}; a minibatch holds at least one example")
         if self.way is not None and self.way not in WAYS:
             raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
+        if self.precision not in (None, "bf16"):
+            raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
+        if self.precision and self.x0.dtype != torch.float32:
+            raise ModuleError(f"precision: bf16 rounds a model in float32; this one is in {self.x0.dtype}")
         if callable(self.data) and not self.examples:
             raise PlanError("examples: not given; data is a function, so say how many examples every client has")
         if not callable(self.data) and self.examples:
@@ -73,7 +80,7 @@ class Federation:
     @cached_property
     def network(self) -> Network:
         """The module as a function of one vector."""
-        return Network(self.model, self.loss)
+        return Network(self.model, self.loss, self.precision)
 
     @cached_property
     def pool(self) -> Pool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -42,10 +43,13 @@ class Network:
     Attributes:
         module: what is trained; its own parameters are only read.
         loss: of an output and its targets.
+        precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
+            ``torch.autocast`` does it, and everything else in float32.
     """
 
     module: nn.Module
     loss: Loss
+    precision: str | None = None
     _buffers: dict[Any, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -82,8 +86,10 @@ class Network:
         """The layers and the loss of the way ``layered``.
 
         Raises:
-            LayersError: module or loss is not written out.
+            LayersError: module, loss or precision is not written out.
         """
+        if self.precision:
+            raise layers.LayersError(f"{self.precision} is not written out")
         ends = list(accumulate(self.sizes, initial=0))
         places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
         return layers.layers_of(self.module, places), layers.written_out(self.loss)
@@ -101,6 +107,10 @@ class Network:
         given = {place: parameters[name] for name, places in self.places.items() for place in places}
         output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
         return output
+
+    def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
+        """While it is on, products are taken of rounded numbers, where the precision says so."""
+        return torch.autocast(device.type, torch.bfloat16) if self.precision else nullcontext()
 
     def vector(self) -> Vector:
         """The present parameters of the module as one vector of its own."""
@@ -122,7 +132,8 @@ class Network:
         Raises:
             ShapeError: it is not one number.
         """
-        loss = self.loss(self.run(parameters, inputs), targets)
+        with self.rounding(inputs.device):
+            loss = self.loss(self.run(parameters, inputs), targets)
         if loss.numel() != 1:
             raise ShapeError(
                 f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"

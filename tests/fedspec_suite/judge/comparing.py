@@ -93,8 +93,9 @@ def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
         return np.ones(got.shape, bool)
     largest = np.abs(flatten(s.case.x0).astype(float)).max() + 1
     with np.errstate(invalid="ignore"):
-        near = np.abs(got - wanted) <= (loose or LOOSE[s.case.dtype]) * (largest + np.abs(wanted).max())
-    out: Array = ~(near | (np.isnan(got) & np.isnan(wanted)))
+        size = largest + np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)
+        near = np.abs(got - wanted) <= (loose or LOOSE[s.case.dtype]) * size
+    out: Array = ~(near | (got == wanted) | (np.isnan(got) & np.isnan(wanted)))
     return out
 
 
@@ -180,7 +181,7 @@ def measured(known: Known, v: Variant, given: Given, told: Evidence | None = Non
             return NOWHERE
         plain = v.quick(known.samples[k], edition())
         for j, (got, want, x) in enumerate(zip(answers, wanted, plain, strict=True)):
-            ratios, sure = _ratios(got["x"], want["x"], info)
+            ratios, sure = ratios_of(got["x"], want["x"], info)
             # Outside the domain of a root both say so.
             nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x["x"], dtype=float))
             decided, total = decided + int((sure | nowhere).sum()), total + sure.size
@@ -199,7 +200,7 @@ def measured(known: Known, v: Variant, given: Given, told: Evidence | None = Non
     return Agreement(worst if enough else float("inf"), decided / total, tuple(unlike))
 
 
-def _ratios(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
+def ratios_of(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
     """The distance of each component in units of its bound, and whether it is decided."""
     bounds, values = bounds_of(want), np.array([float(x) for x in want])
     size = max(float(np.abs(values).max()), float(info.eps))
@@ -215,7 +216,7 @@ def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
         if got[name].shape != want[name].shape:
             out.append(name)
             continue
-        ratios, sure = _ratios(got[name], want[name], info)
+        ratios, sure = ratios_of(got[name], want[name], info)
         if sure.any() and not (ratios[sure] <= THRESHOLD).all():
             out.append(name)
     return sorted(out)

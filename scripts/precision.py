@@ -1,0 +1,62 @@
+"""How far the training engine is off in each precision, in units of the judge's bound: ``python scripts/precision.py``.
+
+Writes the table of docs/precision.md. A ratio is the error of a coordinate over what rounding may do to it by the
+judge's running bound, with the machine epsilon of the type: 2^-52, 2^-23, and 2^-7 for bfloat16.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from fedspec.catalogue import CATALOGUE, Algorithm
+from fedspec.contract import Offer
+from fedspec_suite.judge.comparing import ratios_of
+from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.measure.bench import bench_of, reference
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_torch.engine import engine_offers
+from fedspec_torch.subject import SUBJECT
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "precision.md"
+PLACE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
+COLUMNS = (
+    ("float64", "engine stacked", 1.0),
+    ("float32", "engine stacked", 1.0),
+    ("float32", "engine in bf16", 2.0**-16),
+)
+
+
+def worst(a: Algorithm, dtype: str, variant: str) -> float:
+    """The largest ratio over the decided coordinates of all models of some rich cases."""
+    level = next(offer.level for offer in engine_offers(a))
+    offer = Offer(a.id, level, a.readings[0].name, variant=variant)
+    setting = setting_of(offer, dtype)
+    bench, found = bench_of(Inside(SUBJECT), offer, setting), 0.0
+    for s in samples_of(setting):
+        for got, want in zip(bench.play(s), reference(s), strict=True):
+            ratios, sure = ratios_of(got["x"], want["x"], np.finfo(dtype))
+            found = max(found, float(ratios[sure].max(initial=0.0)))
+    return found
+
+
+def rows() -> list[tuple[str, list[float]]]:
+    """Every algorithm that trains, and what was found in each precision."""
+    trained = [a for a in CATALOGUE.values() if next(engine_offers(a), None)]
+    return [(a.id, [unit * worst(a, dtype, variant) for dtype, variant, unit in COLUMNS]) for a in trained]
+
+
+def main() -> None:
+    """Write the table."""
+    lines = ["| algorithm | float64 | float32 | bf16 |", "| --- | --- | --- | --- |"]
+    lines += [f"| `{name}` | {' | '.join(f'{r:.2g}' for r in found)} |" for name, found in rows()]
+    table = "\n".join(lines)
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{table}\n{m[2]}", page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
