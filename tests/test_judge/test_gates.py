@@ -18,6 +18,8 @@ from behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
 from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
+from fedspec_suite.judge.gates import _words
+from fedspec_suite.judge.probes import Ladder
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
@@ -90,3 +92,12 @@ def test_a_right_one_deviates_nowhere() -> None:
     for algorithm, level in (("fedavg", "server"), ("momentum", "client"), ("fedavgm", "server")):
         d = diagnosed(Behind(algorithm, level))
         assert d.follows and not d.gates
+
+
+def test_values_that_are_rarely_right_are_said_as_an_exception() -> None:
+    case: Any = None
+    ladder = Ladder("beta1", (0.0, 0.25, 0.5, 0.9), lambda v: case)
+    assert _words(ladder, [0.0, 0.25, 0.5, 0.9], [0.0, 0.25, 0.9]) == "unless beta1 is 0.5"
+    assert _words(ladder, [0.0, 0.25, 0.5, 0.9], [0.25, 0.9]) == "where beta1 is 0.25 or 0.9"
+    said = Diagnosis(3, 1e6, gates=("unless beta1 is 0.5",)).instead("; or ")
+    assert said == "no known variant; it deviates unless beta1 is 0.5"

@@ -93,7 +93,8 @@ class Diagnosis:
         said = separator.join(map(str, self.found))
         if self.unlike:
             return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
-        where = f"it deviates {', or '.join(self.gates)}, and not else" if self.gates else ""
+        rest = "" if any(gate.startswith("unless") for gate in self.gates) else ", and not else"
+        where = f"it deviates {', or '.join(self.gates)}{rest}" if self.gates else ""
         return said or "; ".join(filter(None, (NONE, where, self.seen)))
 
 

@@ -221,6 +221,8 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
             return f"where {name} is more than {max(rest):g}"
         if lower:
             return f"where {name} is less than {min(rest):g}"
+        if len(deviating) > len(rest):
+            return f"unless {name} is {_listed(rest)}"
         return f"where {name} is {_listed(deviating)}"
     if name != "numbers of about" and upper and rest:
         return f"from {counted.format(least)} on"
