@@ -122,7 +122,8 @@ def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spe
     """Seconds that ``fedspec check`` takes for an obligation of some algorithms, and for its start and end together."""
     found: dict[str, float] = {}
     for subject in subjects:
-        argv = [sys.executable, "-m", "fedspec_suite.cli_start", "check", subject, "--profile", "quick"]
+        argv = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()"]
+        argv += ["check", subject, "--profile", "quick"]
         argv += ["--jobs", str(cores), "--json", "--only", "fedavg", "--only", "fedadam", "--only", "sm3-ii"]
         begun = time.perf_counter()
         ended = subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -249,10 +249,14 @@ def _exchange(at: _Draws) -> Scenario:
 
 def _arrival(at: _Draws) -> Scenario:
     n = at.size("clients", at.reach.clients, 3)
-    x0, problem, _ = _posed(at, n)
+    x0, problem, d = _posed(at, n)
     h = at.hypers(_CLIENT_RATES)
     count = at.size("rounds", at.reach.rounds, 9, least=2)
-    return Scenario(case(at.setting, x0, h, problem), draw_arrivals(at.draw, n, count, h, at.reach.delay))
+    cost = d * max(1, d // 3) + _STEP
+    if "steps" in at.tossed:
+        count = max(2, min(count, at.work // (cost * at.steps)))
+    most = max(1, min(at.steps, at.work // (cost * count)))
+    return Scenario(case(at.setting, x0, h, problem), draw_arrivals(at.draw, n, count, h, at.reach.delay, most))
 
 
 _KINDS: dict[str, Callable[[_Draws], Scenario]] = {
