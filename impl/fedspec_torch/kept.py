@@ -7,8 +7,6 @@ the text a stack that is its own copy. A test holds every algorithm to the text 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -20,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from fedspec.errors import PlanError
 from fedspec_torch.rows import Rows
-from fedspec_torch.sharded import each_tensor
+from fedspec_torch.sharded import each_tensor, is_copied
 
 AT_ONCE = 2**22
 """Entries that are copied at once into a file."""
@@ -40,25 +38,17 @@ class Kept(Tensor):
         return array_api_compat.torch
 
 
-class _Alike(TorchFunctionMode):
-    """While it is on, a stack of one vector for every client takes the memory of one."""
+class Alike(TorchFunctionMode):
+    """While a state is made that :func:`remembered` takes: a stack of one vector for all has the memory of one."""
 
     def __init__(self, clients: int) -> None:
         super().__init__()
         self.clients = clients
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.stack and len(args[0]) == self.clients and len({id(x) for x in args[0]}) == 1:
-            x = args[0][0]
-            return x.expand(self.clients, *x.shape)
+        if is_copied(func, args, self.clients):
+            return args[0][0].expand(self.clients, -1)
         return func(*args, **(kwargs or {}))
-
-
-@contextmanager
-def alike(clients: int) -> Iterator[None]:
-    """While a state is made that :func:`remembered` takes: rows that are all alike are made there."""
-    with _Alike(clients):
-        yield
 
 
 def remembered(state: Any, clients: int, folder: str | Path | None = None) -> Any:

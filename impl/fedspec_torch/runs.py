@@ -287,7 +287,7 @@ def begun(
     served = "peers" not in row.takes
     with ExitStack() as entered:
         if served and shards is None:
-            entered.enter_context(kept.alike(setup.clients))
+            entered.enter_context(kept.Alike(setup.clients))
         entered.enter_context(sharded.population(federation, block, shards))
         state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
         state = with_axes(state, h, setup.shapes)

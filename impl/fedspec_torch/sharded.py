@@ -31,6 +31,13 @@ class Elsewhere(Exception):
     """The rest of this step is rank 0's."""
 
 
+def is_copied(func: Any, args: Any, clients: int) -> bool:
+    """Whether a call stacks one vector for every client."""
+    return (
+        func is torch.stack and len(args[0]) == clients and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1
+    )
+
+
 class Copies(TorchFunctionMode):
     """While it is on, a stack of one vector for every client is made of rows that each rank has for its own."""
 
@@ -48,7 +55,7 @@ class Copies(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         n = self.shards.clients
-        if func is torch.stack and len(args[0]) == n and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1:
+        if is_copied(func, args, n):
             layout = Layout.by_client(self.shards, range(n))
             return Rows({s: args[0][0].repeat(len(layout.places[s]), 1) for s in self.shards.held}, layout)
         return func(*args, **(kwargs or {}))

@@ -101,7 +101,7 @@ def test_two_entries_that_begin_alike_are_kept_apart() -> None:
 
 def test_rows_that_no_client_has_written_take_no_room(tmp_path: Path) -> None:
     clients, d = 1000, 1 << 16
-    with kept.alike(clients):
+    with kept.Alike(clients):
         rows = torch.stack([torch.zeros(d)] * clients)
     assert rows.untyped_storage().nbytes() == 4 * d
     made = kept.remembered((rows,), clients, tmp_path)[0]
