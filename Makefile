@@ -24,6 +24,8 @@ SUBJECTS ?= flwr torch_optim pytorch_optimizer optax fedn
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# The tests start hundreds of commands; without compiled files each compiles the whole suite again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## Show the targets (the default)

@@ -17,8 +17,12 @@ from typing import Any
 from unittest.mock import patch
 
 from fedspec_suite.cli import main
+from fedspec_suite.judge.runner import PROFILES
 
 SUBJECTS = Path(__file__).parent / "subjects"
+
+FEW = 4
+"""Cases of each law where a test is not about what so many cases find."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,20 @@ def _forks() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def fedspec(*arguments: str, cwd: Path | None = None) -> Ran:
-    """Run the command in a process of its own: no import hook of the tests, no warnings filter."""
+def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["quick"]) -> Ran:
+    """Run the command in a process of its own: no import hook of the tests, no warnings filter.
+
+    Args:
+        arguments: what stands behind ``fedspec``.
+        cwd: where it runs.
+        cases: how many its quick profile draws.
+    """
     forks = _forks()
     assert forks.stdin and forks.stdout
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": str(cwd or Path.cwd())}
-        forks.stdin.write(json.dumps({**request, "out": str(out), "err": str(err)}) + "\n")
+        forks.stdin.write(json.dumps({**request, "cases": cases, "out": str(out), "err": str(err)}) + "\n")
         forks.stdin.flush()
         code = int(forks.stdout.readline())
         return Ran(code, *(file.read_text(encoding="utf-8") for file in (out, err)))
@@ -78,9 +88,10 @@ def inside(*arguments: str) -> Ran:
     return Ran(code or 0, out.getvalue(), err.getvalue())
 
 
-def check(implementation: str, *arguments: str, cwd: Path | None = None) -> Ran:
-    """``fedspec check``, quick, in one process, as JSON."""
-    return fedspec("check", implementation, "--profile", "quick", "--jobs", "1", "--json", *arguments, cwd=cwd)
+def check(implementation: str, *arguments: str, cwd: Path | None = None, cases: int = FEW) -> Ran:
+    """``fedspec check`` with few cases, in one process, as JSON."""
+    few = ("--profile", "quick", "--jobs", "1", "--json")
+    return fedspec("check", implementation, *few, *arguments, cwd=cwd, cases=cases)
 
 
 def py(reference: str) -> str:

@@ -67,6 +67,7 @@ def test_a_right_one_is_what_it_claims() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_nothing_explains_is_said() -> None:
     ran = fedspec("identify", py("wrong:sorted_blocks"), "--json")
     (row,) = json.loads(ran.out)
@@ -87,6 +88,7 @@ def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     assert [(r["follows"], r["error"]) for r in others] == [(True, "")] * 2
 
 
+@pytest.mark.slow
 def test_what_is_unknown_counts_more_than_what_does_not_answer() -> None:
     assert fedspec("identify", py("wrong:raises"), py("wrong:sorted_blocks")).code == 1
 

@@ -93,6 +93,7 @@ def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     lame = Mutant(
         id="lame",
@@ -122,9 +123,11 @@ def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert second.lines["dampened-stale"] == first.lines["dampened-stale"]
 
 
+@pytest.mark.slow
 def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of another edit is asked again, and the file is then to the byte what it was."""
     whole = stored.load()
+    assert not cli_mutants._stale(), "renew the matrix first: fedspec mutants run --stale --store"
     monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
     stored.save(replace(whole, lines={**whole.lines, "dampened-stale": stored.Line("0", 0, ())}))
     ran = inside("mutants", "run", "--stale", "--jobs", "1", "--store", "--json")

@@ -11,6 +11,7 @@ from test_judge.support import fedspec, inside
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
 
 
+@pytest.mark.slow
 def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     out = tmp_path / "deep" / "pair"

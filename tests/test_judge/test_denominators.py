@@ -49,6 +49,7 @@ def test_what_cannot_be_set_is_withheld_and_the_rest_is_judged(name: str, skippe
     assert row["passed"] == row["exercised"] == row["required"] == len(statuses(row)["pass"])
 
 
+@pytest.mark.slow
 def test_one_session_at_a_time_is_not_asked_for_two() -> None:
     (row,) = check(py("wrong:honest_one_at_a_time")).rows
     assert withheld(row)["isolated"] == "not offered: one session at a time"

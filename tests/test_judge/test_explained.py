@@ -114,6 +114,7 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
     assert in_words(total, False) == "x follows the claimed reading, not c: c is what it should be times N"
 
 
+@pytest.mark.slow
 def test_a_name_that_does_not_last_is_not_given() -> None:
     d = diagnosed(Behind("fedavgm", "server", take=forgetting(3)))
     assert not d.found and d.gates == ("from round 3 on",)

@@ -10,6 +10,7 @@ from test_judge.support import check, fedspec, inside, py
 LAW = ("--law", "follows-x")
 
 
+@pytest.mark.slow
 def test_the_case_says_which_interface_is_meant() -> None:
     old, new = check(py("interfaces:both"), *LAW).rows
     assert (old["variant"], old["verdict"]) == ("old", "conforms")
@@ -41,6 +42,7 @@ def test_a_pattern_of_no_variant_is_refused_with_those_that_there_are() -> None:
     check(py("interfaces:both"), "--only", "newer:fedavg").refused("newer:fedavg", "old:fedavg/server/", "VARIANT")
 
 
+@pytest.mark.slow
 def test_the_command_of_a_line_judges_that_line_alone() -> None:
     rows = check(py("interfaces:both"), *LAW).rows
     for row in rows:

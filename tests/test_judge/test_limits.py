@@ -23,7 +23,7 @@ MATRICES += [("adam", "client"), ("fedavg", "server"), ("fedams", "server"), ("f
 
 def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     subject = limited(algorithm, level, **limits)
-    return judge_offer(Inside(subject), subject.offer, cases=4)
+    return judge_offer(Inside(subject), subject.offer, cases=2)
 
 
 @pytest.mark.slow
@@ -48,6 +48,7 @@ def test_who_takes_one_block_only_is_given_one(algorithm: str, level: str) -> No
     assert conclude(judged(algorithm, level, blocks="one"))[0] is Conformity.CONFORMS
 
 
+@pytest.mark.slow
 def test_what_needs_an_absent_client_is_skipped_with_the_reason() -> None:
     skipped = {o.law: o.reason for o in judged("joint-local", "round", participation="all") if o.status is Status.SKIP}
     assert skipped["bystander"] == "not offered: everybody takes part"

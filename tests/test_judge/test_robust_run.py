@@ -105,6 +105,7 @@ def test_what_is_harmless_conforms(fault: str) -> None:
     assert (ran.code, ran.rows[0]["verdict"]) == (0, "conforms"), ran.rows[0]["first_deviation"]
 
 
+@pytest.mark.slow
 def test_what_is_shown_only_sometimes_is_found_out() -> None:
     ran = inside("check", hostile("shows-sometimes"), GOOD, *QUICK, "--law", "[fr]*", "--json")
     assert [r["verdict"] for r in ran.rows] == ["does not conform", "conforms"]

@@ -76,6 +76,7 @@ def test_the_table_prints_the_pattern_verbatim() -> None:
     assert "--law 'rat[a-f]'" in ran.rows[0]["command"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_reader_that_stops_changes_no_exit_code(more: tuple[str, ...]) -> None:
     read, write = os.pipe()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 from fedspec.arith import digits, norm
 from fedspec_suite.measure.running import REACH, RUNNING, Running
+
+EXAMPLES = 20 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 100
 
 ROOT_DIGITS = 80
 """Of the roots that are wanted; the others are exact fractions."""
@@ -163,7 +166,7 @@ def flushed(x: Any, operands: list[Operand], dtype: str) -> float:
 @pytest.mark.parametrize("dtype", list(RUNNING))
 @pytest.mark.parametrize("name", OPERATIONS)
 @seed(0)
-@settings(max_examples=100, deadline=None, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, database=None)
 @given(data=st.data())
 def test_what_is_off_by_some_bounds_stays_so(name: str, dtype: str, data: st.DataObject) -> None:
     op, number, kind = OPERATIONS[name], RUNNING[dtype], np.dtype(dtype).type

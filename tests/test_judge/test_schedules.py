@@ -49,6 +49,7 @@ def test_a_right_one_conforms(name: str) -> None:
     assert row["id"].endswith("rates=each")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "laws"),
     [

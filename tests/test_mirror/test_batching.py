@@ -18,9 +18,9 @@ from test_mirror.support import (
     Run,
     assert_close,
     by_id,
-    choices,
     dyadic,
     keywords,
+    pairs,
     tensors,
 )
 from torch import Tensor
@@ -60,7 +60,7 @@ def trained(solver: Run, x: Tensor, g: Tensor) -> dict[str, Tensor]:
 def test_together_or_alone(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     x = torch.tensor(dyadic(0, N, D), dtype=dtype, device=device)
     g = torch.tensor(dyadic(1, 4, N, D), dtype=dtype, device=device)
-    for options in choices(algorithm):
+    for options in pairs(algorithm):
         together = trained(run(algorithm, options, x), x, g)
         for i in range(N):
             alone = trained(run(algorithm, options, x), x[i : i + 1], g[:, i : i + 1])
@@ -143,7 +143,7 @@ def test_block_size_changes_the_order_of_one_sum(algorithm: Algorithm, device: s
 @pytest.mark.parametrize("algorithm", SOLVERS, ids=by_id)
 def test_client_rules_are_pure(algorithm: Algorithm, dtype: torch.dtype, n: int) -> None:
     x, g = torch.tensor(dyadic(0, n, D), dtype=dtype), torch.tensor(dyadic(1, n, D), dtype=dtype)
-    for options in choices(algorithm):
+    for options in pairs(algorithm):
         solver = run(algorithm, options, x)
         state = solver.step(solver.begin(x), g)
         inputs = {**tensors(state), "given": g, "start": x}

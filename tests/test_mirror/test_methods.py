@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, choices, dyadic, parts
+from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, dyadic, pairs, parts
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fedavg import server as fedavg
@@ -66,7 +66,7 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     kind = str(dtype).removeprefix("torch.")
     x, deltas = dyadic(0, D).astype(kind), dyadic(1, 4, N, D).astype(kind)
     norms = [float(a_norm(Solver.MOMENTUM, tau, rho=0.5)) for tau in STEPS]
-    for options in choices(algorithm):
+    for options in pairs(algorithm):
         method, h = prepared(algorithm, options)
         want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))
         scale = Scale(4)
@@ -100,7 +100,7 @@ def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     problem = quadratics(kind)
     clients = QuadraticClients(torch.tensor(problem.H, device=device), torch.tensor(problem.e, device=device))
     x = dyadic(0, 5).astype(kind)
-    for options in choices(algorithm):
+    for options in pairs(algorithm):
         method, h = prepared(algorithm, options)
         theirs: dict[str, Any] = {"local": method.local, "norm": method.norm, "server": method.server}
         want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))

@@ -333,7 +333,7 @@ for done in run:
 """
 
 
-KILLS = 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 3
+KILLS = 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 1
 """By each signal."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import sympy
@@ -49,8 +50,12 @@ def cases(edge: Edge, count: int = CASES) -> list[Drawn]:
 
 def unheard(edge: Edge) -> list[Offer]:
     """Options under which the edge is a law, but which no offer of the specification declares together."""
-    heard = {_asked(offer) for offer in SUBJECT.info.offers}
-    return [offer for offer in offers_of(edge) if _asked(offer) not in heard]
+    return [offer for offer in offers_of(edge) if _asked(offer) not in _heard()]
+
+
+@cache
+def _heard() -> frozenset[tuple[object, ...]]:
+    return frozenset(map(_asked, SUBJECT.info.offers))
 
 
 def _asked(offer: Offer) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:

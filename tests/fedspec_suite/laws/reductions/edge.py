@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,12 +165,14 @@ def pinned(
     )
 
 
+# One strategy for all edges: to make one, Hypothesis reads its source, and every command would wait for 127 of them.
+@st.composite
+def _cases(draw: st.DrawFn, edge: Edge, setting: Setting) -> Scenario:
+    return edge.narrow(draw, setting, draw(scenarios(setting, **edge.draw)))
+
+
 def law_of(edge: Edge) -> Law:
     """The law that an edge is."""
-
-    @st.composite
-    def cases(draw: st.DrawFn, setting: Setting) -> Scenario:
-        return edge.narrow(draw, setting, draw(scenarios(setting, **edge.draw)))
 
     def check(bench: Bench, s: Scenario) -> None:
         want = [
@@ -195,7 +198,7 @@ def law_of(edge: Edge) -> Law:
         words=edge.words,
         levels=edge.levels,
         source=edge.cited,
-        cases=cases,
+        cases=partial(_cases, edge),
         check=check,
         applies=applies,
         needs=edge.needs,
