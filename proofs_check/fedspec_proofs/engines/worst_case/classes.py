@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fedspec.arith import Scalar, Vector
+from fedspec.arith import Vector
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, vector
 from fedspec_proofs.engines.worst_case.values import Value, function_value, inner, square
 
@@ -30,7 +30,7 @@ Class = Callable[[Point, Point], Value]
 """For two points of one function, what is at most zero."""
 
 
-def smooth(L: Scalar) -> Class:
+def smooth(L: Fraction | int) -> Class:
     """Gradients that are Lipschitz with constant L; not convex."""
 
     def below(i: Point, j: Point) -> Value:
@@ -40,7 +40,7 @@ def smooth(L: Scalar) -> Class:
     return below
 
 
-def convex(L: Scalar) -> Class:
+def convex(L: Fraction | int) -> Class:
     """Convex with gradients that are Lipschitz with constant L."""
 
     def below(i: Point, j: Point) -> Value:
@@ -49,7 +49,7 @@ def convex(L: Scalar) -> Class:
     return below
 
 
-def strongly_convex(mu: Scalar, L: Scalar) -> Class:
+def strongly_convex(mu: Fraction | int, L: Fraction | int) -> Class:
     """f - mu |x|^2 / 2 convex, with gradients that are Lipschitz with constant L > mu."""
 
     def below(i: Point, j: Point) -> Value:
