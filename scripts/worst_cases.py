@@ -21,7 +21,7 @@ from fedspec_proofs.engines.worst_case.solving import prove, worst
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 DATA, PAGE, PICTURE = DOCS / "worst-cases.json", DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
-PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE = re.compile(r"(<!-- worst: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (2, 2, 2))
