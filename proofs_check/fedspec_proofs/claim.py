@@ -27,6 +27,9 @@ class Verdict(StrEnum):
     identity, or by enumerating every case."""
     PROVED_AT_SIZES = "proved at sizes"
     """The same at the sizes (dimension, clients, steps, ...) that stand in the row, and at no others."""
+    CERTIFIED = "certified"
+    """For every function of the class and every dimension, at the sizes and rates that stand in the row: by multipliers
+    of known inequalities, which fractions check."""
     CHECKED = "checked"
     """No violation found by a search that comes within a factor two of the bound and notices a dropped term of it, or
     exact equality at every instance that was tried."""
@@ -51,6 +54,8 @@ class Engine(StrEnum):
     """z3: real algebra, and induction over a rule's own step."""
     SEARCH = "search"
     """An adversary that looks for the largest ratio left side / right side."""
+    WORST_CASE = "worst case"
+    """Linear forms through the rule, and a semidefinite program whose dual is the proof."""
     MOMENTS = "moments"
     """Exact means and covariances of a linear recursion with noise."""
 
@@ -188,6 +193,10 @@ UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
 """Engines whose proofs are looked at again."""
 
 
+SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED)
+"""Verdicts of claims that name their sizes."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One line of the ledger. Calling it runs its evidence.
@@ -265,10 +274,10 @@ def claim(
     """Turn a function that returns a finding into a claim.
 
     Raises:
-        ValueError: it is proved at sizes and names none, or names sizes and is not.
+        ValueError: it is proved at sizes or certified and names none, or names sizes and is not.
     """
-    if bool(sizes) != (verdict is Verdict.PROVED_AT_SIZES):
-        raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is proved at sizes")
+    if bool(sizes) != (verdict in SIZED):
+        raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
         return Claim(id, statement, source, engine, verdict, body, assumptions or {}, sizes, repairs)

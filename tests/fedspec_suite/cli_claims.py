@@ -127,3 +127,39 @@ def run_(
         words = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
         console.print(f"\n{words}; {time.monotonic() - begun:.0f} s")
     raise typer.Exit(0 if all(o.as_it_stands for o in ordered) else 1)
+
+
+@app.command()
+def certify(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all that are certified.")] = None,
+) -> None:
+    """Find the certificates of some claims again, by semidefinite programming, and store them.
+
+    Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
+    """
+    missing = [module for module in ("cvxpy", "clarabel") if find_spec(module) is None]
+    if missing:
+        raise FedspecError(f"claims certify: it needs {' and '.join(missing)}; pip install 'fedspec[certify]'")
+    known = _part("ledger").claims()
+    certificates, solving = _part("engines.worst_case.certificates"), _part("engines.worst_case.solving")
+    chosen = [_part("ledger").find(id).id for id in ids or certificates.CERTIFIED]
+    for id in chosen:
+        if id not in certificates.CERTIFIED:
+            raise UnknownNameError(
+                f"claims certify: {id} rests on no certificate; those that do: "
+                f"{', '.join(id for id in known if id in certificates.CERTIFIED)}"
+            )
+    console, lost = terminal.console(), []
+    with terminal.progress() as progress:
+        for id in chosen:
+            found = {}
+            for case, make in certificates.CERTIFIED[id].items():
+                found[case] = solving.prove(make())
+                progress(f"{id}: {case}")
+                lost += [f"{id}: {case}"] * (not found[case])
+            if all(found.values()):
+                certificates.save({id: found})
+                console.print(f"{id}: {len(found)} certificates", highlight=False)
+    for name in lost:
+        console.print(f"no certificate: {name}", highlight=False, markup=False)
+    raise typer.Exit(1 if lost else 0)

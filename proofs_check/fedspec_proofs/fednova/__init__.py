@@ -21,6 +21,7 @@ MODULES = (
     "theorem_3_readings",
     "accumulation",
     "descent",
+    "one_round",
     "drift",
     "lower_bound",
     "special_cases",

@@ -20,6 +20,7 @@ WIDE = 140
 COLOURS = {
     "proved": "green",
     "proved at sizes": "green",
+    "certified": "green",
     "checked": "green",
     "not contradicted": "yellow",
     "refuted": "red",

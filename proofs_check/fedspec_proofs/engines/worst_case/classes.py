@@ -1,0 +1,114 @@
+"""Functions of which only the class is known, and the inequalities between any two of their points.
+
+The inequalities are necessary and sufficient: points, gradients and values that obey them are those of a function of
+the class (Taylor, Hendrickx and Glineur 2017). So nothing is lost by putting them in place of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+from fedspec.arith import Vector
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, vector
+from fedspec_proofs.engines.worst_case.values import Value, function_value, inner, square
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a function was asked, its gradient and its value there."""
+
+    x: Form
+    g: Form
+    f: Value
+
+
+Class = Callable[[Point, Point], Value]
+"""For two points of one function, what is at most zero."""
+
+
+def smooth(L: Fraction | int) -> Class:
+    """Gradients that are Lipschitz with constant L; not convex."""
+
+    def below(i: Point, j: Point) -> Value:
+        dx, dg = i.x - j.x, i.g - j.g
+        return j.f - i.f + inner(i.g + j.g, dx) / 2 + square(dg) / (4 * L) - Fraction(L) / 4 * square(dx)
+
+    return below
+
+
+def convex(L: Fraction | int) -> Class:
+    """Convex with gradients that are Lipschitz with constant L."""
+
+    def below(i: Point, j: Point) -> Value:
+        return j.f - i.f + inner(j.g, i.x - j.x) + square(i.g - j.g) / (2 * L)
+
+    return below
+
+
+def strongly_convex(mu: Fraction | int, L: Fraction | int) -> Class:
+    """f - mu |x|^2 / 2 convex, with gradients that are Lipschitz with constant L > mu."""
+
+    def below(i: Point, j: Point) -> Value:
+        dx, dg = i.x - j.x, i.g - j.g
+        curved = square(dg) / L + mu * square(dx) - 2 * mu / Fraction(L) * inner(dg, dx)
+        return j.f - i.f + inner(j.g, dx) + curved / (2 * (1 - Fraction(mu) / L))
+
+    return below
+
+
+@dataclass
+class Function:
+    """A function of a class: at every new point it answers with a new gradient and a new value.
+
+    Attributes:
+        name: that of its values and gradients.
+        of: its class.
+        points: where it was asked, by the point.
+    """
+
+    name: str
+    of: Class
+    points: dict[Form, Point] = field(default_factory=dict)
+
+    def at(self, x: Form) -> Point:
+        """Its gradient and value at a point."""
+        if x not in self.points:
+            self._say(x, basis(f"{self.name}.g{len(self.points)}"))
+        return self.points[x]
+
+    def stationary(self, x: Form) -> None:
+        """Say that its gradient at a new point is zero."""
+        self._say(x, ORIGIN)
+
+    def meets(self, x: Form, g: Form) -> None:
+        """Say what its gradient at a new point is.
+
+        Raises:
+            ValueError: it was asked there before.
+        """
+        if x in self.points:
+            raise ValueError(f"worst case: {self.name} was asked at {x} already")
+        self._say(x, g)
+
+    def _say(self, x: Form, g: Form) -> None:
+        self.points[x] = Point(x, g, function_value(f"{self.name}.f{len(self.points)}"))
+
+    def oracle(self, k: int, x: Vector) -> Vector:
+        """Its gradient, as a client's rule asks for it."""
+        return vector(self.at(x[0]).g)
+
+    def obeys(self) -> dict[str, Value]:
+        """What is at most zero for all pairs of its points, by name."""
+        numbered = [*enumerate(self.points.values())]
+        return {f"{self.name} {i},{j}": self.of(p, q) for (i, p), (j, q) in permutations(numbered, 2)}
+
+
+def mean(weights: Any, functions: Any, x: Form) -> Point:
+    """sum w_i F_i at a point."""
+    asked = [f.at(x) for f in functions]
+    total = [(w * p.g, w * p.f) for w, p in zip(weights, asked, strict=True)]
+    return Point(x, sum((g for g, _ in total), ORIGIN), sum((f for _, f in total), Value()))

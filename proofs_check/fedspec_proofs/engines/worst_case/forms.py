@@ -1,0 +1,135 @@
+"""Vectors of unknown dimension: linear forms over a basis of names, and the numbers that a rule makes beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+
+
+def _by_entry(operation: Callable[[Form, Any], Form]) -> Callable[[Form, Any], Form]:
+    """An operation that leaves arrays to NumPy, which comes back with one entry after another."""
+
+    def applied(self: Form, other: Any) -> Form:
+        return NotImplemented if isinstance(other, np.ndarray) else operation(self, other)
+
+    return applied
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """sum_k c_k b_k + c: a vector (c = 0) over basis vectors b_k of which only inner products are known, or a number.
+
+    A rule runs on it as on a number. What is not linear in its vectors is refused.
+
+    Attributes:
+        parts: c_k by the name of b_k, none of them zero, in the order of the names.
+        constant: c.
+    """
+
+    parts: tuple[tuple[str, Fraction], ...]
+    constant: Fraction = Fraction(0)
+
+    @_by_entry
+    def __add__(self, other: Any) -> Form:
+        other = _form(other)
+        total = dict(self.parts)
+        for name, c in other.parts:
+            total[name] = total.get(name, Fraction(0)) + c
+        return form(total, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    @_by_entry
+    def __mul__(self, other: Any) -> Form:
+        other = _form(other)
+        if self.parts and other.parts:
+            raise TypeError(f"worst case: the method multiplies {self} and {other}; it is not linear in its vectors")
+        one, c = (self, other.constant) if self.parts else (other, self.constant)
+        return form({name: c * part for name, part in one.parts}, c * one.constant)
+
+    __rmul__ = __mul__
+
+    @_by_entry
+    def __truediv__(self, other: Any) -> Form:
+        return self * (1 / _number(other))
+
+    def __rtruediv__(self, other: Any) -> Form:
+        return _form(other) * (1 / _number(self))
+
+    def __pow__(self, exponent: int) -> Form:
+        return form({}, _number(self) ** exponent)
+
+    def __neg__(self) -> Form:
+        return self * -1
+
+    @_by_entry
+    def __sub__(self, other: Any) -> Form:
+        return self + -_form(other)
+
+    def __rsub__(self, other: Any) -> Form:
+        return _form(other) + -self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Form | Rational):
+            return NotImplemented
+        other = _form(other)
+        return (self.parts, self.constant) == (other.parts, other.constant)
+
+    def __hash__(self) -> int:
+        return hash((self.parts, self.constant))
+
+    def __lt__(self, other: Any) -> bool:
+        return _number(self) < _number(other)
+
+    def __le__(self, other: Any) -> bool:
+        return _number(self) <= _number(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _number(self) > _number(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return _number(self) >= _number(other)
+
+    def __str__(self) -> str:
+        said = [f"{c} {name}" for name, c in self.parts] + [str(self.constant)] * bool(self.constant)
+        return " + ".join(said) or "0"
+
+
+def form(parts: Mapping[str, Fraction], constant: Fraction = Fraction(0)) -> Form:
+    """The form with these coefficients."""
+    return Form(tuple(sorted((name, c) for name, c in parts.items() if c)), constant)
+
+
+def basis(name: str) -> Form:
+    """A vector of which nothing is known."""
+    return form({name: Fraction(1)})
+
+
+ORIGIN = form({})
+"""The zero vector."""
+
+
+def vector(x: Form) -> Vector:
+    """As a rule takes it: an array of one entry."""
+    out = np.empty(1, dtype=object)
+    out[0] = x
+    return out
+
+
+def _form(value: Any) -> Form:
+    return value if isinstance(value, Form) else form({}, _number(value))
+
+
+def _number(value: Any) -> Fraction:
+    if isinstance(value, Form) and not value.parts:
+        return value.constant
+    if isinstance(value, Rational):
+        return Fraction(value)
+    raise TypeError(f"worst case: the method needs the number {value}; only its inner products are known")

@@ -1,0 +1,82 @@
+"""A claim about all functions of a class, and what proves it: multipliers, checked with fractions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fedspec_proofs.engines.worst_case.values import Value
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is claimed to be at most zero where all that is given is at most zero.
+
+    Attributes:
+        claimed: a number, for every Gram matrix and all values.
+        given: the inequalities by name.
+    """
+
+    claimed: Value
+    given: Mapping[str, Value]
+
+    @property
+    def basis(self) -> list[str]:
+        """The basis vectors that occur, in order."""
+        return sorted({name for v in (self.claimed, *self.given.values()) for pair in v.products for name in pair})
+
+
+def remainder(problem: Problem, multipliers: Mapping[str, Fraction]) -> Value:
+    """sum lambda_k q_k - s: what is left of the given inequalities when the claimed one is taken off."""
+    total = -problem.claimed
+    for name, multiplier in multipliers.items():
+        total += multiplier * problem.given[name]
+    return total
+
+
+def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
+    """Why the multipliers prove nothing; empty where they prove the claim.
+
+    With lambda_k >= 0 and sum lambda_k q_k - s = <R, G> + r, R positive semidefinite and r >= 0, s is at most zero
+    wherever all q_k are.
+    """
+    unknown = [name for name in multipliers if name not in problem.given]
+    if unknown:
+        return f"there is no inequality {unknown[0]!r}"
+    negative = [name for name, c in multipliers.items() if c < 0]
+    if negative:
+        return f"the multiplier of {negative[0]!r} is negative"
+    left = remainder(problem, multipliers)
+    if left.values:
+        return f"{next(iter(left.values))} is left over"
+    if left.constant < 0:
+        return f"the constant {left.constant} is left over"
+    names = problem.basis
+    if not semidefinite(matrix(left, names)):
+        return "the matrix that is left over is not positive semidefinite"
+    return ""
+
+
+def matrix(value: Value, names: Sequence[str]) -> list[list[Fraction]]:
+    """The symmetric matrix R of <R, G>."""
+    at = {name: k for k, name in enumerate(names)}
+    R = [[Fraction(0)] * len(names) for _ in names]
+    for (a, b), c in value.products.items():
+        R[at[a]][at[b]] += c / 2
+        R[at[b]][at[a]] += c / 2
+    return R
+
+
+def semidefinite(R: list[list[Fraction]]) -> bool:
+    """Whether a symmetric matrix has no negative eigenvalue, by exact LDL^T: a pivot of zero has a row of zeros."""
+    R = [row[:] for row in R]
+    while R:
+        pivot, first = R[0][0], R[0]
+        if pivot < 0 or (pivot == 0 and any(first)):
+            return False
+        R = [
+            [R[i][j] - (first[i] * first[j] / pivot if pivot else 0) for j in range(1, len(R))]
+            for i in range(1, len(R))
+        ]
+    return True

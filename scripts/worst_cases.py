@@ -1,0 +1,146 @@
+"""Exact worst cases of one round, certified: ``python scripts/worst_cases.py``; needs the extra ``certify``.
+
+Writes docs/worst-cases.json (what is certified, with multipliers), the tables of docs/worst-cases.md and its picture.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fedspec_proofs.contraction import HELD, Round, problem_of
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.solving import prove, worst
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+DATA, PAGE, PICTURE = DOCS / "worst-cases.json", DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
+PLACE = re.compile(r"(<!-- worst: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+RATES = ("1/8", "1/4", "1/2", "1")
+STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (2, 2, 2))
+SHARES = ("1/100", "1/30", "1/10", "1/4", "1/2", "1", "2", "4", "10")
+DIGITS = 1000
+
+
+def asked() -> Iterator[Round]:
+    """Every round of the tables; of FedNova those in which it is not FedAvg."""
+    for steps in STEPS:
+        for eta_l in RATES:
+            for algorithm in ("fedavg", "fedprox", *(["fednova"] if len(set(steps)) > 1 else [])):
+                yield from (Round(algorithm, steps, eta_l, zeta2) for zeta2 in (0, 1))
+            yield from (Round(algorithm, steps, eta_l) for algorithm in HELD)
+
+
+def largest(r: Round) -> float:
+    """The worst case, in floating point."""
+    problem = problem_of(r)
+    before = problem.claimed - problem_of(r, Fraction(1)).claimed
+    given = {**problem.given, **({"start": before - 1} if r.keeps else {})}
+    return worst(Problem(problem.claimed, given)).value
+
+
+def certified(r: Round) -> dict[str, Any]:
+    """The worst case of a round, rounded up to the next thousandth for which there is a certificate.
+
+    Raises:
+        ValueError: none was found.
+    """
+    if r.keeps:
+        r = min((replace(r, share=share) for share in SHARES), key=largest)
+    value = largest(r)
+    first = math.ceil(value * DIGITS)
+    for more in range(4):
+        bound = Fraction(first + more, DIGITS)
+        proof = prove(problem_of(r, bound))
+        if proof:
+            return {
+                **asdict(r),
+                "worst": round(value, 6),
+                "bound": str(bound),
+                "proof": {n: str(c) for n, c in proof.items()},
+            }
+    raise ValueError(f"worst cases: no certificate for {r} near {value}")
+
+
+def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The tables of the page, by name."""
+    kinds = {"distance": [("fedavg", 0), ("fedavg", 1), ("fedprox", 0), ("fedprox", 1), ("fednova", 0), ("fednova", 1)]}
+    kinds["factor"] = [(algorithm, 0) for algorithm in HELD]
+    out = {}
+    for name, columns in kinds.items():
+        said = [f"`{a}`, zeta^2 = {z}" if name == "distance" else f"`{a}`" for a, z in columns]
+        lines = [f"| steps | eta_l | {' | '.join(said)} |", f"| --- | --- |{' --- |' * len(columns)}"]
+        for steps in STEPS:
+            for eta_l in RATES:
+                cells = []
+                for algorithm, zeta2 in columns:
+                    found = [
+                        row
+                        for row in rows
+                        if (row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"])
+                        == (algorithm, steps, eta_l, zeta2)
+                    ]
+                    a = f" (a = {found[0]['share']})" if found and name == "factor" else ""
+                    cells.append(f"{float(Fraction(found[0]['bound'])):.3f}{a}" if found else "as `fedavg`")
+                lines.append(f"| {', '.join(map(str, steps))} | {eta_l} | {' | '.join(cells)} |")
+        out[name] = "\n".join(lines)
+    return out
+
+
+def draw(rows: list[dict[str, Any]]) -> None:
+    """The picture: the certified numbers against the rate."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "worst cases"
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+
+    def line(axes: Any, algorithm: str, steps: tuple[int, ...], zeta2: int, **how: Any) -> None:
+        found = [r for r in rows if (r["algorithm"], tuple(r["steps"]), r["zeta2"]) == (algorithm, steps, zeta2)]
+        axes.plot([float(Fraction(r["eta_l"])) for r in found], [float(Fraction(r["bound"])) for r in found], **how)
+
+    for steps, colour in (((1, 1), "tab:blue"), ((2, 2), "tab:green"), ((4, 4), "tab:orange"), ((1, 3), "tab:red")):
+        words = ", ".join(map(str, steps))
+        line(left, "fedavg", steps, 1, color=colour, marker="o", label=f"FedAvg, steps {words}")
+        line(right, "scaffold", steps, 0, color=colour, marker="o", label=f"SCAFFOLD, steps {words}")
+        line(right, "feddyn", steps, 0, color=colour, marker="s", ls=":", label=f"FedDyn, steps {words}")
+    line(left, "fednova", (1, 3), 1, color="tab:red", marker="s", ls=":", label="FedNova, steps 1, 3")
+    for axes, title in (
+        (left, "|x - x*|^2 after a round from distance 1, zeta = 1"),
+        (right, "factor of the sum that falls"),
+    ):
+        axes.axhline(1, color="grey", lw=0.8)
+        axes.set(title=title, xlabel="eta_l L", ylim=(0, 3), xscale="log")
+        axes.set_xticks([float(Fraction(r)) for r in RATES], RATES, minor=False)
+        axes.minorticks_off()
+        axes.legend(fontsize=7, loc="upper left")
+    figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})
+
+
+def main() -> None:
+    """Find, write, draw."""
+    with ProcessPoolExecutor(2) as pool:
+        rows = list(pool.map(certified, asked()))
+    DATA.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+    written(rows)
+
+
+def written(rows: list[dict[str, Any]]) -> None:
+    """The page and its picture from what is certified."""
+    made = tables(rows)
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{made[m[2]]}\n{m[3]}", page), encoding="utf-8")
+    draw(rows)
+
+
+if __name__ == "__main__":
+    main()
