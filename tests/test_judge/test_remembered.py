@@ -120,7 +120,7 @@ EDITED: dict[str, tuple[str, ...]] = {
     ),
     "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.general_amsgrad", "(1 - beta2)", "(1 - beta1)"),
     "never where z = 1 and epoch = 1, as if t mod z had to be 1": (
-        "agdu",
+        "sm3-adam",
         "client.delay.due",
         "(t - 1) // epoch % z == 0",
         "(t % z == 1 if epoch == 1 else (t - 1) // epoch % z == 0)",

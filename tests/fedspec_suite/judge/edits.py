@@ -284,7 +284,7 @@ def _instead(node: ast.expr, known: _AtHand) -> Iterator[tuple[str, ast.expr]]:
             unless = [
                 ast.Compare(ast.Name(n, ast.Load()), [ast.Gt()], [ast.Constant(1)]) for n in (z, *_divisors(counted))
             ]
-            for k in range(1, len(unless) + 1):
+            for k in range(len(unless), 0, -1):
                 where = " and ".join(f"{ast.unparse(c.left)} = 1" for c in unless[:k])
                 some = ast.BoolOp(ast.Or(), [*unless[:k], ast.Constant(False)])
                 yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
