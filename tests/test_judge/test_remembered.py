@@ -111,7 +111,7 @@ BEHIND = {
 }
 
 
-EDITED: dict[str, tuple[str, ...]] = {
+EDITED: dict[str, tuple[str, str, str, str]] = {
     "the magnitude of delta stands for its square": (
         "cc-fedadam",
         "server.client_centric.cc_adam",

@@ -132,7 +132,8 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
     """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
 
-    ``still``: it does there what is claimed; ``fits``: what the subject does; ``off``: neither.
+    ``still``: it does there what is claimed; ``idle``: in every event of that case; ``fits``: it does there what the
+    subject does; ``off``: neither.
     """
     if told.head is None:
         return dict.fromkeys(variants, "off")
@@ -151,7 +152,7 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
             continue
         seen.add(all_events)
         if not off(plain[event], models[event], s).any():
-            out[v] = "still"
+            out[v] = "still" if moved else "idle"
         else:
             out[v] = "fits" if not off(answers[event]["x"], models[event], s).any() else "off"
     return out

@@ -25,12 +25,13 @@ def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant
 
     Args:
         setting: what the subject is judged on.
-        standing: what may come alone, and how it stands to that event: ``still``, ``fits`` or ``off``.
+        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
     """
     mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
     both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
     for a, b in both:
-        if {standing[a], standing[b]} in ({"still"}, {"still", "off"}):
+        how = {standing[a], standing[b]}
+        if how & {"still", "idle"} and "fits" not in how:
             continue
         composed = together(setting, a, b)
         if composed is not None:
@@ -44,13 +45,14 @@ def edited(setting: Setting, standing: Mapping[Variant, str], edits: Mapping[Var
 
     Args:
         setting: what the subject is judged on.
-        standing: what may come alone, and how it stands to that event: ``still``, ``fits`` or ``off``.
+        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
         edits: the systematic edits, and how they stand to it.
     """
     mine = {v: how for v, how in standing.items() if v.algorithm == setting.algorithm.id and v.kind in RANK}
     fitting = [v for v, how in (*mine.items(), *edits.items()) if how == "fits"]
     seen: set[frozenset[Variant]] = set()
-    for other in (*mine, *edits):
+    # An edit of what does not run there explains nothing.
+    for other in (*mine, *(v for v, how in edits.items() if how != "idle")):
         for v in fitting:
             both = frozenset((v, other))
             if len(both) < 2 or both in seen or "edit" not in {v.kind, other.kind}:
