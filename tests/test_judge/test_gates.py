@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -17,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 from behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
+from fedspec_suite.judge import gates
 from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
 from fedspec_suite.judge.gates import _words
 from fedspec_suite.judge.probes import Ladder
@@ -86,6 +89,17 @@ def test_it_is_said_too_where_the_samples_show_it() -> None:
     d = diagnosed(Behind("fedavg", "server", event=first(3)))
     assert not d.follows and not d.found and d.gates == ("from 4 clients on",)
     assert in_words(d, True).startswith("no known variant; it deviates from 4 clients on, and not else")
+
+
+def test_the_words_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count of events ends the search, not a time: a machine on which every look takes an hour says the same."""
+    words = "from 65536 examples of a client on"
+    hours = itertools.count(0, 3600)
+    for clock in ("monotonic", "perf_counter", "time"):
+        monkeypatch.setattr(time, clock, lambda: float(next(hours)))
+    assert diagnosed(FOLLOWED[words]).gates == (words,)
+    monkeypatch.setattr(gates, "EVENTS", 0)
+    assert diagnosed(FOLLOWED[words]).gates == ()
 
 
 def test_a_right_one_deviates_nowhere() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -129,19 +129,20 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
     return True
 
 
-def standing(known: Known, told: Evidence) -> dict[Variant, str]:
+def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
     """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
 
-    ``still``: it does there what is claimed; ``fits``: what the subject does; ``off``: neither.
+    ``still``: it does there what is claimed; ``idle``: in every event of that case; ``fits``: it does there what the
+    subject does; ``off``: neither.
     """
     if told.head is None:
-        return dict.fromkeys(known.variants, "off")
+        return dict.fromkeys(variants, "off")
     k, event, answers = told.head
     s = known.samples[k]
     plain = _models(known.claimed, s)
     out: dict[Variant, str] = {}
     seen: set[bytes] = set()
-    for v in known.variants:
+    for v in variants:
         models = _models(v, s)
         if not models or not plain:
             continue
@@ -151,7 +152,7 @@ def standing(known: Known, told: Evidence) -> dict[Variant, str]:
             continue
         seen.add(all_events)
         if not off(plain[event], models[event], s).any():
-            out[v] = "still"
+            out[v] = "still" if moved else "idle"
         else:
             out[v] = "fits" if not off(answers[event]["x"], models[event], s).any() else "off"
     return out

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
+from fedspec_suite.judge.edits import put_statement, statements
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, texts
@@ -23,16 +25,42 @@ def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant
 
     Args:
         setting: what the subject is judged on.
-        standing: what may come alone, and how it stands to that event: ``still``, ``fits`` or ``off``.
+        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
     """
     mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
     both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
     for a, b in both:
-        if {standing[a], standing[b]} in ({"still"}, {"still", "off"}):
+        how = {standing[a], standing[b]}
+        if how & {"still", "idle"} and "fits" not in how:
             continue
         composed = together(setting, a, b)
         if composed is not None:
             yield composed
+
+
+def edited(setting: Setting, standing: Mapping[Variant, str], edits: Mapping[Variant, str]) -> Iterator[Variant]:
+    """A systematic edit and something else at once, one of which gives what the subject does where it deviates soonest.
+
+    Edits are many, so that two that give it only together are not looked for.
+
+    Args:
+        setting: what the subject is judged on.
+        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
+        edits: the systematic edits, and how they stand to it.
+    """
+    mine = {v: how for v, how in standing.items() if v.algorithm == setting.algorithm.id and v.kind in RANK}
+    fitting = [v for v, how in (*mine.items(), *edits.items()) if how == "fits"]
+    seen: set[frozenset[Variant]] = set()
+    # An edit of what does not run there explains nothing.
+    for other in (*mine, *(v for v, how in edits.items() if how != "idle")):
+        for v in fitting:
+            both = frozenset((v, other))
+            if len(both) < 2 or both in seen or "edit" not in {v.kind, other.kind}:
+                continue
+            seen.add(both)
+            composed = together(setting, v, other)
+            if composed is not None:
+                yield composed
 
 
 def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
@@ -71,9 +99,33 @@ def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mut
 
 @cache
 def _merged(a: Mutant, b: Mutant) -> Mutant | None:
-    source, edited = texts(a)
-    if edited.count(b.old) != 1 or source.replace(b.old, b.new).count(a.old) != 1:
+    source, first = texts(a)
+    if first.count(b.old) == 1 and source.replace(b.old, b.new).count(a.old) == 1:
+        new: str | None = first.replace(b.old, b.new)
+    else:
+        new = _both(source, first, texts(b)[1])
+    if new is None:
         return None
-    new = edited.replace(b.old, b.new)
     leaks = a.leaks or b.leaks
     return replace(a, id=f"{a.id}+{b.id}", old=source, new=new, options={**a.options, **b.options}, leaks=leaks)
+
+
+def _both(source: str, first: str, second: str) -> str | None:
+    """The text with the statements of two edits of it; none where they edit the same one, or add some."""
+    tree, *others = (ast.parse(text) for text in (source, first, second))
+    into = list(statements(tree))
+    changed: dict[int, ast.stmt] = {}
+    for other in others:
+        theirs = list(statements(other))
+        if [way for way, _ in theirs] != [way for way, _ in into]:
+            return None
+        for k, ((_, mine), (_, new)) in enumerate(zip(into, theirs, strict=True)):
+            if ast.dump(mine) != ast.dump(new):
+                if k in changed:
+                    return None
+                changed[k] = new
+    if len(changed) < len(others):
+        return None
+    for k, new in changed.items():
+        put_statement(tree, into[k][0], new)
+    return ast.unparse(tree)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
-from fedspec_suite.judge.composed import pairs
+from fedspec_suite.judge.composed import edited, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.gates import gates
@@ -146,7 +146,9 @@ def _stages(known: Known, setting: Setting, told: Evidence, alone: bool) -> Iter
     yield known.variants
     yield known.edits
     if not alone:
-        yield pairs(setting, standing(known, told))
+        alone_or_not = standing(known, told, known.variants)
+        yield pairs(setting, alone_or_not)
+        yield edited(setting, alone_or_not, standing(known, told, known.edits))
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
@@ -199,13 +201,19 @@ def _seen(known: Known, given: Given) -> str:
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:
+    """The answers to each sample; the models alone where an intermediate is missing or is no vector."""
+    models = replace(bench, offer=replace(bench.offer, intermediates=()))
     given: dict[int, list[Shown]] = {}
     for k, s in enumerate(samples):
-        try:
-            # A subject may write into what it is given.
-            given[k] = bench.play(copy.deepcopy(s))
-        except (SubjectError, Deviates, FedspecError):
-            continue
+        for asked in (bench, models):
+            try:
+                # A subject may write into what it is given.
+                given[k] = asked.play(copy.deepcopy(s))
+            except Deviates:
+                continue
+            except (SubjectError, FedspecError):
+                pass
+            break
     return given
 
 

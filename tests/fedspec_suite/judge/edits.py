@@ -10,7 +10,7 @@ import ast
 import copy
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Level
 from fedspec.domains import DECAY, DOMAINS
-from fedspec.rules import equations
+from fedspec.rules import Equation, equations
 from fedspec_suite.mutants import Mutant
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
@@ -33,7 +33,7 @@ class Edit(NamedTuple):
     Attributes:
         words: what it does.
         symbol: what the edited statement assigns; empty where it returns a value.
-        equation: the equation that a returned value stands for, where it stands for one.
+        equation: the equation that the statement computes, where its function prints it.
         mutant: how it is run.
     """
 
@@ -44,13 +44,9 @@ class Edit(NamedTuple):
 
 
 def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
-    """Every edit of the functions that an algorithm runs at a level, each said once."""
-    said: set[tuple[str, str]] = set()
+    """Every edit of the functions that an algorithm runs at a level; the words of some are the same."""
     for function in functions(algorithm, level):
-        for edit in _edits(function):
-            if (edit.words, edit.symbol) not in said:
-                said.add((edit.words, edit.symbol))
-                yield edit
+        yield from _edits(function)
 
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
@@ -88,10 +84,12 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
     tree = ast.parse(source)
     rule = f"{function.__module__}.{function.__name__}"
     out = []
-    for path, statement in _statements(tree):
-        for words, changed in _changed(statement, _known_before(tree, statement)):
+    said = equations(inspect.unwrap(function))
+    for path, statement in statements(tree):
+        known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in said})
+        for words, changed in _changed(statement, known):
             edited = copy.deepcopy(tree)
-            _replace(edited, path, changed)
+            put_statement(edited, path, changed)
             mutant = Mutant(
                 id=f"{rule}: {words}",
                 words=words,
@@ -101,12 +99,18 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
                 new=ast.unparse(ast.fix_missing_locations(edited)),
             )
             symbol = _symbol(statement)
-            said = equations(inspect.unwrap(function))
-            out.append(Edit(words, symbol, said[-1].id if said and not symbol else "", mutant))
+            out.append(Edit(words, symbol, _equation(said, symbol), mutant))
     return tuple(out)
 
 
-def _statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.stmt]]:
+def _equation(said: Sequence[Equation], symbol: str) -> str:
+    """The equation of a rule that a statement computes: by what it assigns, or the last where it returns a value."""
+    if not symbol:
+        return said[-1].id if said else ""
+    return next((e.id for e in said if e.id.endswith(f".{symbol}") and not e.when), "")
+
+
+def statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.stmt]]:
     """The statements that compute something, with the way to each from the module."""
     out: list[tuple[tuple[tuple[str, int], ...], ast.stmt]] = []
 
@@ -123,7 +127,8 @@ def _statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast
     return out
 
 
-def _replace(tree: ast.Module, path: tuple[tuple[str, int], ...], statement: ast.stmt) -> None:
+def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement: ast.stmt) -> None:
+    """Put a statement where the way from the module leads."""
     node: Any = tree
     for field, i in path[:-1]:
         node = getattr(node, field)[i]
@@ -138,34 +143,74 @@ def _symbol(statement: ast.stmt) -> str:
     return ""
 
 
-def _known_before(tree: ast.Module, statement: ast.stmt) -> dict[str, ast.Attribute]:
-    """The names assigned before a statement whose old value is in the state, each with that."""
+class _AtHand(NamedTuple):
+    """What a statement may use by mistake.
+
+    Attributes:
+        kept: the names assigned before it whose old value is in the state, each with that.
+        vectors: the vectors that the function is given or has computed before, where it is a rule with equations.
+        decays: the decays that it is given.
+    """
+
+    kept: dict[str, ast.Attribute]
+    vectors: tuple[str, ...]
+    decays: tuple[str, ...]
+
+
+def _known_before(tree: ast.Module, statement: ast.stmt, symbols: set[str]) -> _AtHand:
     kept = {
         n.attr: n
         for n in ast.walk(tree)
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in {"state", "kept"}
     }
     assigned = {
-        t.id
+        t.id: None
         for s in ast.walk(tree)
         if isinstance(s, ast.Assign) and s.lineno < statement.lineno
         for t in s.targets
         if isinstance(t, ast.Name)
     }
-    return {name: kept[name] for name in assigned & kept.keys() if name != "x"}
+    given = [a for f in tree.body[:1] if isinstance(f, ast.FunctionDef) for a in (*f.args.args, *f.args.kwonlyargs)]
+    vectors = [a.arg for a in given if isinstance(a.annotation, ast.Name) and a.annotation.id == "Vector"]
+    return _AtHand(
+        kept={name: kept[name] for name in assigned if name in kept and name != "x"},
+        vectors=(*vectors, *(n for n in assigned if n in symbols and n not in vectors)) if symbols else (),
+        decays=tuple(a.arg for a in given if a.arg in _DECAYS),
+    )
 
 
-def _changed(statement: ast.stmt, kept: dict[str, ast.Attribute]) -> Iterator[tuple[str, ast.stmt]]:
+def _changed(statement: ast.stmt, known: _AtHand) -> Iterator[tuple[str, ast.stmt]]:
     """The statement with one expression in it changed, and what that is in words."""
-    count = sum(1 for _ in ast.walk(statement))
-    for k in range(count):
-        original = _nth(statement, k)
+    for k, original in enumerate(ast.walk(statement)):
         if not isinstance(original, ast.expr):
             continue
-        for words, new in _instead(original, kept):
+        for words, new in (*_instead(original, known), *_exchanged(statement, original, known)):
             changed = copy.deepcopy(statement)
             target = _nth(changed, k)
             yield words, _Swap(target, new).visit(changed)
+
+
+def _exchanged(statement: ast.stmt, node: ast.expr, known: _AtHand) -> Iterator[tuple[str, ast.expr]]:
+    """Another vector at hand in the place of one; which place is said where it stands in several."""
+    if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in known.vectors):
+        return
+    nodes = list(ast.walk(statement))
+    if any(isinstance(n, ast.keyword) and n.value is node for n in nodes):
+        # What a record keeps under a name, or a function is told by one, is not mistaken for another.
+        return
+    places = [n for n in nodes if isinstance(n, ast.Name) and n.id == node.id]
+    places = sorted((n for n in places if isinstance(n.ctx, ast.Load)), key=lambda n: (n.lineno, n.col_offset))
+    which = node.id
+    if len(places) > 1:
+        # The smallest expression that holds them all.
+        inside = [n for n in nodes if isinstance(n, ast.expr) and {*places} <= {*ast.walk(n)}]
+        which = f"{_ORDINAL[min(places.index(node), 3)]} {node.id} in {_said(inside[-1])}"
+    for other in known.vectors:
+        if other != node.id:
+            yield f"{other} stands for {which}", ast.Name(other, ast.Load())
+
+
+_ORDINAL = ("the first", "the second", "the third", "another")
 
 
 def _nth(statement: ast.stmt, k: int) -> ast.AST:
@@ -182,20 +227,30 @@ class _Swap(ast.NodeTransformer):
         return copy.deepcopy(self.new) if node is self.old else super().visit(node)
 
 
-def _instead(node: ast.expr, kept: dict[str, ast.Attribute]) -> Iterator[tuple[str, ast.expr]]:
+def _instead(node: ast.expr, known: _AtHand) -> Iterator[tuple[str, ast.expr]]:
     """What may stand for an expression by mistake."""
+    kept = known.kept
     if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
         return
     match node:
         case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as op, right=b):
             if isinstance(a, ast.Constant) and isinstance(b, ast.Name | ast.BinOp):
                 yield f"{_said(b)} stands for {_said(node)}", b
+                for other in known.decays:
+                    if isinstance(b, ast.Name) and b.id in known.decays and other != b.id:
+                        yield f"1 - {other} stands for {_said(node)}", ast.BinOp(a, op, ast.Name(other, ast.Load()))
             else:
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
                 yield f"{_said(b)} is {how}", ast.BinOp(a, turned, b)
                 yield f"{_said(b)} is left out", a
                 yield f"{_said(a)} is left out", b if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), b)
+                if (decay := _decayed(a)) and isinstance(op, ast.Add) and f"1 - {decay.id}" not in ast.unparse(b):
+                    share = ast.BinOp(ast.Constant(1), ast.Sub(), decay)
+                    yield (
+                        f"{_said(b)} is multiplied by {_said(share)}",
+                        ast.BinOp(a, op, ast.BinOp(share, ast.Mult(), b)),
+                    )
         case ast.BinOp(left=a, op=ast.Mult(), right=b):
             yield f"the factor {_said(a)} is left out", b
             yield f"the factor {_said(b)} is left out", a
@@ -207,6 +262,11 @@ def _instead(node: ast.expr, kept: dict[str, ast.Attribute]) -> Iterator[tuple[s
             yield f"divided by {_said(b)} twice", ast.BinOp(node, ast.Div(), b)
         case ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant()):
             yield f"{_said(a)} is not squared", a
+            minus = ast.UnaryOp(ast.USub(), a)
+            yield (
+                f"the magnitude of {_said(a)} stands for its square",
+                ast.Call(ast.Name("maximum", ast.Load()), [a, minus], []),
+            )
         case ast.BinOp(left=a, op=ast.Pow(), right=b):
             more = ast.BinOp(b, ast.Add(), ast.Constant(1))
             yield f"the exponent {_said(b)} of {_said(a)} is one too large", ast.BinOp(a, ast.Pow(), more)
@@ -215,6 +275,19 @@ def _instead(node: ast.expr, kept: dict[str, ast.Attribute]) -> Iterator[tuple[s
         case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
             yield f"the maximum is not taken, {_said(a)} stands alone", a
             yield f"the maximum is not taken, {_said(b)} stands alone", b
+        case ast.Compare(
+            left=ast.BinOp(left=counted, op=ast.Mod(), right=ast.Name(id=z)),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=0)],
+        ):
+            # Who asks whether t mod z is 1 asks for the first of every z, but for z = 1.
+            unless = [
+                ast.Compare(ast.Name(n, ast.Load()), [ast.Gt()], [ast.Constant(1)]) for n in (z, *_divisors(counted))
+            ]
+            for k in range(len(unless), 0, -1):
+                where = " and ".join(f"{ast.unparse(c.left)} = 1" for c in unless[:k])
+                some = ast.BoolOp(ast.Or(), [*unless[:k], ast.Constant(False)])
+                yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
         case ast.Name(id=name, ctx=ast.Load()) if name in kept:
             yield f"{name} of the event before stands for the new one", kept[name]
         case ast.Name(id=name, ctx=ast.Load()) if name in _DECAYS:
@@ -223,6 +296,24 @@ def _instead(node: ast.expr, kept: dict[str, ast.Attribute]) -> Iterator[tuple[s
             yield f"the new {name} stands for that of the event before", ast.Name(name, ast.Load())
 
 
+def _divisors(node: ast.expr) -> tuple[str, ...]:
+    """By which names a count is divided before it is asked for a remainder."""
+    match node:
+        case ast.BinOp(op=ast.FloorDiv(), right=ast.Name(id=name)):
+            return (name,)
+    return ()
+
+
+def _decayed(node: ast.expr) -> ast.Name | None:
+    """The decay that an expression is a multiple of."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name) as decay, op=ast.Mult()) if name in _DECAYS:
+            return decay
+    return None
+
+
 def _said(node: ast.expr) -> str:
-    """An expression as a person reads it."""
+    """An expression as a person reads it; of two that an option chooses between, the usual one."""
+    if isinstance(node, ast.IfExp):
+        return _said(node.body)
     return ast.unparse(node).replace("state.", "").replace("h.", "")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,8 +25,9 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 SAID = 2
 """How many features are said where several decide."""
 
-SECONDS = 20.0
-"""How long is looked, where a second is usual; a subject that answers slowly is looked at from fewer sides."""
+EVENTS = 1500
+"""After how many events no further feature is looked at, where 200 to 1000 are usual: a count, not a time, so that the
+words do not depend on the machine."""
 
 BASES = 4
 """Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
@@ -63,12 +63,11 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[s
         bases = [next((s for s in less if asked.first(s) == -1), known.samples[0])]
         if asked.first(bases[0]) != -1:
             return ()
-    until = time.monotonic() + SECONDS
     found = []
     for gate in _found(asked, setting, bases):
         if gate is not None and _sure(bench, gate.deviating):
             found.append(gate.words)
-        if len(found) == SAID or time.monotonic() > until:
+        if len(found) == SAID or sum(asked.events) > EVENTS:
             break
     return tuple(found)
 
@@ -97,13 +96,15 @@ def _varied(s: Scenario) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A subject and what it claims."""
+    """A subject, what it claims, and how many events it has been asked in each case."""
 
     bench: Bench
     known: Known
+    events: list[int] = field(default_factory=list)
 
     def first(self, s: Scenario) -> int | None:
         """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
+        self.events.append(len(s.events))
         try:
             answers = self.bench.play(s)
         except Deviates:

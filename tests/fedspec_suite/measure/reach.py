@@ -243,7 +243,11 @@ def _exchange(at: _Draws) -> Scenario:
     x0, problem, d = _posed(at, n)
     h = at.hypers(_CLIENT_RATES)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * d * n * n))), 2)
-    events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True) for _ in range(rounds))
+    cost = n * (d * max(1, d // 3) + _STEP)
+    if "steps" in at.tossed:
+        rounds = max(1, min(rounds, at.work // (cost * at.steps)))
+    most = max(3, min(at.steps, at.work // (cost * rounds)))
+    events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, most=most) for _ in range(rounds))
     return Scenario(case(at.setting, x0, h, problem), events)
 
 

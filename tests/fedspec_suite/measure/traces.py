@@ -43,6 +43,7 @@ def draw_exchange(
     clusters: tuple[tuple[int, ...], ...],
     everyone: bool = False,
     many_neighbours: bool = False,
+    most: int = 3,
 ) -> Exchange:
     """One round among peers: fresh subsets at every local step, equally many of each cluster, and a fresh matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
@@ -52,7 +53,7 @@ def draw_exchange(
         # Cluster by cluster, which is also the order of the rows of W where only these mix.
         return tuple(i for V, m_k in zip(clusters, m, strict=True) for i in draw(st.permutations(V))[:m_k])
 
-    senders, steps = some(), draw(between(1, 3))
+    senders, steps = some(), draw(between(1, most))
     fixed = "one-set" in takes or setting.options.get("sampling") == "round"
     computing = tuple(senders if fixed else some() for _ in range(steps))
     mixing = clusters

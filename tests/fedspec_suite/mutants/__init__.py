@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fedspec.discovered import said
 from fedspec.errors import UnknownNameError
-from fedspec_suite.mutants.mutant import Mutant, Mutated, applied, blamed, edited, editions, fresh, original, texts
+from fedspec_suite.mutants.mutant import (
+    Mutant,
+    Mutated,
+    applied,
+    blamed,
+    edited,
+    editions,
+    fresh,
+    original,
+    texts,
+    wrapped,
+)
 
 __all__ = [
     "MUTANTS",
@@ -18,6 +29,7 @@ __all__ = [
     "fresh",
     "original",
     "texts",
+    "wrapped",
 ]
 
 _FIRST = (

@@ -162,6 +162,24 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         CATALOGUE.update(rows)
 
 
+@contextmanager
+def wrapped(function: FunctionType, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """The specification with a function behind another, wherever its modules know it, until the block ends.
+
+    Args:
+        function: the function as the specification has it.
+        wrap: makes the other one from what stands there, which may be an edit already.
+    """
+    before = [(module, name, getattr(module, name)) for module, name in _places(function)]
+    try:
+        for module, name, there in before:
+            setattr(module, name, wrap(there))
+        yield
+    finally:
+        for module, name, there in before:
+            setattr(module, name, there)
+
+
 class _Session:
     def __init__(self, mutated: Mutated, case: Case) -> None:
         mutant = mutated.mutant

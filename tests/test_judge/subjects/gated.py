@@ -85,6 +85,8 @@ def capped(e: Event, most: int) -> Event:
             return each_message(e, steps=lambda k: min(k, most))
         case Arrival(steps=k):
             return replace(e, steps=min(k, most))
+        case Exchange(computing=computing):
+            return replace(e, computing=computing[:most])
     return e
 
 
@@ -155,6 +157,9 @@ GATES: dict[str, Gate] = {
         event=lambda k, e: Begin({n: a * 0 for n, a in e.x.items()}) if isinstance(e, Begin) and k > 20 else e,
     ),
     "at most ten steps": Gate("fednova", "round", "far-rounds", event=lambda k, e: capped(e, 10)),
+    "at most ten steps of a late client": Gate("cc-fedavg", "trace", "far-numbers", event=lambda k, e: capped(e, 10)),
+    "at most ten steps of peers": Gate("dsgd", "trace", "far-numbers", event=lambda k, e: capped(e, 10)),
+    "at most ten steps among neighbours": Gate("afga", "trace", "far-numbers", event=lambda k, e: capped(e, 10)),
     "at most twenty clients": Gate("fedavg", "server", "far-clients", event=lambda k, e: first(e, 20)),
     "at most twenty clients in a round": Gate("fedavg", "round", "far-clients", event=lambda k, e: first(e, 20)),
     "scaffold for four": Gate("scaffold", "round", "far-clients", event=lambda k, e: first(e, 4)),

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedspec.catalogue import Method
-from fedspec_suite.judge.defects import clients, events, gradients, messages, numbers, state
+from fedspec_suite.judge.defects import (
+    clients,
+    events,
+    gradients,
+    lagging,
+    messages,
+    numbers,
+    remembered,
+    state,
+    waiting,
+)
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.measure.setting import Setting
 
@@ -24,6 +34,9 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from gradients.ALL
     if setting.level in {"round", "trace"}:
         yield from clients.of(setting)
+        yield from remembered.of(setting)
+        yield from waiting.of(setting)
+    yield from lagging.of(setting)
     yield from events.of()
     yield from state.of(setting)
     yield from numbers.of(setting)

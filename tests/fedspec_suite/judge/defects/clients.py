@@ -45,6 +45,15 @@ def _only(e: Round, which: slice) -> Round:
     )
 
 
+def _drawn_once(e: Round) -> Round:
+    """Who is named several times takes part once, where it stands first, with what it is told last."""
+    last = {i: k for k, i in enumerate(e.participants)}
+    told = {
+        f: tuple(getattr(e, f)[k] for k in last.values() if getattr(e, f)) for f in ("steps", "strategies", "scales")
+    }
+    return replace(e, participants=tuple(last), **told)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     yield _problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
     if setting.level == "round":
@@ -63,6 +72,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _problem(
                 "all clients weigh alike", lambda q: Quadratics(q.H, q.e, np.ones_like(q.examples)), tail="w"
             )
+        if "repeats" in setting.takes:
+            yield _rounds("a client that is drawn twice counts once", _drawn_once)
         if "noise" in setting.takes:
             yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
             yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))

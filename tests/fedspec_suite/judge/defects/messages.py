@@ -44,20 +44,43 @@ def _some(sent: Messages, which: slice) -> Messages:
     )
 
 
-def _last_round(name: str) -> Callable[[Running, Scenario], Running]:
+def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
+    """A column of the messages is that of an earlier round: of the last, or of the first."""
+
     def session(inner: Running, s: Scenario) -> Running:
         server, kept = inner.run.server, []
 
         def late(h: Any, state: Any, sent: Any) -> Any:
             now = together(sent)
             kept.append(list(getattr(now, name)))
-            before = kept[-2] if len(kept) > 1 else kept[-1]
+            before = kept[max(which, -len(kept))]
             return server(h, state, replace(now, **{name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}))
 
         inner.run = replace(inner.run, server=late)
         return inner
 
     return session
+
+
+def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running, Scenario], Running]:
+    """The mean is divided by a total of an earlier round."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        server, kept = inner.run.server, []
+
+        def late(h: Any, state: Any, sent: Any) -> Any:
+            now = together(sent)
+            kept.append(total(now))
+            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / kept[max(which, -len(kept))]))
+
+        inner.run = replace(inner.run, server=late)
+        return inner
+
+    return session
+
+
+_EARLIER = {"the round before": -2, "the first round": 0}
+"""Which round a number may be left over from, and where that stands among the rounds so far."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -75,7 +98,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             lambda m, s: replace(m, examples=m.examples[::-1]),
         )
         yield _resent("the weights are n_i^2", "w", lambda m, s: replace(m, examples=[n * n for n in m.examples]))
-        yield Defect(words="the weights are last round's", tail="w", session=_last_round("examples"))
+        yield Defect(words="the weights are last round's", tail="w", session=_earlier("examples", -2))
+        yield Defect(words="the weights are the first round's", tail="w", session=_earlier("examples", 0))
         yield _resent(
             "the clients weigh by n_i tau_i",
             "w",
@@ -111,6 +135,14 @@ def of(setting: Setting) -> Iterator[Defect]:
         "d",
         lambda m, s: replace(m, deltas=m.deltas * _column(m.steps, m.deltas)),
     )
+    what, total = ("examples", _examples) if by_examples else ("clients", _count)
+    if by != Weighting.STEPS:
+        for said, which in _EARLIER.items():
+            yield Defect(
+                words=f"divided by the number of {what} of {said}, not of this one",
+                tail="delta",
+                session=_divided(total, which),
+            )
     if setting.level == "round":
         yield _resent("divided by the examples of the whole population", "w", _over_population)
         yield _resent(
@@ -122,12 +154,21 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield _resent("||a_i||_1 is taken for tau_i", "d", lambda m, s: replace(m, a_norms=list(m.steps)))
         yield _resent("||a_i||_1 is squared", "d", lambda m, s: replace(m, a_norms=[a * a for a in m.a_norms]))
         yield _resent("||a_i||_1 is one", "d", lambda m, s: replace(m, a_norms=[1 for _ in m.a_norms]))
-        yield Defect(words="||a_i||_1 is last round's", tail="d", session=_last_round("a_norms"))
+        yield Defect(words="||a_i||_1 is last round's", tail="d", session=_earlier("a_norms", -2))
+        yield Defect(words="||a_i||_1 is the first round's", tail="d", session=_earlier("a_norms", 0))
         yield _resent(
             "||a_i||_1 is one local step short",
             "d",
             lambda m, s: replace(m, a_norms=[max(a - 1, 1) for a in m.a_norms]),
         )
+
+
+def _examples(m: Messages) -> Any:
+    return sum(m.examples)
+
+
+def _count(m: Messages) -> Any:
+    return len(m.steps)
 
 
 def _clients(s: Scenario) -> int:

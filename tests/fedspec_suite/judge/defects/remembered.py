@@ -1,0 +1,157 @@
+"""Clients whose solver remembers what it should begin anew with: its state of the last round, or the first model.
+
+A client's solver lives inside a round, so these stand around the functions that begin it and step it, for as long as an
+event lasts.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.contract import Arrival, Event, Round
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
+from fedspec_suite.judge.edits import functions
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import wrapped
+
+
+@dataclass(frozen=True)
+class _Solver:
+    """A local solver with a state: what begins it, what steps it, and what it keeps beside the model."""
+
+    begin: FunctionType
+    steps: tuple[FunctionType, ...]
+    names: tuple[str, ...]
+
+
+def _kind(function: FunctionType) -> Any:
+    """What a function returns, as far as it is a record."""
+    kind = typing.get_type_hints(inspect.unwrap(function)).get("return")
+    return kind if is_dataclass(kind) else None
+
+
+def _solvers(found: Sequence[FunctionType]) -> list[_Solver]:
+    local = [f for f in found if f.__module__.startswith("fedspec.client.")]
+    out = []
+    for begin in (f for f in local if f.__name__ == "begin"):
+        kind = _kind(begin)
+        if kind is None:
+            continue
+        steps = tuple(f for f in local if f is not begin and _kind(f) is kind)
+        out.append(_Solver(begin, steps, tuple(f.name for f in fields(kind) if f.name != "x")))
+    return out
+
+
+def _lives_on(solvers: Sequence[_Solver], names: Sequence[str]) -> Callable[[Running, Scenario], Running]:
+    """Some fields begin a client's next round as its last one left them."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        kept: dict[Any, Any] = {}
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            who = iter(_computing(event))
+            now: list[Any] = [None]
+
+            def begun(there: Callable[..., Any]) -> Callable[..., Any]:
+                @wraps(there)
+                def begin(*given: Any, **named: Any) -> Any:
+                    anew = there(*given, **named)
+                    now[0] = next(who, None)
+                    before = kept.get((now[0], type(anew)))
+                    shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
+                    return replace(anew, **{n: getattr(before, n) for n in shared})
+
+                return begin
+
+            def kept_by(there: Callable[..., Any]) -> Callable[..., Any]:
+                @wraps(there)
+                def step(*given: Any, **named: Any) -> Any:
+                    after = there(*given, **named)
+                    kept[now[0], type(after)] = after
+                    return after
+
+                return step
+
+            with ExitStack() as stack:
+                for solver in solvers:
+                    stack.enter_context(wrapped(solver.begin, begun))
+                    for f in solver.steps:
+                        stack.enter_context(wrapped(f, kept_by))
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _computing(event: Event) -> tuple[int, ...]:
+    """Who runs a solver in an event, in turn."""
+    match event:
+        case Round(participants=who):
+            return who
+        case Arrival(client=i):
+            return (i,)
+    return ()
+
+
+def _pulled(found: Sequence[FunctionType], first: bool) -> Callable[[Running, Scenario], Running]:
+    """The proximal term pulls to the first model, or to the one that the event finds."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        x0 = model(inner.state)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            to = x0 if first else inner.state.x
+
+            def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
+                names = inspect.signature(there)
+
+                @wraps(there)
+                def step(*given: Any, **named: Any) -> Any:
+                    bound = names.bind(*given, **named)
+                    bound.arguments["anchor"] = to
+                    return there(*bound.args, **bound.kwargs)
+
+                return step
+
+            with ExitStack() as stack:
+                for f in found:
+                    stack.enter_context(wrapped(f, anchored))
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What clients remember of rounds that are over, where they run a solver themselves."""
+    found = functions(setting.algorithm, setting.level)
+    solvers = _solvers(found)
+    names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))
+    if names:
+        yield Defect(
+            words="what a client's solver keeps lives on when its next round begins", session=_lives_on(solvers, names)
+        )
+    for n in names if len(names) > 1 else ():
+        said = "the count of steps" if n == "t" else n
+        yield Defect(
+            words=f"{said} of a client's solver lives on when its next round begins", session=_lives_on(solvers, (n,))
+        )
+    anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
+    if anchored:
+        yield Defect(words="the proximal term pulls to the very first model", session=_pulled(anchored, True))
+    if anchored and setting.algorithm.event == "arrival":
+        yield Defect(
+            words="the proximal term pulls to the server's present model, not to the one downloaded",
+            session=_pulled(anchored, False),
+        )

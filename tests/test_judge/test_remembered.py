@@ -1,0 +1,189 @@
+"""What outlives its round, what waits wrongly and what is mistaken for another is named, whatever the algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_judge.test_gates import Behind, diagnosed
+
+from fedspec.contract import Messages
+from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import Mutant, Mutated
+
+
+def edited(algorithm: str, rule: str, old: str, new: str, reading: str = "", leaks: bool = False) -> Diagnosis:
+    """What is said of a rule with a piece of its text changed by hand."""
+    flaw = Mutant(
+        id="by-hand",
+        words="by hand",
+        algorithms=(algorithm,),
+        rule=f"fedspec.{rule}",
+        old=old,
+        new=new,
+        leaks="session" if leaks else "",
+    )
+    subject = Mutated(flaw)
+    offer = next(o for o in subject.info.offers if reading in {"", o.reading})
+    offer = replace(offer, dtypes=("float64",))
+    of = setting_of(offer)
+    return identify(bench_of(Inside(subject), offer, of), of)
+
+
+def names(d: Diagnosis) -> list[str]:
+    return [f.words for f in d.found]
+
+
+def of_first_round(k: int, e: Any, there: list[int] = []) -> Any:  # noqa: B006 - it is what the subject remembers
+    n = len(e.messages)
+    there[:] = [n] if k == 0 else there
+    return Messages(tuple(replace(m, delta={b: a * n / there[0] for b, a in m.delta.items()}) for m in e.messages))
+
+
+def once(e: Any) -> Any:
+    told = dict(zip(e.participants, e.steps, strict=True))
+    return replace(e, participants=tuple(told), steps=tuple(told.values()))
+
+
+def seen_so_far(inner: Any, e: Any, k: int, seen: set[int] = set()) -> Any:  # noqa: B006
+    if k == 0:
+        seen.clear()
+    seen |= {m.client for m in e.messages}
+    inner.state = replace(inner.state, clients=len(seen))
+    return inner.step(e)
+
+
+def lagging(inner: Any, e: Any, k: int, came: list[Any] = []) -> Any:  # noqa: B006
+    before = inner.state.c
+    answer = inner.step(e)
+    came[:] = [came[-1] if k else 0 * before, inner.state.c - before]
+    inner.state = replace(inner.state, c=before + came[0])
+    return {**answer, "c": inner.state.c}
+
+
+def stays(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    if not inner.state.pending:
+        inner.state = replace(inner.state, pending=(answer["delta_i"],))
+    return answer
+
+
+def every_arrival_counts(inner: Any, e: Any, k: int, models: list[Any] = []) -> Any:  # noqa: B006
+    models[:] = models if k else [inner.state.x]
+    state = inner.state
+    # What is read are the models after every arrival; what is kept are the versions.
+    inner.state = replace(state, versions=tuple(models))
+    answer = inner.step(e)
+    models.append(answer["x"])
+    return answer
+
+
+def replaces(inner: Any, e: Any, k: int, owners: list[int] = []) -> Any:  # noqa: B006
+    if k == 0:
+        owners.clear()
+    state = inner.state
+    waits = [d for i, d in zip(owners, state.pending, strict=True) if i != e.client]
+    owners[:] = [*(i for i in owners if i != e.client), e.client]
+    begun = max(0, len(state.versions) - 1 - e.delay)
+    inner.state = replace(state, pending=tuple(waits))
+    answer = inner.step(replace(e, delay=len(state.versions) - 1 - begun))
+    if not inner.state.pending:
+        owners.clear()
+    return answer
+
+
+BEHIND = {
+    "divided by the number of clients of the first round, not of this one": Behind(
+        "fedyogi", "server", event=of_first_round
+    ),
+    "a client that is drawn twice counts once": Behind("joint-direct", "round", event=lambda k, e: once(e)),
+    "the number of all clients is that of those seen so far": Behind("feddyn", "server", take=seen_so_far),
+    "c takes what came in the round before": Behind("scaffold", "server", take=lagging),
+    "the last update stays in the buffer when the server has stepped": Behind("cc-fedavg", "trace", take=stays),
+    "delays are counted in arrivals, not in versions of the model": Behind(
+        "cc-fedavgm", "trace", take=every_arrival_counts
+    ),
+    "a second update of a client replaces its first in the buffer": Behind("cc-fedsgd", "trace", take=replaces),
+}
+
+
+EDITED: dict[str, tuple[str, str, str, str]] = {
+    "the magnitude of delta stands for its square": (
+        "cc-fedadam",
+        "server.client_centric.cc_adam",
+        "delta**2",
+        "maximum(delta, -delta)",
+    ),
+    "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.general_amsgrad", "(1 - beta2)", "(1 - beta1)"),
+    "never where z = 1 and epoch = 1, as if t mod z had to be 1": (
+        "sm3-adam",
+        "client.delay.due",
+        "(t - 1) // epoch % z == 0",
+        "(t % z == 1 if epoch == 1 else (t - 1) // epoch % z == 0)",
+    ),
+    "the proximal term pulls to the very first model": (
+        "fedasync",
+        "algorithms.fedasync.step",
+        "gradient(k, x), x_mu,",
+        "gradient(k, x), state.versions[0],",
+    ),
+    "the proximal term pulls to the server's present model, not to the one downloaded": (
+        "fedasync",
+        "algorithms.fedasync.step",
+        "gradient(k, x), x_mu,",
+        "gradient(k, x), state.x,",
+    ),
+}
+
+
+SHORT = (
+    "c takes what came in the round before",
+    "the last update stays in the buffer when the server has stepped",
+)
+
+
+@pytest.mark.parametrize("words", [n if n in SHORT else pytest.param(n, marks=pytest.mark.night) for n in BEHIND])
+def test_what_is_kept_and_what_waits_has_a_name(words: str) -> None:
+    assert names(diagnosed(BEHIND[words]))[0] == words
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("words", EDITED)
+def test_what_is_mistaken_for_another_has_a_name(words: str) -> None:
+    assert names(edited(*EDITED[words]))[0] == words
+
+
+def test_a_solver_that_remembers_has_a_name() -> None:
+    """FedNova's Algorithm 2, whose clients begin a round with the buffer of their last."""
+    d = edited(
+        "fednova-alg2",
+        "algorithms.fednova_alg2.step",
+        """local = begin(x)
+        for k in range(tau - missed):
+            local = momentum(local, corrected_gradient(gradient(k, local.x), c_i[i]), eta_l=h.eta_l, rho=h.rho)
+""",
+        """local = type(begin(x))(x, vars(step).get(i, begin(x).u))
+        for k in range(tau - missed):
+            local = momentum(local, corrected_gradient(gradient(k, local.x), c_i[i]), eta_l=h.eta_l, rho=h.rho)
+        vars(step)[i] = local.u
+""",
+        leaks=True,
+    )
+    assert names(d)[0] == "what a client's solver keeps lives on when its next round begins"
+
+
+def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> None:
+    d = edited(
+        "nesterov",
+        "client.momentum.nesterov",
+        "g\n    x = state.x - eta_l * (g + rho * u)",
+        "(1 - rho) * g\n    x = state.x - eta_l * (g + rho * state.u)",
+    )
+    assert set(names(d)[0].split(", and ")) == {
+        "the look-ahead uses the old buffer",
+        "g is multiplied by 1 - rho",
+    }
