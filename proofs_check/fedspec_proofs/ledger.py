@@ -128,6 +128,45 @@ def kind(claim: Claim) -> str:
     return "repaired" if claim.repairs else str(claim.verdict)
 
 
+LEADING = ("theorem", "lemma", "proposition", "corollary")
+"""Kinds of statements that a paper is read for; steps, assumptions, remarks and equations stand beneath them."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A statement that a paper is read for.
+
+    Attributes:
+        statement: it.
+        steps: ids of refuted claims about steps of its own proof, as far as their labels name it.
+    """
+
+    statement: Statement
+    steps: tuple[str, ...]
+
+
+def headlines(paper: str = "") -> list[Headline]:
+    """The statements that the papers are read for, in their order."""
+    known, out = claims(), []
+    for s in statements():
+        if s.kind not in LEADING or paper not in ("", s.paper):
+            continue
+        steps = [
+            id
+            for step in statements()
+            if step.paper == s.paper and step.kind not in LEADING and _of_proof(step.label, s.label)
+            for id in step.claims
+            if known[id].verdict is Verdict.REFUTED and id not in s.claims
+        ]
+        out.append(Headline(s, tuple(dict.fromkeys(steps))))
+    return out
+
+
+def _of_proof(label: str, of: str) -> bool:
+    """Whether a step's label says whose proof it is in: it begins with the statement, or with "Proof of" it."""
+    return label.removeprefix("Proof of ").startswith((f"{of},", f"{of} ("))
+
+
 def labels(claim: Claim) -> tuple[str, ...]:
     """The numbered statements that a claim is about."""
     return tuple(s.label for s in statements() if claim.id in s.claims)

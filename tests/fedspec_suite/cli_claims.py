@@ -52,17 +52,22 @@ def _chosen(paper: str, verdict: str) -> dict[str, Any]:
 def table(
     context: typer.Context,
     paper: Annotated[str, typer.Option(help="Only this paper.")] = "",
-    verdict: Annotated[str, typer.Option(help="Only claims of this verdict.")] = "",
+    verdict: Annotated[str, typer.Option(help="The claims of this verdict.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Every claim: steps, assumptions, readings too.")] = False,
     as_json: Json = False,
 ) -> None:
     """The statements of the five papers: what is proved, checked, refuted or repaired, and the evidence.
 
-    Without a command: the ledger, a line for each claim.
+    Without a command: the theorems, lemmas, propositions and corollaries, a line for each; with ``--verdict`` or
+    ``--all`` a line for each claim. ``--json`` always has every claim.
     """
     if context.invoked_subcommand:
         return
     ledger, stored = _part("ledger"), _part("stored").load()
     chosen = _chosen(paper, verdict)
+    if not (as_json or everything or verdict):
+        shown.lead(paper, stored, ledger, terminal.console())
+        return
     if as_json:
         terminal.emit([shown.row(c, stored.get(id), ledger) for id, c in chosen.items()])
         return

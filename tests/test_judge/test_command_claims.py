@@ -40,13 +40,26 @@ def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...])
 
 
 def test_the_table_has_a_line_for_each_claim() -> None:
-    printed = inside("claims").out
+    printed = inside("claims", "--all").out
     for id, claim in ledger.claims().items():
         assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} ", printed), id
     assert "A statement is judged as it is printed there" in printed
     counted = re.search(r"\b(\d+) refuted", printed)
     refuted = [c for c in ledger.claims().values() if c.verdict is Verdict.REFUTED]
     assert counted and int(counted[1]) == len(refuted)
+
+
+def test_it_leads_with_what_the_papers_are_read_for() -> None:
+    printed = inside("claims").out
+    lines = {h.statement.label: h for h in ledger.headlines("fednova")}
+    assert list(lines)[:4] == ["Lemma 1", "Theorem 1", "Theorem 2", "Theorem 3"] and len(ledger.headlines()) == 60
+    assert "Theorem 2     proved: theorem-2, eq-110, lemma-3 " in printed
+    assert re.search(
+        r"Theorem 1 +not contradicted: theorem-1; refuted: eq-8-fedprox; certified: eq-91-certified +0\.33", printed
+    )
+    assert re.search(r"Corollary 3 +refuted: corollary-3; repaired, not contradicted: .* eq-162, eq-174", printed)
+    assert "assumption-1" not in printed and "fedspec claims --all" in printed
+    assert "AFGA" not in inside("claims", "--paper", "fednova").out
 
 
 @pytest.mark.parametrize("verdict", ["proved", "checked", "not contradicted", "refuted", "repaired"])

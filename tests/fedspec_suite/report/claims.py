@@ -37,6 +37,13 @@ JUDGED = (
 )
 
 
+LEAD = (
+    "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. A claim "
+    "may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with the "
+    "evidence. left/right: how near a search came to a bound."
+)
+
+
 def _said(claim: Any, ledger: Any) -> Text:
     return Text(claim.said, style=COLOURS[ledger.kind(claim)])
 
@@ -62,6 +69,40 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
         "blind": bool(record and record.blind),
         **{name: ran[name] for name in NOT_RUN},
     }
+
+
+def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
+    """A line for each theorem, lemma, proposition and corollary: what became of it, and where its proof breaks."""
+    found, claims = ledger.headlines(paper), ledger.claims()
+    for one in ledger.PAPERS.values():
+        mine = [h for h in found if h.statement.paper == one.key]
+        if not mine:
+            continue
+        console.print(Text(f"{one.name}: {one.title}", style="bold"))
+        t = plain("statement", "what is claimed about it, and what came out", "left/right", "steps refuted")
+        t.columns[0].no_wrap = True
+        for h in mine:
+            ratios = [stored[id].sharpness.ratio for id in h.statement.claims if id in stored and stored[id].sharpness]
+            t.add_row(
+                h.statement.label,
+                _came_out([claims[id] for id in h.statement.claims], ledger),
+                f"{max(ratios):.2g}" if ratios else "",
+                ", ".join(id.partition(".")[2] for id in h.steps),
+            )
+        console.print(t)
+        console.print()
+    console.print(LEAD.format(len(found), len(claims)), style="dim")
+
+
+def _came_out(about: Sequence[Any], ledger: Any) -> Text:
+    """The claims about a statement by their verdicts."""
+    said = Text()
+    for verdict in dict.fromkeys(c.said for c in about):
+        mine = [c for c in about if c.said == verdict]
+        said.append("; " if said else "")
+        said.append(verdict, style=COLOURS[ledger.kind(mine[0])])
+        said.append(f": {', '.join(c.id.partition('.')[2] for c in mine)}")
+    return said
 
 
 def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
