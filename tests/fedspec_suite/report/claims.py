@@ -38,8 +38,8 @@ JUDGED = (
 
 
 LEAD = (
-    "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. A claim "
-    "may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with the "
+    "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. A "
+    "claim may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with the "
     "evidence. left/right: how near a search came to a bound."
 )
 
