@@ -125,7 +125,7 @@ def test_a_number_that_depends_on_vectors_is_not_compared() -> None:
 
 @pytest.mark.parametrize(("id", "case"), CASES, ids=[f"{id}: {case}" for id, case in CASES])
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
-    problem, proof = certificates.CERTIFIED[id][case](), certificates.multipliers(id, case)
+    problem, proof = certificates.CERTIFIED[id][case](), dict(certificates.load(id, case).multipliers)
     assert flaw(problem, proof) == ""
     first = next(iter(proof))
     assert flaw(problem, {**proof, first: -proof[first]}) == f"the multiplier of {first!r} is negative"
@@ -170,7 +170,7 @@ def test_what_a_certificate_says_by_another_route(sizes: one_round.Sizes) -> Non
     claimed = sum(w_i * (f - e) for w_i, (_, f), (_, e) in zip(w, after, before, strict=True))
     claimed += eta * tau_eff * (slope**2 / 4 - 3 * eta**2 * C)
     total = -claimed
-    for name, c in certificates.multipliers("fednova.eq-91-certified", str(sizes)).items():
+    for name, c in certificates.load("fednova.eq-91-certified", str(sizes)).multipliers.items():
         if name == "dissimilar":
             q = sum(w_i * g**2 for w_i, (g, _) in zip(w, before, strict=True)) - sympy.Rational(3, 2) * slope**2 - 1
         else:

@@ -39,8 +39,8 @@ JUDGED = (
 
 LEAD = (
     "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. A "
-    "claim may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with the "
-    "evidence. left/right: how near a search came to a bound."
+    "claim may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with "
+    "the evidence. left/right: how near a search came to a bound."
 )
 
 
@@ -181,7 +181,7 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
     console.print(f"\nevidence ({record.seconds:.2f} s)")
     block(record.evidence)
     if record.sharpness:
-        console.print("\nhow much of the bound the search needs")
+        console.print("\nhow much of the bound is needed")
         block(str(record.sharpness))
     if record.second:
         console.print(f"\nlooked at again: {record.second.engine}, {record.second.instances} instances")

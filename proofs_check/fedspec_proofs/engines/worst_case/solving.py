@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedspec_proofs.engines.worst_case.certificates import Certificate
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder
 from fedspec_proofs.engines.worst_case.values import Value
 
@@ -63,7 +64,7 @@ def worst(problem: Problem) -> Worst:
         return cp.trace(R @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
 
     program = cp.Problem(cp.Maximize(said(problem.claimed)), [said(q) <= 0 for q in problem.given.values()])
-    program.solve(solver=cp.CLARABEL)
+    program.solve(solver=cp.CLARABEL, ignore_dpp=True)
     if G.value is None:
         return Worst(float("inf"), np.zeros((0, 0)), {})
     return Worst(float(program.value), G.value, dict(zip(names, f.value, strict=False)))
@@ -98,6 +99,14 @@ def prove(problem: Problem) -> dict[str, Fraction]:
         if not flaw(problem, proof):
             return {name: c for name, c in proof.items() if c}
     return {}
+
+
+def certificate(problem: Problem) -> Certificate | None:
+    """What proves the claim, and how much of its right side the worst function needs; none where none was found."""
+    proof, right = prove(problem), -problem.claimed.constant
+    if not proof:
+        return None
+    return Certificate(proof, round(1 + worst(problem).value / float(right), 6) if right > 0 else -1)
 
 
 def restored(problem: Problem, multipliers: Mapping[str, Fraction]) -> dict[str, Fraction]:
