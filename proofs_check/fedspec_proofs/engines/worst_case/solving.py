@@ -64,7 +64,7 @@ def worst(problem: Problem) -> Worst:
         return cp.trace(R @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
 
     program = cp.Problem(cp.Maximize(said(problem.claimed)), [said(q) <= 0 for q in problem.given.values()])
-    program.solve(solver=cp.CLARABEL, ignore_dpp=True)
+    program.solve(solver=cp.CLARABEL)
     if G.value is None:
         return Worst(float("inf"), np.zeros((0, 0)), {})
     return Worst(float(program.value), G.value, dict(zip(names, f.value, strict=False)))
