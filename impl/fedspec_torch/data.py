@@ -24,6 +24,21 @@ Examples: TypeAlias = tuple[Tensor, Tensor]
 """Inputs [n_i, ...] and targets [n_i, ...] of one client."""
 
 
+@dataclass(frozen=True, eq=False)
+class Minibatch:
+    """The minibatches of n clients, of b examples each.
+
+    Attributes:
+        inputs: [n, b, ...].
+        targets: [n, b, ...].
+        across: the inputs as [n, features, b], where they are at hand in that order too.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    across: Tensor | None = None
+
+
 class Pool(Protocol):
     """Where examples come from."""
 
@@ -68,6 +83,15 @@ class Held:
         """All examples, and where those of these clients begin."""
         inputs, targets, starts = self._joined
         return inputs, targets, starts[list(clients)]
+
+    @cached_property
+    def across(self) -> Tensor:
+        """[N, features, n_i] the inputs of all clients, who have equally many, in another order: made once and kept."""
+        inputs = self._joined[0].reshape(len(self.data), self.examples[0], -1)
+        turned = inputs.new_empty(len(inputs), inputs.shape[2], inputs.shape[1])
+        for some, one in zip(turned, inputs, strict=True):
+            some.copy_(one.mT)
+        return turned
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +203,32 @@ class Batches:
         inputs, targets, starts = self._found
         vars(some).update(_found=(inputs, targets, starts[:n]), _order=self._order[:n])
         return some
+
+    @cached_property
+    def _in_order(self) -> tuple[Tensor, Tensor] | None:
+        """[n, n_i, ...] inputs and targets, seen where they are: of neighbours with equally many, in their order."""
+        n, (inputs, targets, starts) = int(self.counts[0]), self._found
+        if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
+            return None
+        every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
+        x, y = (part[every].unflatten(0, (len(starts), n)) for part in (inputs, targets))
+        return x, y
+
+    def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:
+        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
+
+        Args:
+            k: the step.
+            size: of their batches.
+            across: whether inputs are wanted features first too, where the pool has them.
+        """
+        if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
+            return Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+        x, y = (part[:, first : first + size] for part in self._in_order)
+        if not (across and isinstance(self.pool, Held) and len(set(self.pool.examples)) == 1):
+            return Minibatch(x, y)
+        i = self.clients[0]
+        return Minibatch(x, y, self.pool.across[i : i + len(self.clients), :, first : first + size])
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
