@@ -8,7 +8,7 @@ or on whether a run was stopped and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -62,6 +62,7 @@ class Held:
     """
 
     data: Sequence[Examples]
+    _across: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -75,6 +76,11 @@ class Held:
         return tuple(len(inputs) for inputs, _ in self.data)
 
     @cached_property
+    def is_even(self) -> bool:
+        """Whether all clients have equally many."""
+        return len(set(self.examples)) == 1
+
+    @cached_property
     def _joined(self) -> tuple[Tensor, Tensor, Array]:
         inputs, targets = (torch.cat([pair[j] for pair in self.data]) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *self.examples[:-1]])
@@ -84,14 +90,20 @@ class Held:
         inputs, targets, starts = self._joined
         return inputs, targets, starts[list(clients)]
 
-    @cached_property
-    def across(self) -> Tensor:
-        """[N, features, n_i] the inputs of all clients, who have equally many, in another order: made once and kept."""
-        inputs = self._joined[0].reshape(len(self.data), self.examples[0], -1)
-        turned = inputs.new_empty(len(inputs), inputs.shape[2], inputs.shape[1])
-        for some, one in zip(turned, inputs, strict=True):
-            some.copy_(one.mT)
-        return turned
+    def across(self, size: int) -> Tensor:
+        """[N, n_i / size, features, size] the inputs of all clients, who have equally many, in batches; made once.
+
+        What is left over of n_i is not in it.
+        """
+        if size not in self._across:
+            inputs, n = self._joined[0].reshape(len(self.data), self.examples[0], -1), self.examples[0] // size
+            turned = inputs.new_empty(len(inputs), n, inputs.shape[2], size)
+            for some, one in zip(turned, inputs, strict=True):
+                for batch, examples in zip(some, one.split(size), strict=False):
+                    batch.copy_(examples.mT)
+            self._across.clear()
+            self._across[size] = turned
+        return self._across[size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +237,10 @@ class Batches:
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
             return Minibatch(*self.at(k, np.arange(len(self.clients)), size))
         x, y = (part[:, first : first + size] for part in self._in_order)
-        if not (across and isinstance(self.pool, Held) and len(set(self.pool.examples)) == 1):
+        if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
             return Minibatch(x, y)
         i = self.clients[0]
-        return Minibatch(x, y, self.pool.across[i : i + len(self.clients), :, first : first + size])
+        return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
