@@ -223,7 +223,7 @@ class Batches:
         if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
             return None
         every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
-        x, y = (part[every].unflatten(0, (len(starts), n)) for part in (inputs, targets))
+        x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
         return x, y
 
     def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:

@@ -179,6 +179,7 @@ def passed(
             inputs = _FRESH[name](inputs)
         batch = replace(batch, across=None)
     kept, below = [], [inputs]
+    h: Tensor
     for j, stage in enumerate(chain.stages):
         h = _affine(c[j], W[j], h, work.z[j]) if j else _first_layer(c[0], W[0], inputs, batch.across, work)
         outputs = []

@@ -193,7 +193,7 @@ def default_block(x: Vector) -> int:
     start its products. Elsewhere 256 MiB. At least one.
     """
     size = x.numel() * x.element_size()
-    clients = max(min(2**21 // size, 200), min(2**23 // size, 10)) if x.device.type == "cpu" else 2**28 // size
+    clients: int = max(min(2**21 // size, 200), min(2**23 // size, 10)) if x.device.type == "cpu" else 2**28 // size
     return max(1, clients)
 
 

@@ -12,7 +12,7 @@ from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError
+from fedspec_torch import Federation, ModuleError, cohorts, simulate, training
 from fedspec_torch.data import Batches, Held, Minibatch, mixed
 from fedspec_torch.gradients import WAYS, choose
 from fedspec_torch.layered import LayersError
@@ -101,6 +101,42 @@ def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> Non
         got, want = [torch.stack([clients.losses[i] for i in range(4)]) for clients in told]
         assert torch.allclose(got, want, rtol=1e-12)
     assert all(torch.equal(inputs, b) for (inputs, _), b in zip(data, before, strict=True))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    ("count", "size", "shuffled"), [((6,) * 5, 2, False), ((6,) * 5, 4, False), ((4, 7) * 3, 3, True)]
+)
+def test_sgd_in_place_is_sgd_by_gradients(name: str, count: tuple[int, ...], size: int, shuffled: bool) -> None:
+    """In order without a copy, in order beyond the end of the data, and shuffled; clients of unequal steps."""
+    torch.manual_seed(4)
+    module = CHAINS[name]().double()
+    data = [(torch.randn(n, 3).double(), torch.randint(4, (n,))) for n in count]
+    ends, losses, ways = [], [], ("layered", "looped")
+    for way in ways:
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=size, way=way, shuffled=shuffled)
+        run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
+        list(run)
+        ends.append(run.x)
+        losses.append([done.loss for done in run.history])
+    assert torch.allclose(*ends, rtol=1e-11, atol=1e-13) and not torch.allclose(ends[0], fed.x0, rtol=1e-3)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-11)
+
+
+def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [(torch.randn(6, 3), torch.randint(4, (6,))) for _ in range(3)]
+    fed = Federation(nn.Linear(3, 4), nn.functional.cross_entropy, data, batch_size=2, way="layered", shuffled=False)
+    monkeypatch.setattr(training, "layered", None)
+    simulate("fedavg", fed, plan=cohorts(None, steps=3), eta_l=0.5).step()
+    batches = Batches(fed.pool, (0, 1), 2, 0, 0, shuffled=False)
+    seen = batches.all_at(1, 2, across=True)
+    inputs = fed.pool.of((0,))[0]
+    assert seen.inputs.data_ptr() == inputs[2].data_ptr()
+    assert seen.across is not None and torch.equal(seen.across, seen.inputs.mT)
+    shuffled = Batches(fed.pool, (0, 1), 2, 0, 0).all_at(1, 2, across=True)
+    assert shuffled.across is None
+    apart = Batches(fed.pool, (0, 2), 2, 0, 0, shuffled=False).all_at(1, 2, across=True)
+    assert torch.equal(apart.inputs, torch.stack([data[i][0][2:4] for i in (0, 2)]))
 
 
 class Own(nn.Sequential):
