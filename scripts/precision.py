@@ -7,17 +7,12 @@ judge's running bound, with the machine epsilon of the type: 2^-52, 2^-23, and 2
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Offer
-from fedspec_suite.judge.comparing import ratios_of
-from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.measure.bench import bench_of, reference
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.judge.farthest import farthest
 from fedspec_torch.engine import engine_offers
 from fedspec_torch.subject import SUBJECT
 
@@ -30,23 +25,15 @@ COLUMNS = (
 )
 
 
-def worst(a: Algorithm, dtype: str, variant: str) -> float:
-    """The largest ratio over the decided coordinates of all models of some rich cases."""
-    level = next(offer.level for offer in engine_offers(a))
-    offer = Offer(a.id, level, a.readings[0].name, variant=variant)
-    setting = setting_of(offer, dtype)
-    bench, found = bench_of(Inside(SUBJECT), offer, setting), 0.0
-    for s in samples_of(setting):
-        for got, want in zip(bench.play(s), reference(s), strict=True):
-            ratios, sure = ratios_of(got["x"], want["x"], np.finfo(dtype))
-            found = max(found, float(ratios[sure].max(initial=0.0)))
-    return found
-
-
 def rows() -> list[tuple[str, list[float]]]:
     """Every algorithm that trains, and what was found in each precision."""
     trained = [a for a in CATALOGUE.values() if next(engine_offers(a), None)]
-    return [(a.id, [unit * worst(a, dtype, variant) for dtype, variant, unit in COLUMNS]) for a in trained]
+    return [(a.id, [unit * farthest(SUBJECT, of(a, v), dtype) for dtype, v, unit in COLUMNS]) for a in trained]
+
+
+def of(a: Algorithm, variant: str) -> Offer:
+    """The engine's first offer of an algorithm, as that variant runs it."""
+    return replace(next(engine_offers(a)), variant=variant)
 
 
 def main() -> None:

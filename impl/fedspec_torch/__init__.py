@@ -11,9 +11,10 @@ records are fedspec's own. Nothing is drawn from a state that moves: what a roun
 the round's number. Results have the dtype and the device of the inputs.
 """
 
+from fedspec_torch.begin import resume, simulate
 from fedspec_torch.federation import Federation, ModuleError
 from fedspec_torch.ranks import RankError
-from fedspec_torch.runs import DivergedError, Round, Run, resume, simulate
+from fedspec_torch.runs import DivergedError, Round, Run
 from fedspec_torch.saved import CheckpointError
 from fedspec_torch.schedules import arrivals, cohorts, exchanges
 

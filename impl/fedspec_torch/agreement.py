@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from fedspec_torch.federation import Federation, Training
+from fedspec_torch.federation import Federation
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks import RankError, Ranks, here
 from fedspec_torch.shards import Shards
+from fedspec_torch.training import Training
 
 
 def divided(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:

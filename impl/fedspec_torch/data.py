@@ -8,7 +8,7 @@ or on whether a run was stopped and resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -22,6 +22,21 @@ from fedspec.plan import check_clients
 
 Examples: TypeAlias = tuple[Tensor, Tensor]
 """Inputs [n_i, ...] and targets [n_i, ...] of one client."""
+
+
+@dataclass(frozen=True, eq=False)
+class Minibatch:
+    """The minibatches of n clients, of b examples each.
+
+    Attributes:
+        inputs: [n, b, ...].
+        targets: [n, b, ...].
+        across: the inputs as [n, features, b], where they are at hand in that order too.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    across: Tensor | None = None
 
 
 class Pool(Protocol):
@@ -47,6 +62,7 @@ class Held:
     """
 
     data: Sequence[Examples]
+    _across: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -60,6 +76,11 @@ class Held:
         return tuple(len(inputs) for inputs, _ in self.data)
 
     @cached_property
+    def is_even(self) -> bool:
+        """Whether all clients have equally many."""
+        return len(set(self.examples)) == 1
+
+    @cached_property
     def _joined(self) -> tuple[Tensor, Tensor, Array]:
         inputs, targets = (torch.cat([pair[j] for pair in self.data]) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *self.examples[:-1]])
@@ -68,6 +89,21 @@ class Held:
         """All examples, and where those of these clients begin."""
         inputs, targets, starts = self._joined
         return inputs, targets, starts[list(clients)]
+
+    def across(self, size: int) -> Tensor:
+        """[N, n_i / size, features, size] the inputs of all clients, who have equally many, in batches; made once.
+
+        What is left over of n_i is not in it.
+        """
+        if size not in self._across:
+            inputs, n = self._joined[0].reshape(len(self.data), self.examples[0], -1), self.examples[0] // size
+            turned = inputs.new_empty(len(inputs), n, inputs.shape[2], size)
+            for some, one in zip(turned, inputs, strict=True):
+                for batch, examples in zip(some, one.split(size), strict=False):
+                    batch.copy_(examples.mT)
+            self._across.clear()
+            self._across[size] = turned
+        return self._across[size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +215,32 @@ class Batches:
         inputs, targets, starts = self._found
         vars(some).update(_found=(inputs, targets, starts[:n]), _order=self._order[:n])
         return some
+
+    @cached_property
+    def _in_order(self) -> tuple[Tensor, Tensor] | None:
+        """[n, n_i, ...] inputs and targets, seen where they are: of neighbours with equally many, in their order."""
+        n, (inputs, targets, starts) = int(self.counts[0]), self._found
+        if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
+            return None
+        every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
+        x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
+        return x, y
+
+    def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:
+        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
+
+        Args:
+            k: the step.
+            size: of their batches.
+            across: whether inputs are wanted features first too, where the pool has them.
+        """
+        if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
+            return Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+        x, y = (part[:, first : first + size] for part in self._in_order)
+        if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
+            return Minibatch(x, y)
+        i = self.clients[0]
+        return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""

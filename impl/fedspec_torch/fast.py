@@ -21,11 +21,19 @@ def local_sgd(h: local.HasRate, x: Stack, gradient: Oracle, tau: int | tuple[int
     Of clients with unequal numbers of steps, those with most come first, and step k is taken by the first few: nobody
     computes a step that is not taken.
 
+    Clients that are written out take all their steps by themselves (:class:`fedspec_torch.training.Trained`).
+
     A step of a stack of 16 x 8192 in float64 on one CPU core: 0.04 ms; by the rule 0.6 ms, most of it for fresh memory.
     """
+    steps = tau if isinstance(tau, tuple) else (tau,) * len(x)
+    for tau_i in steps[:: max(1, len(steps) - 1)]:
+        check_steps(tau_i)
+    alone = getattr(gradient, "descended", None)
+    x_i: Stack = None if alone is None else alone(x, h.eta_l, steps)
+    if x_i is not None:
+        return x_i
     if isinstance(tau, tuple):
         return _local_sgd_ragged(h, x, gradient, tau)
-    check_steps(tau)
     x_i = torch.sub(x, gradient(0, x), alpha=h.eta_l)
     for k in range(1, tau):
         torch.sub(x_i, gradient(k, x_i), alpha=h.eta_l, out=x_i)
@@ -33,8 +41,6 @@ def local_sgd(h: local.HasRate, x: Stack, gradient: Oracle, tau: int | tuple[int
 
 
 def _local_sgd_ragged(h: local.HasRate, x: Stack, gradient: Oracle, tau: tuple[int, ...]) -> Stack:
-    for steps in tau:
-        check_steps(steps)
     x_i = torch.sub(x, gradient(0, x), alpha=h.eta_l)
     left = len(tau)
     for k in range(1, tau[0]):

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from fedspec.errors import FedspecError, PlanError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.data import Batches, Examples, Held, Made, Pool
+from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool
 from fedspec_torch.gradients import WAYS, Choice, Loss, Network, choose
 from fedspec_torch.plan import Oracle
+from fedspec_torch.training import Training
 
 
 class ModuleError(FedspecError):
@@ -36,7 +36,7 @@ class Federation:
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
-        way: ``layered``, ``turned``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
+        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
             fastest. The ways agree up to rounding; name one for runs that are equal bit for bit.
         precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
             a model in float32, which is also what all else is computed in.
@@ -102,7 +102,7 @@ class Federation:
     def __len__(self) -> int:
         return len(self.pool.examples)
 
-    def way_for(self, x: Stack, batch: Examples) -> str:
+    def way_for(self, x: Stack, batch: Minibatch) -> str:
         """How the gradients of a block are computed, measured when the first block of about its size comes by."""
         if self.way:
             return self.way
@@ -135,52 +135,6 @@ class Federation:
             classes = not targets.is_floating_point() and output.ndim == targets.ndim + 1
             share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
         return loss, share
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The clients of a federation in one round.
-
-    Attributes:
-        federation: whose they are.
-        round: which round's minibatches they see.
-        losses: the loss of every client's first minibatch, which is that of the model it began from.
-    """
-
-    federation: Federation
-    round: int
-    losses: dict[int, Tensor] = field(default_factory=dict)
-    _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.federation)
-
-    def oracle(self, clients: Sequence[int]) -> Oracle:
-        """The gradients of these clients, in this order."""
-        f, who = self.federation, tuple(clients)
-        whole = self._batches.get(who[:1])
-        if whole is None or whole.clients[: len(who)] != who:
-            whole = self._batches[who[:1]] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
-        batches = whole.first(len(who))
-        sizes = [(int(size), np.flatnonzero(batches.sizes == size)) for size in np.unique(batches.sizes)]
-
-        def gradient(k: int, x: Stack) -> Stack:
-            if len(sizes) == 1:
-                return self._at(k, x, who, batches.at(k, sizes[0][1], sizes[0][0]))
-            g = torch.empty_like(x)
-            for size, rows in sizes:
-                part = self._at(k, x[rows], [who[r] for r in rows], batches.at(k, rows, size))
-                g[rows] = part
-            return g
-
-        return gradient
-
-    def _at(self, k: int, x: Stack, who: Sequence[int], batch: Examples) -> Stack:
-        f = self.federation
-        g, losses = WAYS[f.way_for(x, batch)](f.network, x, batch)
-        for j in [j for j, i in enumerate(who) if i not in self.losses]:
-            self.losses[who[j]] = losses[j]
-        return g
 
 
 def check_module(module: nn.Module) -> None:

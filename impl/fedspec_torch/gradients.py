@@ -1,9 +1,8 @@
 """The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Five ways to the same numbers, up to the order of sums:
+Four ways to the same numbers, up to the order of sums:
 
 * ``layered``: chains of linear layers and activations, forward and backward written out;
-* ``turned``: likewise, with a factor of the first product copied so that no product has a transposed right one;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, which takes any module.
@@ -11,6 +10,7 @@ Five ways to the same numbers, up to the order of sums:
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,12 +27,13 @@ from torch.func import functional_call, grad_and_value, vmap
 from fedspec.errors import ShapeError
 from fedspec_torch import layered as layers
 from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.data import Examples
+from fedspec_torch.data import Minibatch
+from fedspec_torch.descent import Workspace, gradients
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """The mean loss of a minibatch from the module's output and the targets: one number."""
 
-Way: TypeAlias = Callable[["Network", Stack, Examples], tuple[Stack, Weights]]
+Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
 """From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
 
 
@@ -50,7 +51,7 @@ class Network:
     module: nn.Module
     loss: Loss
     precision: str | None = None
-    _buffers: dict[Any, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @cached_property
     def parameters(self) -> dict[str, nn.Parameter]:
@@ -94,13 +95,31 @@ class Network:
         places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
         return layers.layers_of(self.module, places), layers.written_out(self.loss)
 
+    @cached_property
+    def is_written_out(self) -> bool:
+        """Whether the way ``layered`` is open."""
+        try:
+            _ = self.written_out
+        except layers.LayersError:
+            return False
+        return True
+
     def buffer(self, x: Stack) -> Stack:
-        """Where gradients of such a block are written, the same at every step."""
-        key = (x.shape, x.dtype, x.device)
-        if key not in self._buffers:
-            self._buffers.clear()
-            self._buffers[key] = torch.empty_like(x)
-        return self._buffers[key]
+        """Where gradients of such a block are written, the same at every step of this thread."""
+        return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def workspace(self, x: Stack, b: int) -> Workspace:
+        """Where such a block with minibatches of b is passed forward and backward, the same for this thread."""
+        found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
+        return found.first(len(x))
+
+    def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
+        """What was made for blocks of that type that were no smaller, or is made and kept in its place."""
+        held, key = vars(self._memory), (x.dtype, x.device, more)
+        if name not in held or held[name][0] != key or held[name][1] < len(x):
+            held[name] = None
+            held[name] = (key, len(x), make())
+        return held[name][2]
 
     def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
@@ -141,29 +160,29 @@ class Network:
         return loss.reshape(())
 
 
-def stacked(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """All clients forward at once, one backward pass of the sum of their losses."""
     leaf = x.detach().requires_grad_()
     with torch.enable_grad():
-        losses = vmap(network.value)(network.named(leaf), *batch)
+        losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     return g, losses.detach()
 
 
-def vmapped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """Gradient and loss of one client, for all of them at once."""
 
     def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
         return network.value(network.named(row), inputs, targets)
 
-    found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), *batch)
+    found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
     return found
 
 
-def looped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+def looped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """One client after another."""
     g, losses = torch.empty_like(x), x.new_empty(len(x))
-    for j, (inputs, targets) in enumerate(zip(*batch, strict=True)):
+    for j, (inputs, targets) in enumerate(zip(batch.inputs, batch.targets, strict=True)):
         leaves = {name: part.detach().requires_grad_() for name, part in network.named(x[j]).items()}
         with torch.enable_grad():
             loss = network.value(leaves, inputs, targets)
@@ -178,27 +197,20 @@ def looped(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]
     return g, losses
 
 
-def layered(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
+def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
     """Forward and backward pass written out, for chains of linear layers and activations.
 
-    Raises:
-        LayersError: module or loss is not written out.
-    """
-    g = network.buffer(x)
-    return g, layers.gradients(*network.written_out, x, batch, g)
-
-
-def turned(network: Network, x: Stack, batch: Examples) -> tuple[Stack, Weights]:
-    """The same, with a factor of the first product copied in another order.
+    Losses that nobody wants to be told are none.
 
     Raises:
         LayersError: module or loss is not written out.
     """
-    g = network.buffer(x)
-    return g, layers.gradients(*network.written_out, x, batch, g, turned=True)
+    chain, loss = network.written_out
+    g, work = network.buffer(x), network.workspace(x, batch.inputs.shape[1])
+    return g, gradients(chain, loss, x, batch, work, g, told=told)
 
 
-WAYS: dict[str, Way] = {"layered": layered, "turned": turned, "stacked": stacked, "vmapped": vmapped, "looped": looped}
+WAYS: dict[str, Way] = {"layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
 """The ways by name."""
 
 
@@ -210,8 +222,10 @@ class Choice:
     why: str
 
 
-def choose(network: Network, x: Stack, batch: Examples, names: Sequence[str] = tuple(WAYS), repeat: int = 3) -> Choice:
+def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = tuple(WAYS), repeat: int = 5) -> Choice:
     """The fastest way for such a block, by a measurement on it; a way that the module does not bear is left out.
+
+    The ways take turns, so that what else the machine does meets all of them; one that is far behind has no more turns.
 
     Raises:
         Exception: what the module raised, where no way bears it.
@@ -221,18 +235,22 @@ def choose(network: Network, x: Stack, batch: Examples, names: Sequence[str] = t
     for name in names:
         try:
             WAYS[name](network, x, batch)
-            seconds[name] = min(_timed(WAYS[name], network, x, batch) for _ in range(repeat))
+            seconds[name] = _timed(WAYS[name], network, x, batch)
         except Exception as error:
             refused[name] = error
     if not seconds:
         raise refused[names[-1]]
-    best = min(seconds, key=seconds.__getitem__)
+    for _ in range(repeat - 1):
+        best = min(seconds.values())
+        for name in [n for n, s in seconds.items() if s < 8 * best]:
+            seconds[name] = min(seconds[name], _timed(WAYS[name], network, x, batch))
+    found = min(seconds, key=seconds.__getitem__)
     parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
     parts += [f"{name} refused ({first_line(error)})" for name, error in refused.items()]
-    return Choice(best, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
+    return Choice(found, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
 
 
-def _timed(way: Way, network: Network, x: Stack, batch: Examples) -> float:
+def _timed(way: Way, network: Network, x: Stack, batch: Minibatch) -> float:
     _wait(x)
     begun = time.perf_counter()
     way(network, x, batch)

@@ -86,17 +86,21 @@ class Batched:
             more: dict[str, Any] = {"strategy": strategy} if strategy else {}
             if plan.scales:
                 more["Xi"] = column([plan.scales[r] for r in some], x)
-            yield some, client(who, x.repeat(len(who), 1), self.clients.oracle(who), tau, **more)
+            yield some, client(who, x.expand(len(who), -1), self.clients.oracle(who), tau, **more)
 
     def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         size, most = self.block or default_block(x), sorted(range(len(plan.steps)), key=lambda r: -plan.steps[r])
         for some in (most[start : start + size] for start in range(0, len(most), size)):
             who, tau = [plan.participants[r] for r in some], tuple(plan.steps[r] for r in some)
-            yield some, client(who, x.repeat(len(who), 1), self._of_first(who), tau)
+            yield some, client(who, x.expand(len(who), -1), self._of_first(who), tau)
 
     def _of_first(self, who: Sequence[int]) -> Oracle:
         """The gradients of as many of these clients, the first ones, as there are rows."""
-        made: dict[int, Oracle] = {}
+        whole = self.clients.oracle(who)
+        if hasattr(whole, "descended"):
+            # Such clients answer for the first few of them too.
+            return whole
+        made: dict[int, Oracle] = {len(who): whole}
 
         def gradient(k: int, x: Stack) -> Stack:
             if len(x) not in made:
@@ -182,11 +186,14 @@ def joined(n: int, blocks: Sequence[Block]) -> Any:
 
 
 def default_block(x: Vector) -> int:
-    """As many clients as fit a stack [block, d] of 1 MiB on a CPU, of 256 MiB elsewhere; at least one.
+    """How many clients are trained at once unless it is said.
 
-    On a CPU the stacks of a step then stay in its second-level cache and are served from memory that is already mapped.
+    On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
+    minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
+    start its products. Elsewhere 256 MiB. At least one.
     """
-    clients: int = (2**20 if x.device.type == "cpu" else 2**28) // (x.numel() * x.element_size())
+    size = x.numel() * x.element_size()
+    clients: int = max(min(2**21 // size, 200), min(2**23 // size, 10)) if x.device.type == "cpu" else 2**28 // size
     return max(1, clients)
 
 

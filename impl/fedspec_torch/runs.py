@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method, find
+from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec.costs import floats
-from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
-from fedspec.hyper import NOT_GIVEN
-from fedspec.plan import Arrival, Exchange, Plan, Setup
+from fedspec.errors import FedspecError
+from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import kept, late_updates, saved, sharded
-from fedspec_torch.agreement import divided, fingerprint, mean_loss
+from fedspec_torch.agreement import fingerprint, mean_loss
 from fedspec_torch.arith import Vector
-from fedspec_torch.covers import named_cover, with_axes
+from fedspec_torch.covers import named_cover
 from fedspec_torch.data import Examples
 from fedspec_torch.fast_servers import IN_PLACE
-from fedspec_torch.federation import Federation, Training
-from fedspec_torch.ranks import Ranks, here
+from fedspec_torch.federation import Federation
+from fedspec_torch.ranks import Ranks
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
 from fedspec_torch.shards import Shards
+from fedspec_torch.training import Training
 
 
 class DivergedError(FedspecError):
@@ -216,192 +214,3 @@ class Run:
             raise refused
         if reason:
             raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
-
-
-def simulate(
-    algorithm: str,
-    federation: Federation,
-    *,
-    plan: Schedule,
-    rounds: int = 100,
-    reading: str | None = None,
-    block: int | None = None,
-    test: Examples | None = None,
-    test_every: int = 1,
-    shards: int | None = None,
-    client_state: str | Path | None = None,
-    **hyper: Any,
-) -> Run:
-    """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
-
-    Args:
-        algorithm: its id (``fedspec list``).
-        federation: model, loss and data.
-        plan: who takes part when: ``cohorts``, ``exchanges`` or ``arrivals``, or anything with their method.
-        rounds: after how many the run ends.
-        reading: a reading of the algorithm; None: the canonical one.
-        block: how many clients are trained at once; None: as many as fit the cache.
-        test: inputs and targets on which the model is evaluated.
-        test_every: after how many rounds it is.
-        shards: into how many parts the clients are divided, of which a rank holds whole ones; the numbers depend on it
-            in their last bits, and not on how many ranks there are. None: one for each rank of the default group of
-            ``torch.distributed``, or one where there is none.
-        client_state: a folder for what clients remember (control variates, moments of their own): it stands in a file
-            there that is gone with the process, and needs no memory for those that are not asked. None: in memory.
-        hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``.
-
-    Raises:
-        UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
-        ParameterError: a hyper-parameter is missing, outside its domain or beyond the model's type, or an option
-            contradicts the reading.
-        PlanError: the algorithm is a local solver, there are no rounds, there are fewer shards than ranks, or the
-            folder for what clients remember does not exist or has no room.
-        RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
-    """
-    row = trainer(algorithm)
-    assert not isinstance(row.run, LocalSolver)
-    if rounds < 1 or test_every < 1:
-        raise PlanError(f"rounds, test_every: got {rounds} and {test_every}; both are at least 1")
-    h = hyper_of(row, reading, hyper)
-    _check_finite(h, federation.x0.dtype)
-    parts = divided(federation, shards, block, (row.id, repr(h), rounds, test_every))
-    x = federation.x0
-    if "peers" in row.takes:
-        x = x.repeat(len(federation))
-    state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
-    return Run(row, h, federation, plan, state, rounds, block, test, test_every, shards=parts)
-
-
-def begun(
-    row: Algorithm,
-    h: Any,
-    x: Vector,
-    setup: Setup,
-    federation: Federation,
-    block: int | None = None,
-    shards: Shards | None = None,
-    client_state: str | Path | None = None,
-) -> Any:
-    """The state with which a run begins; where there is a server, its clients' rows are written where they are."""
-    assert not isinstance(row.run, LocalSolver)
-    served = "peers" not in row.takes
-    with ExitStack() as entered:
-        if served and shards is None:
-            entered.enter_context(kept.Alike(setup.clients))
-        entered.enter_context(sharded.population(federation, block, shards))
-        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
-        state = with_axes(state, h, setup.shapes)
-        state = sharded.spread(state, shards) if shards else state
-    return kept.remembered(state, setup.clients, client_state) if served else state
-
-
-def trainer(algorithm: str) -> Algorithm:
-    """The row of an algorithm that trains a federation.
-
-    Raises:
-        UnknownNameError: there is no such algorithm.
-        PlanError: it is a local solver, which trains nothing by itself.
-    """
-    row = find(algorithm)
-    if isinstance(row.run, LocalSolver):
-        raise PlanError(
-            f"{algorithm}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
-        )
-    return row
-
-
-def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> Any:
-    """The record of an algorithm's hyper-parameters and options, from what is given of them.
-
-    Raises:
-        UnknownNameError: it has no such hyper-parameter or option.
-        ParameterError: one is missing, outside its domain, or contradicts the reading.
-    """
-    for name in given:
-        if name not in row.parameters:
-            known = ", ".join(row.parameters)
-            raise UnknownNameError(f"{name}: {row.id} has no such hyper-parameter or option; known: {known}")
-    options = {n: str(v) for n, v in given.items() if n in row.options}
-    resolved = row.resolve(reading or row.readings[0].name, options)
-    numbers = {n: v for n, v in given.items() if n in row.numbers}
-    assert not isinstance(row.run, LocalSolver)
-    try:
-        return row.run.hyper(**{**numbers, **resolved})
-    except TypeError as error:
-        missing = [n for n in needed(row, resolved) if n not in numbers]
-        raise ParameterError(
-            f"{', '.join(missing)}: not given; {row.id} needs {'it' if len(missing) == 1 else 'them'}"
-        ) from error
-
-
-def _check_finite(h: Any, dtype: torch.dtype) -> None:
-    """Refuse a hyper-parameter that is infinite in the model's type."""
-    largest = torch.finfo(dtype).max
-    for name, value in vars(h).items():
-        if isinstance(value, float) and abs(value) > largest:
-            raise ParameterError(
-                f"{name}: got {value}, more than {dtype} holds ({largest:.2g}); give less, or a model in float64"
-            )
-
-
-def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
-    """The hyper-parameters that an algorithm has to be given under these options: those that have no default."""
-    assert not isinstance(row.run, LocalSolver)
-    free = {f.name for f in fields(row.run.hyper) if f.default is MISSING or f.default is NOT_GIVEN}
-    return tuple(n for n in row.numbers_under("round", options) if n in free)
-
-
-def resume(
-    file: str | Path,
-    federation: Federation,
-    *,
-    plan: Schedule | None = None,
-    test: Examples | None = None,
-    shards: int | None = None,
-    client_state: str | Path | None = None,
-) -> Run:
-    """A saved run, ready to go on as if it had never been stopped.
-
-    Args:
-        file: what :meth:`Run.save` has written.
-        federation: the same model, loss and data as before; data and code are not in the file.
-        plan: needed only where the run's schedule was none of fedspec_torch's own.
-        test: as before.
-        shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
-            more ranks, one for each.
-        client_state: as in :func:`simulate`; all of it is in memory for a moment.
-
-    Raises:
-        CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
-        PlanError: the folder for what clients remember does not exist or has no room.
-    """
-    found = saved.read(Path(file), device=federation.x0.device)
-    ours = fingerprint(federation)
-    for what, there in found["federation"].items():
-        if ours[what] != there:
-            raise saved.CheckpointError(
-                f"{file}: written by a run whose {what} was {there}, here it is {ours[what]}; "
-                f"resume with the federation it was begun with"
-            )
-    if plan is None and found["plan"] is None:
-        raise saved.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
-    federation.choices.update(found["choices"])
-    count = shards or max(found.get("shards", 1), here().size)
-    parts = divided(federation, count, found["block"], (found["algorithm"], repr(found["h"]), len(found["history"])))
-    row, state = find(found["algorithm"]), found["state"]
-    state = sharded.spread(state, parts) if parts else state
-    if "peers" not in row.takes:
-        state = kept.remembered(state, len(federation), client_state)
-    return Run(
-        row,
-        found["h"],
-        federation,
-        plan or found["plan"],
-        state,
-        found["rounds"],
-        found["block"],
-        test,
-        found["test_every"],
-        list(found["history"]),
-        parts,
-    )

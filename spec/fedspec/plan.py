@@ -196,6 +196,8 @@ def check_clients(what: str, who: Iterable[Any], n: int) -> None:
         PlanError: a number is negative, or n or more, or not whole.
     """
     for i in who:
+        if i.__class__ is int and 0 <= i < n:
+            continue
         whole = isinstance(i, Integral) and not isinstance(i, bool)
         if not whole or not 0 <= i < n:
             raise PlanError(f"{what}: client {i} is not one of 0..{n - 1}")

@@ -103,7 +103,7 @@ def spread(text: str) -> Any:
 def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """What is given, and usual values for what else the algorithm asks for."""
     options = {n: str(v) for n, v in given.items() if n in row.options}
-    needed = mirror.runs.needed(row, row.resolve(reading or row.readings[0].name, options))
+    needed = mirror.asked.needed(row, row.resolve(reading or row.readings[0].name, options))
     usual = dict(USUAL)
     if {"tau", "eps", "v_hat0"} & set(needed) and "eta" in needed:
         usual |= ADAPTIVE
@@ -160,7 +160,7 @@ def mount(app: typer.Typer) -> None:
         ranked = import_module("fedspec_torch.ranks")
         names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
-            rows = [mirror.runs.trainer(name.strip()) for name in names]
+            rows = [mirror.asked.trainer(name.strip()) for name in names]
             given, how_many = assigned(setting or (), rows), spread(steps)
             count = ranks.size if shards is None else shards
             mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None

@@ -12,8 +12,8 @@ from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError
-from fedspec_torch.data import Batches, Held, mixed
+from fedspec_torch import Federation, ModuleError, cohorts, simulate, training
+from fedspec_torch.data import Batches, Held, Minibatch, mixed
 from fedspec_torch.gradients import WAYS, choose
 from fedspec_torch.layered import LayersError
 
@@ -46,7 +46,7 @@ class Unused(nn.Module):
         return out
 
 
-GENERIC = [way for way in WAYS if way not in ("layered", "turned")]
+GENERIC = [way for way in WAYS if way != "layered"]
 """The ways that take modules of any parts."""
 
 MODULES: dict[str, Any] = {
@@ -91,16 +91,52 @@ def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> Non
         for n in (6, 6, 3, 6)
     ]
     module = CHAINS[name]().double()
-    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in ("layered", "turned", "looped")]
+    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in ("layered", "looped")]
     x = ways[0].x0 + torch.randn(4, len(ways[0].x0)).double()
     before = [inputs.clone() for inputs, _ in data]
     for step in (0, 1, 2):
         told = [way.in_round(1) for way in ways]
-        *both, want = [clients.oracle([0, 3, 2, 1])(step, x) for clients in told]
-        assert all(torch.allclose(got, want, rtol=1e-11, atol=1e-13) for got in both)
-        *both, want = [torch.stack([clients.losses[i] for i in range(4)]) for clients in told]
-        assert all(torch.allclose(got, want, rtol=1e-12) for got in both)
+        got, want = [clients.oracle([0, 3, 2, 1])(step, x) for clients in told]
+        assert torch.allclose(got, want, rtol=1e-11, atol=1e-13)
+        got, want = [torch.stack([clients.losses[i] for i in range(4)]) for clients in told]
+        assert torch.allclose(got, want, rtol=1e-12)
     assert all(torch.equal(inputs, b) for (inputs, _), b in zip(data, before, strict=True))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    ("count", "size", "shuffled"), [((6,) * 5, 2, False), ((6,) * 5, 4, False), ((4, 7) * 3, 3, True)]
+)
+def test_sgd_in_place_is_sgd_by_gradients(name: str, count: tuple[int, ...], size: int, shuffled: bool) -> None:
+    """In order without a copy, in order beyond the end of the data, and shuffled; clients of unequal steps."""
+    torch.manual_seed(4)
+    module = CHAINS[name]().double()
+    data = [(torch.randn(n, 3).double(), torch.randint(4, (n,))) for n in count]
+    ends, losses, ways = [], [], ("layered", "looped")
+    for way in ways:
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=size, way=way, shuffled=shuffled)
+        run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
+        list(run)
+        ends.append(run.x)
+        losses.append([done.loss for done in run.history])
+    assert torch.allclose(*ends, rtol=1e-11, atol=1e-13) and not torch.allclose(ends[0], fed.x0, rtol=1e-3)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-11)
+
+
+def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [(torch.randn(6, 3), torch.randint(4, (6,))) for _ in range(3)]
+    fed = Federation(nn.Linear(3, 4), nn.functional.cross_entropy, data, batch_size=2, way="layered", shuffled=False)
+    monkeypatch.setattr(training, "layered", None)
+    simulate("fedavg", fed, plan=cohorts(None, steps=3), eta_l=0.5).step()
+    batches = Batches(fed.pool, (0, 1), 2, 0, 0, shuffled=False)
+    seen = batches.all_at(1, 2, across=True)
+    inputs = fed.pool.of((0,))[0]
+    assert seen.inputs.data_ptr() == inputs[2].data_ptr()
+    assert seen.across is not None and torch.equal(seen.across, seen.inputs.mT)
+    shuffled = Batches(fed.pool, (0, 1), 2, 0, 0).all_at(1, 2, across=True)
+    assert shuffled.across is None
+    apart = Batches(fed.pool, (0, 2), 2, 0, 0, shuffled=False).all_at(1, 2, across=True)
+    assert torch.equal(apart.inputs, torch.stack([data[i][0][2:4] for i in (0, 2)]))
 
 
 class Own(nn.Sequential):
@@ -135,10 +171,7 @@ def test_a_hook_keeps_a_module_from_being_written_out() -> None:
     federation = Federation(module, nn.functional.cross_entropy, [(torch.ones(2, 2), torch.zeros(2).long())])
     federation.oracle([0])(0, federation.x0[None])
     (choice,) = federation.choices.values()
-    assert (
-        choice.name not in ("layered", "turned")
-        and "layered refused (layered: Linear is not written out)" in choice.why
-    )
+    assert choice.name != "layered" and "layered refused (layered: Linear is not written out)" in choice.why
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -201,7 +234,7 @@ def test_a_module_that_cannot_be_batched_is_looped_over() -> None:
 def test_what_no_way_bears_is_raised_as_it_was() -> None:
     network = Federation(nn.Linear(3, 2), half_square, [(torch.ones(2, 4), torch.zeros(2))]).network
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        choose(network, torch.zeros(1, 8), (torch.ones(1, 2, 4), torch.zeros(1, 2)))
+        choose(network, torch.zeros(1, 8), Minibatch(torch.ones(1, 2, 4), torch.zeros(1, 2)))
 
 
 def test_an_epoch_takes_every_example_once_in_an_order_of_its_own() -> None:
@@ -296,7 +329,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     ("more", "error", "words"),
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
-        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, turned, stacked, vmapped, looped"),
+        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, stacked, vmapped, looped"),
         ({"data": lambda i: GOOD}, PlanError, "examples: not given"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],

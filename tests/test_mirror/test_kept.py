@@ -15,9 +15,9 @@ from torch import Tensor
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
 from fedspec_torch import CheckpointError, cohorts, kept, resume, simulate
+from fedspec_torch.asked import needed
 from fedspec_torch.kept import Kept, is_written_over
 from fedspec_torch.rows import Rows
-from fedspec_torch.runs import needed
 
 SERVED = [row for row in TRAINABLE if "peers" not in row.takes]
 ROUNDS = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from test_mirror.federations import hyper, schedule
@@ -14,11 +13,8 @@ from torch import nn
 from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError, UnknownNameError
-from fedspec_suite.judge.comparing import ratios_of
-from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.measure.bench import THRESHOLD, bench_of, reference
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.judge.farthest import farthest
+from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_torch import CheckpointError, Federation, cohorts, resume, simulate
 from fedspec_torch.federation import ModuleError
 from fedspec_torch.layered import LayersError
@@ -56,13 +52,7 @@ def test_a_step_below_eight_bits_is_not_lost() -> None:
 def test_it_is_no_float32_and_within_the_bound_of_bfloat16(name: str) -> None:
     a = find(name)
     offer = Offer(name, "trace" if "trace" in a.levels else "round", a.readings[0].name, variant="engine in bf16")
-    setting = setting_of(offer, "float32")
-    bench, worst = bench_of(Inside(SUBJECT), offer, setting), 0.0
-    for s in samples_of(setting):
-        for got, want in zip(bench.play(s), reference(s), strict=True):
-            ratios, sure = ratios_of(got["x"], want["x"], np.finfo("float32"))
-            worst = max(worst, float(ratios[sure].max(initial=0.0)))
-    assert THRESHOLD < worst < THRESHOLD * 2**16
+    assert THRESHOLD < farthest(SUBJECT, offer, "float32") < THRESHOLD * 2**16
 
 
 def test_what_cannot_be_rounded_so_is_refused_by_name() -> None:

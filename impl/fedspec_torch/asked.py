@@ -1,0 +1,69 @@
+"""What a run is asked for: an algorithm of the catalogue, its hyper-parameters and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+import torch
+
+from fedspec.catalogue import Algorithm, LocalSolver, find
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.hyper import NOT_GIVEN
+
+
+def trainer(algorithm: str) -> Algorithm:
+    """The row of an algorithm that trains a federation.
+
+    Raises:
+        UnknownNameError: there is no such algorithm.
+        PlanError: it is a local solver, which trains nothing by itself.
+    """
+    row = find(algorithm)
+    if isinstance(row.run, LocalSolver):
+        raise PlanError(
+            f"{algorithm}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
+        )
+    return row
+
+
+def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> Any:
+    """The record of an algorithm's hyper-parameters and options, from what is given of them.
+
+    Raises:
+        UnknownNameError: it has no such hyper-parameter or option.
+        ParameterError: one is missing, outside its domain, or contradicts the reading.
+    """
+    for name in given:
+        if name not in row.parameters:
+            known = ", ".join(row.parameters)
+            raise UnknownNameError(f"{name}: {row.id} has no such hyper-parameter or option; known: {known}")
+    options = {n: str(v) for n, v in given.items() if n in row.options}
+    resolved = row.resolve(reading or row.readings[0].name, options)
+    numbers = {n: v for n, v in given.items() if n in row.numbers}
+    assert not isinstance(row.run, LocalSolver)
+    try:
+        return row.run.hyper(**{**numbers, **resolved})
+    except TypeError as error:
+        missing = [n for n in needed(row, resolved) if n not in numbers]
+        raise ParameterError(
+            f"{', '.join(missing)}: not given; {row.id} needs {'it' if len(missing) == 1 else 'them'}"
+        ) from error
+
+
+def check_finite(h: Any, dtype: torch.dtype) -> None:
+    """Refuse a hyper-parameter that is infinite in the model's type."""
+    largest = torch.finfo(dtype).max
+    for name, value in vars(h).items():
+        if isinstance(value, float) and abs(value) > largest:
+            raise ParameterError(
+                f"{name}: got {value}, more than {dtype} holds ({largest:.2g}); give less, or a model in float64"
+            )
+
+
+def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The hyper-parameters that an algorithm has to be given under these options: those that have no default."""
+    assert not isinstance(row.run, LocalSolver)
+    free = {f.name for f in fields(row.run.hyper) if f.default is MISSING or f.default is NOT_GIVEN}
+    return tuple(n for n in row.numbers_under("round", options) if n in free)

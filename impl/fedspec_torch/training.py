@@ -1,0 +1,107 @@
+"""The clients of a federation in one round: their gradients, or whole runs of SGD where these are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.data import Batches, Minibatch
+from fedspec_torch.descent import descended
+from fedspec_torch.gradients import WAYS, layered
+from fedspec_torch.plan import Oracle
+
+if TYPE_CHECKING:
+    from fedspec_torch.federation import Federation
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The clients of a federation in one round.
+
+    Attributes:
+        federation: whose they are.
+        round: which round's minibatches they see.
+        losses: the loss of every client's first minibatch, which is that of the model it began from.
+    """
+
+    federation: Federation
+    round: int
+    losses: dict[int, Tensor] = field(default_factory=dict)
+    _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.federation)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The gradients of these clients, in this order."""
+        f, who = self.federation, tuple(clients)
+        whole = self._batches.get(who[:1])
+        if whole is None or whole.clients[: len(who)] != who:
+            whole = self._batches[who[:1]] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
+        return Trained(self, whole.first(len(who)))
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The gradients of some clients, or of the first few of them; where that is faster, all their steps of SGD."""
+
+    training: Training
+    batches: Batches
+
+    def __call__(self, k: int, x: Stack) -> Stack:
+        """The gradients at local step k."""
+        some = self.batches.first(len(x))
+        if len(self._sizes) == 1:
+            return self._at(k, x, some.clients, self._batch(k, some))
+        g = torch.empty_like(x, memory_format=torch.contiguous_format)
+        for size in self._sizes:
+            rows = np.flatnonzero(some.sizes == size)
+            if len(rows):
+                batch = Minibatch(*some.at(k, rows, size))
+                g[rows] = self._at(k, x[rows], [some.clients[r] for r in rows], batch)
+        return g
+
+    def descended(self, x: Stack, eta_l: float, tau: Sequence[int]) -> Stack | None:
+        """The models after tau_i steps of SGD from x, those with most steps first; None: step by step is the way."""
+        f = self.training.federation
+        if len(self._sizes) > 1 or f.way_for(x, first := self._batch(0, self.batches)) != "layered":
+            return None
+        chain, loss = f.network.written_out
+        work = f.network.workspace(x, first.inputs.shape[1])
+
+        def batch(k: int, n: int) -> Minibatch:
+            return self._batch(k, self.batches.first(n)) if k else first
+
+        after, losses = descended(chain, loss, x, batch, work, eta_l, tau)
+        self._tell(self.batches.clients, losses)
+        return after
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [int(size) for size in np.unique(self.batches.sizes)]
+
+    def _batch(self, k: int, some: Batches) -> Minibatch:
+        f = self.training.federation
+        across = f.way in (None, "layered") and f.network.is_written_out
+        return some.all_at(k, self._sizes[0], across=across)
+
+    def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
+        f = self.training.federation
+        way = f.way_for(x, batch)
+        if way == "layered":
+            g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
+        else:
+            g, losses = WAYS[way](f.network, x, batch)
+        self._tell(who, losses)
+        return g
+
+    def _tell(self, who: Sequence[int], losses: Weights) -> None:
+        told = self.training.losses
+        told.update((i, loss) for i, loss in zip(who, losses.unbind(), strict=False) if i not in told)
