@@ -22,8 +22,8 @@ class Row:
         cpu: of the process alone, without processes that it started.
         steps: client-steps of every timed round.
         loss: of the model that it ended with.
-        setup_bytes: the most memory held before the first round.
-        peak_bytes: the most memory held until the end.
+        setup_bytes: the memory held before the first round.
+        peak_bytes: the most memory held from there until the end.
         versions: of its packages.
         notes: what it says of itself.
         error: the first line of what stopped it.

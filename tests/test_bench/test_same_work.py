@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from fedspec_bench.rows import Row, verdict
 from fedspec_bench.side_by_side import judged
 from fedspec_bench.table import cells
 from fedspec_bench.targets import TARGETS, Results
+from fedspec_bench.worker import STATUS
 from fedspec_bench.workloads import WORKLOADS, Workload, gradient
 
 SMALL = (("clients", 4), ("examples", 24), ("batch", 8), ("steps", 3))
@@ -92,3 +95,21 @@ def test_the_gradient_in_numpy_is_the_slope_of_the_loss() -> None:
 
 def loss_at(work: Workload, x: Any) -> float:
     return work.loss(x)
+
+
+MEMORY = """
+from fedspec_bench.worker import held, memory
+passing = bytearray(b"x") * (300 << 20)
+del passing
+base = held()
+rounds = bytearray(b"x") * (50 << 20)
+del rounds
+print((memory("VmHWM") - base) / 2**20)
+"""
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="elsewhere than on Linux nobody tells what a process holds")
+def test_what_rounds_add_to_memory_does_not_hide_behind_the_set_up() -> None:
+    """Making the data held 300 MiB for a moment, rounds 50."""
+    ran = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    assert float(ran.stdout) == pytest.approx(50, abs=5)
