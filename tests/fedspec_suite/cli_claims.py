@@ -158,10 +158,10 @@ def certify(
     with terminal.progress() as progress:
         for id in chosen:
             found = {}
-            for case, make in certificates.CERTIFIED[id].items():
-                found[case] = solving.certificate(make())
-                progress(f"{id}: {case}")
-                lost += [f"{id}: {case}"] * (found[case] is None)
+            for name, case in certificates.CERTIFIED[id].items():
+                found[name] = solving.certificate(case)
+                progress(f"{id}: {name}")
+                lost += [f"{id}: {name}"] * (found[name] is None)
             if all(found.values()):
                 certificates.save({id: found})
                 console.print(f"{id}: {len(found)} certificates", highlight=False)

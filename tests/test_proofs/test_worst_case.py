@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case import certificates
 from fedspec_proofs.engines.worst_case.classes import Class, Function, Point, convex, smooth, strongly_convex
-from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, vector
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, form, vector
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw, semidefinite
+from fedspec_proofs.engines.worst_case.rates import RATE, flaw_between
 from fedspec_proofs.engines.worst_case.solving import prove, worst
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.fednova import one_round
@@ -125,14 +127,50 @@ def test_a_number_that_depends_on_vectors_is_not_compared() -> None:
 
 @pytest.mark.parametrize(("id", "case"), CASES, ids=[f"{id}: {case}" for id, case in CASES])
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
-    problem, proof = certificates.CERTIFIED[id][case](), dict(certificates.load(id, case).multipliers)
-    assert flaw(problem, proof) == ""
-    first = next(iter(proof))
-    assert flaw(problem, {**proof, first: -proof[first]}) == f"the multiplier of {first!r} is negative"
-    assert "left over" in flaw(problem, {**proof, first: 2 * proof[first]})
-    assert flaw(problem, {**proof, "more": ONE}) == "there is no inequality 'more'"
-    assert "left over" in flaw(replace(problem, claimed=problem.claimed + square(basis("x"))), proof)
-    assert "constant" in flaw(replace(problem, claimed=problem.claimed + 1), proof)
+    found, at = certificates.CERTIFIED[id][case], certificates.load(id, case).multipliers
+    assert (min(at), max(at)) == (found.low, found.high)
+    for rate, proof in at.items():
+        problem, first = found.make(rate), next(iter(proof))
+        assert flaw(problem, proof) == ""
+        assert flaw(problem, {**proof, first: -proof[first]}) == f"the multiplier of {first!r} is negative"
+        assert "left over" in flaw(problem, {**proof, first: 2 * proof[first]})
+        assert flaw(problem, {**proof, "more": ONE}) == "there is no inequality 'more'"
+        assert "left over" in flaw(replace(problem, claimed=problem.claimed + square(basis("x"))), proof)
+        assert "constant" in flaw(replace(problem, claimed=problem.claimed + 1), proof)
+
+
+def parabola(at: Fraction) -> Problem:
+    """<g, g> (r - 1/2)^2 >= 0 minus a little: a claim about the rate r that fails at 1/2 alone, or nowhere."""
+    g = basis("g")
+    return Problem((at * at - at + Fraction(1, 4)) * square(g) * -1 + Fraction(1, 100) * square(g), {})
+
+
+def test_what_holds_at_the_ends_need_not_hold_between() -> None:
+    ends = [(r, parabola(r), {}) for r in (Fraction(0), Fraction(1))]
+    assert all(flaw(problem, {}) == "" for _, problem, _ in ends)
+    assert flaw(parabola(Fraction(1, 2)), {}) != ""
+    between = "between the rates 0 and 1: a matrix that is left over is not positive semidefinite"
+    assert flaw_between(parabola(RATE), ends) == between
+    near = [(r, parabola(r), {}) for r in (Fraction(0), Fraction(1, 4))]
+    assert flaw_between(parabola(RATE), near) == ""
+
+
+def test_a_rate_that_is_left_open_is_not_compared() -> None:
+    assert basis("x") * RATE / RATE == basis("x")
+    with pytest.raises(TypeError, match="depends on the rate"):
+        assert form({}, RATE) < 1
+    with pytest.raises(TypeError, match="no polynomial in the rate"):
+        flaw_between(Problem(square(basis("x")) / RATE, {}), [(r, Problem(Value(), {}), {}) for r in (ONE, 2 * ONE)])
+
+
+def test_rates_between_the_ends_are_certified_one_by_one_too() -> None:
+    """By mixing the multipliers of the neighbours, checked at the mixed rate alone."""
+    id, case = next(iter(CASES))
+    found, at = certificates.CERTIFIED[id][case], certificates.load(id, case).multipliers
+    for (low, first), (high, last) in pairwise(at.items()):
+        for share in (Fraction(1, 7), Fraction(1, 2), Fraction(9, 10)):
+            mixed = {n: (1 - share) * first.get(n, 0 * ONE) + share * last.get(n, 0 * ONE) for n in {**first, **last}}
+            assert flaw(found.make(low + share * (high - low)), mixed) == ""
 
 
 @pytest.mark.parametrize("sizes", one_round.SCHEDULES[:3], ids=str)
@@ -168,9 +206,9 @@ def test_what_a_certificate_says_by_another_route(sizes: one_round.Sizes) -> Non
     a = [sum([1] * tau) for tau in sizes.steps]
     C = max(a_i * (a_i - 1) for a_i in a)
     claimed = sum(w_i * (f - e) for w_i, (_, f), (_, e) in zip(w, after, before, strict=True))
-    claimed += eta * tau_eff * (slope**2 / 4 - 3 * eta**2 * C)
+    claimed += eta * tau_eff * (slope**2 / 4 - 3 * eta**2 * C / 40)
     total = -claimed
-    for name, c in certificates.load("fednova.eq-91-certified", str(sizes)).multipliers.items():
+    for name, c in certificates.load("fednova.eq-91-fortieth", str(sizes)).multipliers[Fraction(sizes.eta)].items():
         if name == "dissimilar":
             q = sum(w_i * g**2 for w_i, (g, _) in zip(w, before, strict=True)) - sympy.Rational(3, 2) * slope**2 - 1
         else:

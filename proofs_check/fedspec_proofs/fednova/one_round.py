@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from fedspec.algorithms.fednova import FedNova
@@ -18,7 +17,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.worst_case.certificates import certified
+from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
 from fedspec_proofs.engines.worst_case.forms import basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
@@ -43,9 +42,9 @@ class Sizes:
     beta2: str = "3/2"
     of: tuple[tuple[str, str], ...] = ()
 
-    def setting(self) -> Setting:
-        """The rule, on a problem that plays no part."""
-        n, eta = len(self.steps), rational(self.eta)
+    def setting(self, rate: Any = None) -> Setting:
+        """The rule, at its largest rate or another one, on a problem that plays no part."""
+        n, eta = len(self.steps), rational(self.eta) if rate is None else rate
         more = {name: rational(value) / (eta if name == "mu" else 1) for name, value in self.of}
         plain = {"mu": rational(0), "rho": rational(0), "gamma": rational(1)}
         h = played(FedNova, eta_l=eta, **{**plain, **more}, solver=self.solver, nova_weights=NovaWeights.IMPLIED)
@@ -65,15 +64,19 @@ class Round(NamedTuple):
     functions: tuple[Function, ...]
 
 
-def round_of(sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1) -> Round:
-    """(91) without noise for one round from any model, C multiplied by a part."""
-    s, eta = sizes.setting(), rational(sizes.eta)
+def round_of(
+    sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
+) -> Round:
+    """(91) without noise for one round from any model, at the largest rate or another one, C multiplied by a part."""
+    eta = rational(sizes.eta) if eta is None else eta
+    s = sizes.setting(eta)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
     plan = Plan(tuple(range(len(functions))), sizes.steps, s.examples)
     method, x = s.method, basis("x")
     clients = tuple(f.oracle for f in functions)
     trace = run_round(s.h, vector(x), clients, plan, local=method.local, norm=method.norm, server=method.server)
-    w, c = weights(s), constants(s)
+    # What does not depend on the rate is computed at one.
+    w, c = weights(sizes.setting()), constants(sizes.setting())
     before, after = (mean(w, functions, point) for point in (x, model(trace.state)[0]))
     length = eta * c.tau_eff
     bound = 3 * eta**2 * c.C * part
@@ -83,16 +86,18 @@ def round_of(sizes: Sizes, constants: Callable[[Setting], Constants] = printed, 
     return Round(Problem(after.f - before.f + length * (square(before.g) / 4 - bound), given), functions)
 
 
-def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1) -> Problem:
+def problem_of(
+    sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
+) -> Problem:
     """What is claimed of a round of these sizes.
 
     Raises:
-        ValueError: they do not meet (98) and (99).
+        ValueError: the largest rate does not meet (98) and (99), and so not every smaller one.
     """
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
         raise ValueError(f"one round: {sizes} meets (98) and (99) not")
-    return round_of(sizes, constants, part).problem
+    return round_of(sizes, constants, part, eta).problem
 
 
 SCHEDULES = (
@@ -127,8 +132,19 @@ ASSUMED = {
 }
 
 
-def _cases(all_sizes: tuple[Sizes, ...], **of: Any) -> dict[str, Callable[[], Problem]]:
-    return {str(sizes): partial(problem_of, sizes, **of) for sizes in all_sizes}
+def _cases(all_sizes: tuple[Sizes, ...], share: Any, **of: Any) -> dict[str, Case]:
+    """From a share of the rate that is named to it."""
+
+    def case(sizes: Sizes) -> Case:
+        high = rational(sizes.eta)
+        return Case(lambda eta: problem_of(sizes, **of, eta=eta), share * high, high)
+
+    return {_words(sizes, share): case(sizes) for sizes in all_sizes}
+
+
+def _words(sizes: Sizes, share: Any) -> str:
+    low = rational(sizes.eta) * share
+    return str(sizes) if share == 1 else str(sizes).replace(f"eta = {sizes.eta}", f"eta in [{low}, {sizes.eta}]")
 
 
 def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
@@ -156,7 +172,7 @@ def _without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) 
     }
 
 
-def _certified(id: str, statement: str, place: str, sizes: tuple[Sizes, ...], **of: Any) -> Any:
+def _certified(id: str, statement: str, place: str, sizes: tuple[Sizes, ...], share: Any = 1, **of: Any) -> Any:
     """The claim about these sizes, and what happens without its assumptions at the first of them."""
     constants = of.get("constants", printed)
     return claim(
@@ -166,8 +182,9 @@ def _certified(id: str, statement: str, place: str, sizes: tuple[Sizes, ...], **
         engine=Engine.WORST_CASE,
         verdict=Verdict.CERTIFIED,
         assumptions=ASSUMED,
-        sizes="; ".join(map(str, sizes)) + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p",
-    )(certified(id, _cases(sizes, **of), lambda: _without(sizes[0], constants)))
+        sizes="; ".join(_words(s, share) for s in sizes)
+        + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p",
+    )(certified(id, _cases(sizes, share, **of), lambda: _without(sizes[0], constants)))
 
 
 one_round = _certified(
@@ -176,6 +193,7 @@ one_round = _certified(
     "x, in every dimension, for all clients with Lipschitz gradients; summed over rounds, (97) for every T",
     "eq. (91) (L596) with sigma^2 = 0",
     SCHEDULES,
+    share=rational("1/2"),
 )
 
 looser = _certified(

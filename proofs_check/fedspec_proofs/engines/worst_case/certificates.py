@@ -16,15 +16,32 @@ from typing import Any
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.claim import Dropped, Finding, Sharpness, Verdict
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.rates import RATE, flaw_between
 
 PATH = Path(__file__).with_name("certificates.json")
 
 RENEW = "fedspec claims certify {}"
 """What finds certificates again; needs the extra ``certify``."""
 
-Cases = Mapping[str, Callable[[], Problem]]
-"""What is to be certified, by its sizes in words."""
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be certified, at every rate of an interval.
+
+    Attributes:
+        make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.rates.RATE`.
+        low: the smallest rate.
+        high: the largest.
+    """
+
+    make: Callable[[Any], Problem]
+    low: Fraction
+    high: Fraction
+
+
+Cases = Mapping[str, Case]
+"""By their sizes in words."""
 
 CERTIFIED: dict[str, Cases] = {}
 """Every claim that rests on certificates, by its id; filled as the ledger is imported."""
@@ -35,12 +52,12 @@ class Certificate:
     """What proves one case.
 
     Attributes:
-        multipliers: of the inequalities that it takes, by name.
-        ratio: the worst case over the constant on the right side, by the program, in floating point; -1 where the right
-            side has none.
+        multipliers: at some rates, from the smallest to the largest, those of the inequalities that are taken.
+        ratio: the worst case over the constant on the right side at the largest rate, by the program, in floating
+            point; -1 where the right side has none.
     """
 
-    multipliers: Mapping[str, Fraction]
+    multipliers: Mapping[Fraction, Mapping[str, Fraction]]
     ratio: float = -1
 
 
@@ -58,7 +75,8 @@ def load(id: str, case: str) -> Certificate:
     """
     try:
         row = _stored()[id][case]
-        return Certificate({name: Fraction(c) for name, c in row["multipliers"].items()}, row["ratio"])
+        at = {Fraction(rate): {n: Fraction(c) for n, c in m.items()} for rate, m in row["multipliers"].items()}
+        return Certificate(at, row["ratio"])
     except KeyError:
         raise FedspecError(f"certificates: none for {case!r} of {id}; {RENEW.format(id)}") from None
 
@@ -78,7 +96,17 @@ def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
 
 
 def _row(c: Certificate) -> dict[str, Any]:
-    return {"ratio": c.ratio, "multipliers": {name: str(m) for name, m in c.multipliers.items()}}
+    at = {str(rate): {name: str(m) for name, m in proof.items()} for rate, proof in c.multipliers.items()}
+    return {"ratio": c.ratio, "multipliers": at}
+
+
+def fault(case: Case, certificate: Certificate) -> str:
+    """Why a certificate does not prove its case; empty where it does."""
+    rates = list(certificate.multipliers)
+    if (rates[0], rates[-1]) != (case.low, case.high) or rates != sorted(rates):
+        return f"it is about the rates {rates[0]} to {rates[-1]}"
+    open_ = case.make(RATE) if len(rates) > 1 else None
+    return flaw_between(open_, [(r, case.make(r), certificate.multipliers[r]) for r in rates])
 
 
 def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]]) -> Callable[[], Finding]:
@@ -93,17 +121,20 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
 
     def found() -> Finding:
         told, largest, ratio = [], 0, -1.0
-        for case, make in cases.items():
-            problem, stored = make(), load(id, case)
-            proof = stored.multipliers
-            wrong = flaw(problem, proof)
+        for name, case in cases.items():
+            certificate = load(id, name)
+            wrong = fault(case, certificate)
             if wrong:
                 return Finding(
-                    Verdict.UNKNOWN, f"the certificate for {case} proves nothing: {wrong}; {RENEW.format(id)}"
+                    Verdict.UNKNOWN, f"the certificate for {name} proves nothing: {wrong}; {RENEW.format(id)}"
                 )
-            needs = f"; worst case over the right side {stored.ratio:.3g}" if stored.ratio >= 0 else ""
-            told.append(f"{case}: {len(proof)} of {len(problem.given)} inequalities, order {len(problem.basis)}{needs}")
-            largest, ratio = max(largest, *(c.denominator for c in proof.values())), max(ratio, stored.ratio)
+            proofs, problem = certificate.multipliers.values(), case.make(case.high)
+            needs = f"; worst case over the right side {certificate.ratio:.3g}" if certificate.ratio >= 0 else ""
+            told.append(
+                f"{name}: {len(problem.given)} inequalities, order {len(problem.basis)}, {len(proofs)} rates{needs}"
+            )
+            largest = max(largest, *(c.denominator for proof in proofs for c in proof.values()))
+            ratio = max(ratio, certificate.ratio)
         words = f"{len(cases)} certificates check in fractions, denominators up to {largest}\n" + "\n".join(told)
         sharpness = Sharpness(ratio) if ratio >= 0 else None
         return Finding(Verdict.CERTIFIED, words, without(), sharpness=sharpness)

@@ -26,7 +26,8 @@ def _by_entry(operation: Callable[[Form, Any], Form]) -> Callable[[Form, Any], F
 class Form:
     """sum_k c_k b_k + c: a vector (c = 0) over basis vectors b_k of which only inner products are known, or a number.
 
-    A rule runs on it as on a number. What is not linear in its vectors is refused.
+    A rule runs on it as on a number. What is not linear in its vectors is refused. Coefficients are fractions, or
+    rational functions of a rate that is left open.
 
     Attributes:
         parts: c_k by the name of b_k, none of them zero, in the order of the names.
@@ -58,16 +59,16 @@ class Form:
 
     @_by_entry
     def __truediv__(self, other: Any) -> Form:
-        return self * (1 / _number(other))
+        return _divided(self, _number(other))
 
     def __rtruediv__(self, other: Any) -> Form:
-        return _form(other) * (1 / _number(self))
+        return _divided(_form(other), _number(self))
 
     def __pow__(self, exponent: int) -> Form:
         return form({}, _number(self) ** exponent)
 
     def __neg__(self) -> Form:
-        return self * -1
+        return form({name: -c for name, c in self.parts}, -self.constant)
 
     @_by_entry
     def __sub__(self, other: Any) -> Form:
@@ -80,22 +81,22 @@ class Form:
         if not isinstance(other, Form | Rational):
             return NotImplemented
         other = _form(other)
-        return (self.parts, self.constant) == (other.parts, other.constant)
+        return bool((self.parts, self.constant) == (other.parts, other.constant))
 
     def __hash__(self) -> int:
         return hash((self.parts, self.constant))
 
     def __lt__(self, other: Any) -> bool:
-        return _number(self) < _number(other)
+        return _known(self) < _known(other)
 
     def __le__(self, other: Any) -> bool:
-        return _number(self) <= _number(other)
+        return _known(self) <= _known(other)
 
     def __gt__(self, other: Any) -> bool:
-        return _number(self) > _number(other)
+        return _known(self) > _known(other)
 
     def __ge__(self, other: Any) -> bool:
-        return _number(self) >= _number(other)
+        return _known(self) >= _known(other)
 
     def __str__(self) -> str:
         said = [f"{c} {name}" for name, c in self.parts] + [str(self.constant)] * bool(self.constant)
@@ -127,9 +128,33 @@ def _form(value: Any) -> Form:
     return value if isinstance(value, Form) else form({}, _number(value))
 
 
-def _number(value: Any) -> Fraction:
-    if isinstance(value, Form) and not value.parts:
-        return value.constant
+def _divided(one: Form, by: Any) -> Form:
+    return form({name: c / by for name, c in one.parts}, one.constant / by)
+
+
+def _number(value: Any) -> Any:
+    return value.constant if isinstance(value, Form) and not value.parts else coefficient(value)
+
+
+def _known(value: Any) -> Fraction:
+    number = _number(value)
+    if not isinstance(number, Fraction):
+        raise TypeError(f"worst case: the method compares {number}, which depends on the rate")
+    return number
+
+
+def coefficient(value: Any) -> Any:
+    """A number as a fraction; a rational function of a rate (of sympy's field) as itself, unless it is constant.
+
+    Raises:
+        TypeError: it is no such number.
+    """
     if isinstance(value, Rational):
         return Fraction(value)
-    raise TypeError(f"worst case: the method needs the number {value}; only its inner products are known")
+    top, below = getattr(value, "numer", None), getattr(value, "denom", None)
+    if top is None or below is None:
+        raise TypeError(f"worst case: the method needs the number {value}; only its inner products are known")
+    if not (top.is_ground and below.is_ground):
+        return value
+    whole = top.LC / below.LC
+    return Fraction(int(whole.numerator), int(whole.denominator))

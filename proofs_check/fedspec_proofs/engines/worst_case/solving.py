@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedspec_proofs.engines.worst_case.certificates import Certificate
+from fedspec_proofs.engines.worst_case.certificates import Case, Certificate
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder
+from fedspec_proofs.engines.worst_case.rates import RATE, flaw_between
 from fedspec_proofs.engines.worst_case.values import Value
 
 Floats = npt.NDArray[np.float64]
@@ -73,8 +74,13 @@ def worst(problem: Problem) -> Worst:
 def prove(problem: Problem) -> dict[str, Fraction]:
     """Multipliers that prove the claim exactly; none where none were found.
 
-    Those that leave the smallest eigenvalue as large as can be are rounded, and the equalities restored in fractions.
+    Where half of a constant on the right side can be spared it is, so that the same multipliers serve rates nearby.
     """
+    return (problem.claimed.constant < 0 and _proof(problem, 0.5)) or _proof(problem, 0.0)
+
+
+def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
+    """Those that leave the smallest eigenvalue as large as can be, rounded, the equalities restored in fractions."""
     cp: Any = import_module("cvxpy")
 
     basis, names = problem.basis, _names(problem)
@@ -84,7 +90,7 @@ def prove(problem: Problem) -> dict[str, Fraction]:
     R0, f0, c0 = _floats(problem.claimed, basis, names)
     R = sum((multipliers[k] * parts[k][0] for k in range(len(given))), -R0)
     limits = [R >> least * np.eye(len(basis)), least <= 1]
-    limits += [sum(multipliers[k] * parts[k][2] for k in range(len(given))) - c0 >= 0]
+    limits += [sum(multipliers[k] * parts[k][2] for k in range(len(given))) - c0 >= -spared * c0]
     if names:
         limits += [sum(multipliers[k] * parts[k][1] for k in range(len(given))) == f0]
     # Of all that leave as much, the smallest: rounding then moves the least.
@@ -101,12 +107,33 @@ def prove(problem: Problem) -> dict[str, Fraction]:
     return {}
 
 
-def certificate(problem: Problem) -> Certificate | None:
-    """What proves the claim, and how much of its right side the worst function needs; none where none was found."""
-    proof, right = prove(problem), -problem.claimed.constant
-    if not proof:
-        return None
-    return Certificate(proof, round(1 + worst(problem).value / float(right), 6) if right > 0 else -1)
+MOST = 6
+"""How often an interval of rates is halved."""
+
+
+def certificate(case: Case) -> Certificate | None:
+    """What proves a case, and how much of its right side the worst function needs; none where none was found.
+
+    Rates are put between those of an interval until multipliers mixed of theirs prove all that lies between.
+    """
+    open_ = case.make(RATE) if case.low < case.high else None
+    found = {rate: prove(case.make(rate)) for rate in dict.fromkeys((case.low, case.high))}
+    left = [(case.low, case.high, MOST)]
+    while left:
+        low, high, more = left.pop()
+        if not (found[low] and found[high]):
+            return None
+        if not flaw_between(open_, [(r, case.make(r), found[r]) for r in dict.fromkeys((low, high))]):
+            continue
+        if not more:
+            return None
+        middle = (low + high) / 2
+        found[middle] = prove(case.make(middle))
+        left += [(low, middle, more - 1), (middle, high, more - 1)]
+    problem = case.make(case.high)
+    right = -problem.claimed.constant
+    ratio = round(1 + worst(problem).value / float(right), 6) if right > 0 else -1
+    return Certificate({rate: found[rate] for rate in sorted(found)}, ratio)
 
 
 def restored(problem: Problem, multipliers: Mapping[str, Fraction]) -> dict[str, Fraction]:

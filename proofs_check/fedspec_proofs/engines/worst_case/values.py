@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.engines.worst_case.forms import Form
+from fedspec_proofs.engines.worst_case.forms import Form, coefficient
 
 Pair = tuple[str, str]
 
@@ -35,7 +35,7 @@ class Value:
     __radd__ = __add__
 
     def __mul__(self, c: Any) -> Value:
-        c = Fraction(c)
+        c = coefficient(c)
         return Value(
             {k: c * v for k, v in self.products.items() if c},
             {k: c * v for k, v in self.values.items() if c},
@@ -45,7 +45,12 @@ class Value:
     __rmul__ = __mul__
 
     def __truediv__(self, c: Any) -> Value:
-        return self * (1 / Fraction(c))
+        by = coefficient(c)
+        return Value(
+            {k: v / by for k, v in self.products.items()},
+            {k: v / by for k, v in self.values.items()},
+            self.constant / by,
+        )
 
     def __neg__(self) -> Value:
         return self * -1
@@ -58,7 +63,7 @@ class Value:
 
 
 def _value(other: Any) -> Value:
-    return other if isinstance(other, Value) else Value(constant=Fraction(other))
+    return other if isinstance(other, Value) else Value(constant=coefficient(other))
 
 
 def _sum(a: Mapping[Any, Fraction], b: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
