@@ -71,7 +71,7 @@ def load(id: str, case: str) -> Certificate:
     """The stored certificate of one case.
 
     Raises:
-        FedspecError: there is none.
+        FedspecError: the case has no stored certificate.
     """
     try:
         row = _stored()[id][case]
