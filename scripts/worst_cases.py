@@ -69,8 +69,14 @@ def certified(r: Round) -> dict[str, Any]:
     raise ValueError(f"worst cases: no certificate for {r} near {value}")
 
 
+def by_round(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The rows by algorithm, steps, rate and zeta^2."""
+    return {(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"]): row for row in rows}
+
+
 def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
     """The tables of the page, by name."""
+    certain = by_round(rows)
     kinds = {"distance": [("fedavg", 0), ("fedavg", 1), ("fedprox", 0), ("fedprox", 1), ("fednova", 0), ("fednova", 1)]}
     kinds["factor"] = [(algorithm, 0) for algorithm in HELD]
     out = {}
@@ -81,14 +87,9 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
             for eta_l in RATES:
                 cells = []
                 for algorithm, zeta2 in columns:
-                    found = [
-                        row
-                        for row in rows
-                        if (row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"])
-                        == (algorithm, steps, eta_l, zeta2)
-                    ]
-                    a = f" (a = {found[0]['share']})" if found and name == "factor" else ""
-                    cells.append(f"{float(Fraction(found[0]['bound'])):.3f}{a}" if found else "as `fedavg`")
+                    row = certain.get((algorithm, steps, eta_l, zeta2))
+                    a = f" (a = {row['share']})" if row and name == "factor" else ""
+                    cells.append(f"{float(Fraction(row['bound'])):.3f}{a}" if row else "as `fedavg`")
                 lines.append(f"| {', '.join(map(str, steps))} | {eta_l} | {' | '.join(cells)} |")
         out[name] = "\n".join(lines)
     return out
@@ -102,11 +103,12 @@ def draw(rows: list[dict[str, Any]]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "worst cases"
     from matplotlib import pyplot
 
+    certain = by_round(rows)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
 
     def line(axes: Any, algorithm: str, steps: tuple[int, ...], zeta2: int, **how: Any) -> None:
-        found = [r for r in rows if (r["algorithm"], tuple(r["steps"]), r["zeta2"]) == (algorithm, steps, zeta2)]
-        axes.plot([float(Fraction(r["eta_l"])) for r in found], [float(Fraction(r["bound"])) for r in found], **how)
+        heights = [float(Fraction(certain[algorithm, steps, eta_l, zeta2]["bound"])) for eta_l in RATES]
+        axes.plot([float(Fraction(eta_l)) for eta_l in RATES], heights, **how)
 
     for steps, colour in (((1, 1), "tab:blue"), ((2, 2), "tab:green"), ((4, 4), "tab:orange"), ((1, 3), "tab:red")):
         words = ", ".join(map(str, steps))

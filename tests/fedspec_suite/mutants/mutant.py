@@ -163,20 +163,20 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
 
 
 @contextmanager
-def wrapped(function: FunctionType, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
-    """The specification with a function behind another, wherever its modules know it, until the block ends.
+def wrapped(around: Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Iterator[None]:
+    """The specification with functions behind others, wherever its modules know them, until the block ends.
 
     Args:
-        function: the function as the specification has it.
-        wrap: makes the other one from what stands there, which may be an edit already.
+        around: by the function as the specification has it, what makes the other one from what stands there, which may
+            be an edit already.
     """
-    before = [(module, name, getattr(module, name)) for module, name in _places(function)]
+    before = [(wrap, module, name, getattr(module, name)) for f, wrap in around.items() for module, name in _places(f)]
     try:
-        for module, name, there in before:
+        for wrap, module, name, there in before:
             setattr(module, name, wrap(there))
         yield
     finally:
-        for module, name, there in before:
+        for _, module, name, there in before:
             setattr(module, name, there)
 
 

@@ -1,7 +1,7 @@
 """Multipliers on disk, found once, and the finding that rests on them: checked with fractions, bound to the rules.
 
-A certificate holds multipliers and nothing else. To check it the rules are run again on linear forms: if one changes,
-so do the coefficients, and the multipliers prove nothing any more.
+A certificate holds multipliers and nothing that the check believes. To check it the rules are run on linear forms
+again, as they stand: what a changed rule makes false no multipliers prove.
 """
 
 from __future__ import annotations

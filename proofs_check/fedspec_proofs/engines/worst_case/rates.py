@@ -14,7 +14,8 @@ from typing import Any
 
 from sympy import QQ, field
 
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, semidefinite
+from fedspec_proofs.engines.worst_case.forms import coefficient
+from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder, semidefinite
 from fedspec_proofs.engines.worst_case.values import Value
 
 _, RATE = field("rate", QQ)
@@ -46,31 +47,20 @@ def flaw_between(open_: Problem | None, at: Sequence[tuple[Fraction, Problem, Mu
 
 
 def _flaw_of_mixtures(open_: Problem, low: Fraction, high: Fraction, first: Multipliers, last: Multipliers) -> str:
-    products: dict[Any, Polynomial] = {}
-    values: dict[str, Polynomial] = {}
-    constant: Polynomial = []
-
-    def add(value: Value, share: Polynomial) -> None:
-        nonlocal constant
-        for pair, c in value.products.items():
-            products[pair] = _plus(products.get(pair, []), _times(share, _along(c, low, high)))
-        for name, c in value.values.items():
-            values[name] = _plus(values.get(name, []), _times(share, _along(c, low, high)))
-        constant = _plus(constant, _times(share, _along(value.constant, low, high)))
-
-    add(open_.claimed, [Fraction(-1)])
-    for name in {**first, **last}:
-        a, b = first.get(name, Fraction(0)), last.get(name, Fraction(0))
-        add(open_.given[name], [a, b - a])
-    if any(any(p) for p in values.values()):
-        return f"{next(name for name, p in values.items() if any(p))} is left over"
-    degree = max(map(len, (*products.values(), constant)), default=1) - 1
+    share = (RATE - low) / (high - low)
+    ends = {name: (first.get(name, Fraction(0)), last.get(name, Fraction(0))) for name in {**first, **last}}
+    left = remainder(open_, {name: a + (b - a) * share for name, (a, b) in ends.items()})
+    if left.values:
+        return f"{next(iter(left.values))} is left over"
+    parts = {pair: _along(c, low, high) for pair, c in left.products.items()}
+    constant = _along(left.constant, low, high)
+    degree = max(map(len, (*parts.values(), constant))) - 1
     if any(c < 0 for c in _bernstein(constant, degree)):
         return "a constant is left over"
-    parts = {pair: _bernstein(p, degree) for pair, p in products.items()}
+    raised = {pair: _bernstein(p, degree) for pair, p in parts.items()}
     for k in range(degree + 1):
-        left = Value({pair: cs[k] for pair, cs in parts.items() if cs[k]})
-        if not semidefinite(matrix(left, open_.basis)):
+        at = Value({pair: cs[k] for pair, cs in raised.items() if cs[k]})
+        if not semidefinite(matrix(at, open_.basis)):
             return "a matrix that is left over is not positive semidefinite"
     return ""
 
@@ -81,31 +71,15 @@ def _along(c: Any, low: Fraction, high: Fraction) -> Polynomial:
     Raises:
         TypeError: the rate stands below a fraction stroke.
     """
+    c = coefficient(c)
     if isinstance(c, Fraction):
         return [c]
     if not c.denom.is_ground:
         raise TypeError(f"worst case: {c} is no polynomial in the rate")
-    out: Polynomial = []
-    for (power,), number in c.numer.terms():
-        term = [Fraction(int(number.numerator), int(number.denominator))]
-        for _ in range(power):
-            term = _times(term, [low, high - low])
-        out = _plus(out, term)
-    below = c.denom.LC
-    return [t * Fraction(int(below.denominator), int(below.numerator)) for t in out]
-
-
-def _plus(a: Polynomial, b: Polynomial) -> Polynomial:
-    n = max(len(a), len(b))
-    return [sum((p[k] for p in (a, b) if k < len(p)), Fraction(0)) for k in range(n)]
-
-
-def _times(a: Polynomial, b: Polynomial) -> Polynomial:
-    out = [Fraction(0)] * max(0, len(a) + len(b) - 1)
-    for i, x in enumerate(a):
-        for j, y in enumerate(b):
-            out[i + j] += x * y
-    return out
+    s = RATE.numer
+    moved = (c.numer / c.denom.LC).compose(s, low + (high - low) * s)
+    found = [moved.coeff(s**power if power else 1) for power in range(moved.degree() + 1)]
+    return [Fraction(int(number.numerator), int(number.denominator)) for number in found]
 
 
 def _bernstein(p: Polynomial, degree: int) -> Polynomial:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import wraps
 from types import FunctionType
@@ -55,7 +54,7 @@ def _lagging(function: FunctionType) -> Callable[[Running, Scenario], Running]:
 
                 return rule
 
-            with wrapped(function, lagging):
+            with wrapped({function: lagging}):
                 return inner.step(event)
 
         return Stepping(inner, take)
@@ -90,9 +89,7 @@ def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Run
                 inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
             if hasattr(inner.state, "clients"):
                 inner.state = replace(inner.state, clients=len(there))
-            with ExitStack() as stack:
-                for f in counting:
-                    stack.enter_context(wrapped(f, counted))
+            with wrapped(dict.fromkeys(counting, counted)):
                 return inner.step(event)
 
         return Stepping(inner, take)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from types import FunctionType
@@ -81,11 +80,8 @@ def _lives_on(solvers: Sequence[_Solver], names: Sequence[str]) -> Callable[[Run
 
                 return step
 
-            with ExitStack() as stack:
-                for solver in solvers:
-                    stack.enter_context(wrapped(solver.begin, begun))
-                    for f in solver.steps:
-                        stack.enter_context(wrapped(f, kept_by))
+            begins = dict.fromkeys((solver.begin for solver in solvers), begun)
+            with wrapped({**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}):
                 return inner.step(event)
 
         return Stepping(inner, take)
@@ -123,9 +119,7 @@ def _pulled(found: Sequence[FunctionType], first: bool) -> Callable[[Running, Sc
 
                 return step
 
-            with ExitStack() as stack:
-                for f in found:
-                    stack.enter_context(wrapped(f, anchored))
+            with wrapped(dict.fromkeys(found, anchored)):
                 return inner.step(event)
 
         return Stepping(inner, take)
