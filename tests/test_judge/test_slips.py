@@ -67,9 +67,12 @@ EDITED: dict[str, tuple[str, ...]] = {
     "divided by the sum of the discounts, not by the number of updates": (
         "fedbuff",
         "algorithms.fedbuff.step",
-        "x = average(state.x, delta, eta=h.eta)",
-        "vars(step).setdefault('s', []).extend(s)\n"
-        "    x = average(state.x, delta * h.buffer / sum(vars(step)['s'][-h.buffer:]), eta=h.eta)",
+        "    deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]\n"
+        "    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)\n",
+        "    vars(step).setdefault('s', []).extend(s)\n"
+        "    deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]\n"
+        "    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)\n"
+        "    delta = delta if delta is None else delta * h.buffer / sum(vars(step)['s'][-h.buffer :])\n",
         "nguyen-2022-discounted",
     ),
 }
