@@ -10,6 +10,8 @@ MODULES = (
     "limits",
     "small_rate",
     "limit_numbers",
+    "strongly_convex",
+    "round_numbers",
     "lemma_1",
     "nova",
     "assumptions",
