@@ -135,8 +135,15 @@ def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:
     def problem(eta: Any) -> Problem:
         v = made(s, eta)
         e2 = eta * eta
-        right = growth * v.drift + 16 * I * (e2 * v.consensus + v.between + s.fac * v.within) + v.noise / s.n
-        return Problem(v.drift_after - right, v.given, right)
+        terms = {
+            "drift": growth * v.drift,
+            "consensus error": 16 * I * e2 * v.consensus,
+            "gradients": 16 * I * v.between,
+            "sampling": 16 * I * s.fac * v.within,
+            "noise": v.noise / s.n,
+        }
+        right = sum(terms.values(), Value())
+        return Problem(v.drift_after - right, v.given, right, terms=terms)
 
     return problem
 
@@ -147,8 +154,16 @@ def consensus_of(s: Step, zeta: Fraction) -> Callable[[Any], Problem]:
     def problem(eta: Any) -> Problem:
         v = made(s, eta)
         e2 = eta * eta
-        right = (1 + 1 / zeta) * v.consensus + v.noise
-        right = right + 4 * (1 + zeta) * (e2 * (v.consensus + v.drift) + v.between + v.within)
-        return Problem(v.consensus_after - right, v.given, right)
+        by_gradients = 4 * (1 + zeta)
+        terms = {
+            "consensus error, kept": (1 + 1 / zeta) * v.consensus,
+            "consensus error, by gradients": by_gradients * e2 * v.consensus,
+            "drift": by_gradients * e2 * v.drift,
+            "gradients": by_gradients * v.between,
+            "dissimilarity": by_gradients * v.within,
+            "noise": v.noise,
+        }
+        right = sum(terms.values(), Value())
+        return Problem(v.consensus_after - right, v.given, right, terms=terms)
 
     return problem

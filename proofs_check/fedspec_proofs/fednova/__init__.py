@@ -24,6 +24,7 @@ MODULES = (
     "accumulation",
     "descent",
     "one_round",
+    "noisy_round",
     "drift",
     "lower_bound",
     "special_cases",

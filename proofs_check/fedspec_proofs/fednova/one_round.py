@@ -21,7 +21,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, Case, certified, load, refuted, with_less
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
 from fedspec_proofs.engines.worst_case.forms import basis
-from fedspec_proofs.engines.worst_case.plays import Start, play
+from fedspec_proofs.engines.worst_case.plays import Run, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped, valued
 from fedspec_proofs.engines.worst_case.values import Value, square
@@ -59,6 +59,18 @@ class Sizes:
         return f"{self.solver}, tau = {self.steps}, eta = {self.eta}{more}"
 
 
+def ran(s: Setting, sizes: Sizes) -> Run:
+    """A round of the rule from any x."""
+    plan, method = Plan(tuple(range(len(sizes.steps))), sizes.steps, s.examples), s.method
+
+    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+        local, norm, server = method.local, method.norm, method.server
+        x = start(basis("x"))
+        return [model(run_round(s.h, x, tuple(clients), plan, local=local, norm=norm, server=server).state)]
+
+    return run
+
+
 def round_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
@@ -66,14 +78,7 @@ def round_of(
     eta = rational(sizes.eta) if eta is None else eta
     s = sizes.setting(eta)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    plan = Plan(tuple(range(len(functions))), sizes.steps, s.examples)
-    method, x = s.method, basis("x")
-
-    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
-        local, norm, server = method.local, method.norm, method.server
-        return [model(run_round(s.h, start(x), tuple(clients), plan, local=local, norm=norm, server=server).state)]
-
-    played = play(functions, run)
+    x, played = basis("x"), play(functions, ran(s, sizes))
     # What does not depend on the rate is computed at one.
     w, c = weights(sizes.setting()), constants(sizes.setting())
     before, after = (mean(w, functions, point) for point in (x, played.ended[0]))
@@ -88,7 +93,13 @@ def round_of(
 def problem_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
-    """What is claimed of a round of these sizes.
+    """What is claimed of a round of these sizes."""
+    met(sizes, constants)
+    return round_of(sizes, constants, part, eta)
+
+
+def met(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None:
+    """See that the rates are those that are asked for.
 
     Raises:
         ValueError: the largest rate does not meet (98) and (99), and so not every smaller one.
@@ -96,7 +107,6 @@ def problem_of(
     c = constants(sizes.setting())
     if not all(theorem_1_rates(c, eta=rational(sizes.eta), L=1, beta2=rational(sizes.beta2))):
         raise ValueError(f"one round: {sizes} meets (98) and (99) not")
-    return round_of(sizes, constants, part, eta)
 
 
 SCHEDULES = (
@@ -156,7 +166,7 @@ def _still(sizes: Sizes, apart: int) -> tuple[list[Parabola], Any]:
     return parabolas, replace(sizes.setting(), problem=problem).limit()[0]
 
 
-def _without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -> Mapping[str, Dropped]:
+def without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -> Mapping[str, Dropped]:
     """Instances of one coordinate that break the inequality, each without one assumption."""
     one, n = rational(1), len(sizes.steps)
     made, fast = round_of(sizes, constants), round_of(replace(sizes, eta="4"), constants)
@@ -183,7 +193,7 @@ def _certified(id: str, statement: str, place: str, sizes: tuple[Sizes, ...], sh
         assumptions=ASSUMED,
         sizes="; ".join(words(s, share) for s in sizes)
         + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p",
-    )(certified(id, _cases(sizes, share, **of), lambda: _without(sizes[0], constants)))
+    )(certified(id, _cases(sizes, share, **of), lambda: without(sizes[0], constants)))
 
 
 one_round = _certified(
@@ -231,7 +241,7 @@ def printed_for_fedprox() -> Finding:
     )
     ((name, case),) = CERTIFIED[FALSE].items()
     needs = load(FALSE, name).needs
-    assert needs is not None, "functions are stored"
+    assert needs is not None and needs.attained is not None, "functions are stored"
     by_program = refuted(case, needs.attained)
     both = by_hand.verdict is by_program.verdict is Verdict.REFUTED
     return replace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -38,12 +38,14 @@ class Case:
         low: the smallest rate.
         high: the largest.
         holds: whether it is true; if not, functions that break it are looked for, and stored.
+        drop: whether each term of the right side is left out in turn, at the largest rate.
     """
 
     make: Callable[[Any], Problem]
     low: Fraction
     high: Fraction
     holds: bool = True
+    drop: bool = False
 
 
 Cases = Mapping[str, Case]
@@ -60,12 +62,12 @@ class Needs:
     Attributes:
         most: a part of the right side that is enough.
         multipliers: what proves it; none where it is all of it.
-        attained: functions at which little less is needed.
+        attained: functions at which little less is needed; none where what is given is not all that holds of them.
     """
 
     most: Fraction
     multipliers: Mapping[str, Fraction]
-    attained: Attained
+    attained: Attained | None
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,13 @@ class Certificate:
     Attributes:
         multipliers: at some rates, from the smallest to the largest, those of the inequalities that are taken.
         needs: how much of the right side is needed; nothing where the claim names none.
+        lacking: for each term that was left out, functions that break the claim then, or multipliers that prove it
+            all the same; nothing where neither was found.
     """
 
     multipliers: Mapping[Fraction, Mapping[str, Fraction]]
     needs: Needs | None = None
+    lacking: Mapping[str, Attained | Mapping[str, Fraction] | None] = field(default_factory=dict)
 
 
 @cache
@@ -98,12 +103,20 @@ def load(id: str, case: str) -> Certificate:
     except KeyError:
         raise FedspecError(f"certificates: none for {case!r} of {id}; {RENEW.format(id)}") from None
     at = {Fraction(rate): _fractions(m) for rate, m in row["multipliers"].items()}
+    lacking = {
+        term: _attained(one) or _fractions(one.get("multipliers", {})) or None
+        for term, one in row.get("lacking", {}).items()
+    }
     if "needs" not in row:
-        return Certificate(at)
+        return Certificate(at, lacking=lacking)
     needs = row["needs"]
-    vectors = {n: tuple(map(Fraction, v)) for n, v in needs["vectors"].items()}
-    found = Attained(vectors, _fractions(needs["values"]))
-    return Certificate(at, Needs(Fraction(needs["most"]), _fractions(needs["multipliers"]), found))
+    most, multipliers = Fraction(needs["most"]), _fractions(needs["multipliers"])
+    return Certificate(at, Needs(most, multipliers, _attained(needs)), lacking)
+
+
+def _attained(row: Mapping[str, Any]) -> Attained | None:
+    vectors = {n: tuple(map(Fraction, v)) for n, v in row.get("vectors", {}).items()}
+    return Attained(vectors, _fractions(row["values"])) if vectors else None
 
 
 def _fractions(of: Mapping[str, str]) -> dict[str, Fraction]:
@@ -127,10 +140,20 @@ def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
 def _row(c: Certificate) -> dict[str, Any]:
     row: dict[str, Any] = {"multipliers": {str(rate): _words(proof) for rate, proof in c.multipliers.items()}}
     if c.needs:
-        vectors = {name: [*map(str, v)] for name, v in c.needs.attained.vectors.items()}
-        at = {"vectors": vectors, "values": _words(c.needs.attained.values)}
-        row["needs"] = {"most": str(c.needs.most), "multipliers": _words(c.needs.multipliers), **at}
+        row["needs"] = {"most": str(c.needs.most), "multipliers": _words(c.needs.multipliers)}
+        if c.needs.attained:
+            row["needs"] |= _numbers(c.needs.attained)
+    if c.lacking:
+        row["lacking"] = {
+            term: _numbers(one) if isinstance(one, Attained) else {"multipliers": _words(one)} if one else {}
+            for term, one in c.lacking.items()
+        }
     return row
+
+
+def _numbers(found: Attained) -> dict[str, Any]:
+    vectors = {name: [*map(str, v)] for name, v in found.vectors.items()}
+    return {"vectors": vectors, "values": _words(found.values)}
 
 
 def _words(of: Mapping[str, Fraction]) -> dict[str, str]:
@@ -152,8 +175,24 @@ def misjudged(problem: Problem, needs: Needs) -> str:
     enough = flaw(problem.within(needs.most), needs.multipliers) if needs.multipliers else ""
     if enough or not (needs.multipliers or needs.most == 1):
         return f"{needs.most} of the right side is not shown to be enough: {enough or 'no multipliers'}"
+    if needs.attained is None:
+        return ""
     wrong = unfit(problem, needs.attained) or (problem.play and replayed(problem.play, needs.attained))
     return f"the functions that attain it are none of the class: {wrong}" if wrong else ""
+
+
+def noticeable(problem: Problem, one: Attained | Mapping[str, Fraction] | None) -> tuple[bool, str]:
+    """Whether a claim without a term is broken, and what shows it."""
+    if isinstance(one, Attained):
+        wrong = unfit(problem, one)
+        ratio = share(problem, one)
+        broken = not wrong and ratio > 1
+        return (
+            broken,
+            f"broken by functions of {one.d} coordinates, {float(ratio):.4g}" if broken else f"unclear: {wrong}",
+        )
+    wrong = flaw(problem, one) if one else "neither functions nor multipliers were found"
+    return False, f"unclear: {wrong}" if wrong else "certified all the same, it is not needed"
 
 
 TIGHT = Fraction(999, 1000)
@@ -174,6 +213,7 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
 
     def found() -> Finding:
         told, largest, shares = [], 0, []
+        noticed: dict[str, bool] = {}
         for name, case in cases.items():
             certificate = load(id, name)
             wrong = fault(case, certificate)
@@ -184,15 +224,20 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
             proofs, problem = certificate.multipliers.values(), case.make(case.high)
             words = f"{name}: {len(problem.given)} inequalities, order {len(problem.basis)}, {len(proofs)} rates"
             if certificate.needs:
+                words += f"; of its right side {float(certificate.needs.most):.4g} is enough"
+            if certificate.needs and certificate.needs.attained:
                 shares.append(share(problem, certificate.needs.attained))
                 words += (
-                    f"; of its right side {float(certificate.needs.most):.4g} is enough and "
-                    f"{float(shares[-1]):.4g} needed (functions of {certificate.needs.attained.d} coordinates)"
+                    f" and {float(shares[-1]):.4g} needed (functions of {certificate.needs.attained.d} coordinates)"
                 )
             told.append(words)
+            for term, one in certificate.lacking.items():
+                seen = noticeable(problem.lacking(term), one)
+                told += [f"without its term {term!r}: {seen[1]}"]
+                noticed |= {term: noticed.get(term, False) or seen[0]} if one else {}
             largest = max(largest, *(c.denominator for proof in proofs for c in proof.values()))
         words = f"{len(cases)} certificates check in fractions, denominators up to {largest}\n" + "\n".join(told)
-        sharpness = Sharpness(float(max(shares))) if shares else None
+        sharpness = Sharpness(float(max(shares)), noticed) if shares else None
         tight = len(shares) == len(cases) and min(shares) >= TIGHT
         return Finding(Verdict.TIGHT if tight else Verdict.CERTIFIED, words, without(), sharpness=sharpness)
 
@@ -226,6 +271,6 @@ def with_less(id: str, part: Fraction) -> Finding:
     """The first case of a claim with a part of its right side, refuted by the functions that need nearly all of it."""
     name, case = next(iter(CERTIFIED[id].items()))
     needs = load(id, name).needs
-    if needs is None:
+    if needs is None or needs.attained is None:
         return Finding(Verdict.UNKNOWN, f"no functions are stored for {name} of {id}")
     return refuted(case, needs.attained, part)

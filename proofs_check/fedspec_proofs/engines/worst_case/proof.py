@@ -19,16 +19,24 @@ class Problem:
         given: the inequalities by name.
         right: the right side of the claim, in proportion to which the worst case is said; none where it is zero.
         play: the run of the rule that the claim is about, to be run again on numbers.
+        terms: of which the right side is the sum, by name; none where it is one.
+        relaxed: whether less is given than holds of functions and noise, so that none can be built.
     """
 
     claimed: Value
     given: Mapping[str, Value]
     right: Value = field(default_factory=Value)
     play: Play | None = None
+    terms: Mapping[str, Value] = field(default_factory=dict)
+    relaxed: bool = False
 
     def within(self, part: Fraction) -> Problem:
         """The same claim with only a part of its right side."""
         return replace(self, claimed=self.claimed + (1 - part) * self.right, right=part * self.right)
+
+    def lacking(self, term: str) -> Problem:
+        """The same claim without a term of its right side, which still is the measure of both sides."""
+        return replace(self, claimed=self.claimed + self.terms[term])
 
     @property
     def basis(self) -> list[str]:

@@ -171,13 +171,30 @@ def certificate(case: Case) -> Certificate | None:
         middle = (low + high) / 2
         found[middle] = prove(case.make(middle))
         left += [(low, middle, more - 1), (middle, high, more - 1)]
-    needs = _needs(case.make(case.high), found[case.high])
-    return Certificate({rate: found[rate] for rate in sorted(found)}, needs)
+    problem = case.make(case.high)
+    lacking = {term: _lacking(problem.lacking(term)) for term in (problem.terms if case.drop else ())}
+    needs = _needs(problem, found[case.high])
+    return Certificate({rate: found[rate] for rate in sorted(found)}, needs, lacking)
+
+
+def _lacking(problem: Problem) -> Attained | Mapping[str, Fraction] | None:
+    """Functions that break a claim without a term, or what proves it all the same; neither where none was found."""
+    proof = prove(problem)
+    if proof or problem.relaxed:
+        return proof or None
+    found = attaining(problem)
+    return found if found and share(problem, found) > 1 else None
 
 
 def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
     """How much of its right side a claim needs; nothing where it names none or no functions were found."""
     if not (problem.right.constant or problem.right.products):
+        return None
+    if problem.relaxed:
+        for most in PARTS:
+            less = prove(problem.within(most))
+            if less:
+                return Needs(most, less, None)
         return None
     found = attaining(problem)
     if found is None:
@@ -193,6 +210,9 @@ def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
             return Needs(most, less, found)
     return Needs(Fraction(1), proof, found)
 
+
+PARTS = tuple(Fraction(1, k) for k in (100, 50, 20, 10, 5, 4, 3, 2))
+"""Parts of a right side of which the smallest that is enough is said, where no functions are built."""
 
 ROOMS = (1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 """By how much of the right side what is given is kept free, so that the functions can be rounded."""
