@@ -8,7 +8,7 @@ mantissas, other magnitudes, sparse vectors, edges of domains, unlike shares) is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Begin, ClientMessage, Event, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
@@ -254,7 +254,15 @@ def _exchange(at: _Draws) -> Scenario:
         rounds = max(1, min(rounds, at.work // (cost * at.steps)))
     most = max(3, min(at.steps, at.work // (cost * rounds)))
     events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, most=most) for _ in range(rounds))
-    return Scenario(case(at.setting, x0, h, problem), events)
+    return Scenario(case(at.setting, x0, h, problem), tuple(_now_and_then_idle(at, e) for e in events))
+
+
+def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:
+    """The same round with local steps in which nobody computes, where the algorithm draws who does at every step."""
+    fixed = {"peers", "everyone", "one-set", "senders"} & {*at.setting.takes}
+    if fixed or at.setting.options.get("sampling") == "round":
+        return e
+    return replace(e, computing=tuple(() if at.rng.random() < 0.25 else S for S in e.computing))
 
 
 def _arrival(at: _Draws) -> Scenario:
