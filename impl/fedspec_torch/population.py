@@ -97,7 +97,7 @@ class Batched:
     def _of_first(self, who: Sequence[int]) -> Oracle:
         """The gradients of as many of these clients, the first ones, as there are rows."""
         whole = self.clients.oracle(who)
-        if hasattr(whole, "descended"):
+        if hasattr(whole, "run_in_place"):
             # Such clients answer for the first few of them too.
             return whole
         made: dict[int, Oracle] = {len(who): whole}
