@@ -105,28 +105,26 @@ def gradients(
     written = block.memory("g")
     W = [weights(x, layer) for layer in layers]
     c = [None if layer.bias is None else x[:, layer.bias].unsqueeze(2) for layer in layers]
-    losses = passed(chain, loss, W, c, batch, work, writes(chain, block, written, work), told=told)
+    losses = passed(chain, loss, W, c, batch, work, writes(*matrices(chain, block, written), work), told=told)
     for j, (at, _) in enumerate(block.parts):
         g[:, at] = block.part(written, j).flatten(1)
     return losses
 
 
-def writes(chain: Chain, block: Block, g: Tensor, work: Workspace) -> Change:
-    """Write the gradients of every layer to its parts of a vector."""
-    dW, dc = matrices(chain, block, g)
+def writes(W: Sequence[Tensor], c: Biases, work: Workspace) -> Change:
+    """Write the gradients of every layer to these matrices."""
 
     def write(j: int, dz: Tensor, right: Tensor, factor: float) -> None:
-        torch.baddbmm(dW[j], dz, right, beta=0, alpha=factor, out=dW[j])
-        bias = dc[j]
+        torch.baddbmm(W[j], dz, right, beta=0, alpha=factor, out=W[j])
+        bias = c[j]
         if bias is not None:
             torch.mul(torch.sum(dz, 2, keepdim=True, out=work.sums[j]), factor, out=bias)
 
     return write
 
 
-def adds(chain: Chain, block: Block, y: Tensor, work: Workspace, rate: float) -> Change:
+def adds(W: Sequence[Tensor], c: Biases, work: Workspace, rate: float) -> Change:
     """Step from every layer by the rate times its gradient, which is not written out."""
-    W, c = matrices(chain, block, y)
 
     def add(j: int, dz: Tensor, right: Tensor, factor: float) -> None:
         W[j].baddbmm_(dz, right, alpha=-rate * factor)
@@ -166,22 +164,21 @@ def run_in_place(
         work: memory of as many clients.
         tau: how many steps each client takes, those with most first.
     """
-    block, some = work.block(chain, x), work
-    y = block.memory("y")
-    block.put(y, x)
-    step = solver.begin(block, y)
-    g = y if solver.rate else block.memory("g")
-    losses = x.new_empty(0)
+    whole = work.block(chain, x)
+    y = whole.memory("y")
+    whole.put(y, x)
+    step = solver.begin(whole, y)
+    g = y if solver.rate else whole.memory("g")
+    losses, now = x.new_empty(0), 0
     for k, left in taken(tau):
-        block, some = block.first(left), some.first(left)
-        W, c = matrices(chain, block, y)
-        change = adds(chain, block, y, some, solver.rate(k)) if solver.rate else writes(chain, block, g, some)
+        if left != now:
+            now, block, some = left, whole.first(left), work.first(left)
+            (W, c), dy = matrices(chain, block, y), matrices(chain, block, g)
+        change = adds(W, c, some, solver.rate(k)) if solver.rate else writes(*dy, some)
         found = passed(chain, loss, W, c, batch(k, left), some, change, told=k == 0)
-        if k == 0:
-            losses = found
+        losses = found if k == 0 else losses
         if not solver.rate:
             step(k, block, y, g)
-    whole = block.first(len(x))
     return tuple(whole.stack(v, x) for v in (y, *map(whole.memory, solver.kept))), losses
 
 

@@ -42,51 +42,64 @@ def is_plain(h: fedlamb.FedLamb) -> bool:
 LEAST = 2.0**-20
 """The least lam > 0 by which a direction is divided."""
 
+VANISHING = 2.0**-40
+"""The least factor by which a squared gradient is multiplied at once."""
 
-def solver(h: fedlamb.FedLamb, state: State, own: Any) -> InPlace:
-    """The local steps of clients that begin with these moments, which are handed back.
+
+def solver(h: fedlamb.FedLamb, state: State, own: Any, T: int) -> InPlace:
+    """The T local steps of clients that begin with these moments, which are handed back.
 
     A direction's length does not matter: q / lam = y + m / (lam c (sqrt(v_hat) + eps)), c the correction, is one pass.
+    No step reads v_i = beta2^T v_i + (1 - beta2) sum over t of beta2^(T-t) g_t^2: each adds its term, in one pass.
     """
     v_hat: Any = state.v_hat
     inverse = 1 / (v_hat.sqrt() + h.eps)
     layers = tuple((l, (l.stop - l.start,)) for l in state.layers)
+    # Where the first terms would vanish before they are added, v_i decays step by step.
+    at_once = h.beta2**T >= VANISHING
 
     def start(block: Block, y: Tensor) -> Step:
         m, v, q = (block.memory(name) for name in ("m", "v", "q"))
         block.put(m, own.m_i)
         block.put(v, own.v_i)
+        if at_once:
+            v.mul_(h.beta2**T)
+        parts = [[block.part(vector, j).flatten(1) for vector in (y, m, q)] for j in range(len(layers))]
+        ys, ms, qs = zip(*parts, strict=True)
+        inverses = [inverse[l] for l in state.layers]
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            for g_, m_, v_ in block.together(g, m, v):
-                m_.lerp_(g_, 1 - h.beta1)
-                v_.mul_(h.beta2).addcmul_(g_, g_, value=1 - h.beta2)
+            m.lerp_(g, 1 - h.beta1)
+            if at_once:
+                v.addcmul_(g, g, value=(1 - h.beta2) * h.beta2 ** (T - 1 - k))
+            else:
+                v.mul_(h.beta2).addcmul_(g, g, value=1 - h.beta2)
             c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
-            parts = [[block.part(vector, j).flatten(1) for vector in (y, m, q)] for j in range(len(layers))]
-            for (l, _), (y_l, m_l, q_l) in zip(layers, parts, strict=True):
+            for y_l, m_l, q_l, inverse_l in zip(ys, ms, qs, inverses, strict=True):
                 if h.lam:
-                    torch.addcmul(y_l, m_l, inverse[l], value=1 / (c * h.lam), out=q_l)
+                    torch.addcmul(y_l, m_l, inverse_l, value=1 / (c * h.lam), out=q_l)
                 else:
-                    torch.mul(m_l, inverse[l], out=q_l)
-            ys, qs = (lengths([part[at] for part in parts]) for at in (0, 2))
-            # A direction of zero leaves the layer where it is.
-            scale = torch.where(qs > 0, ys / qs, 0).unsqueeze(2)
-            for (y_l, _, q_l), scale_l in zip(parts, scale, strict=True):
-                y_l.addcmul_(q_l, scale_l, value=-h.eta_l)
+                    torch.mul(m_l, inverse_l, out=q_l)
+            for y_l, q_l, scale in zip(ys, qs, quotients(ys, qs), strict=True):
+                y_l.addcmul_(q_l, scale, value=-h.eta_l)
 
         return step
 
     return InPlace(start, parts=layers, kept=("m", "v"))
 
 
-def lengths(parts: Sequence[Tensor]) -> Tensor:
-    """[parts, n] the Euclidean length of each row, by the specification's own norm where squares vanish or overflow."""
-    found = torch.stack([torch.linalg.vector_norm(part, dim=1) for part in parts])
+def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
+    """[n, 1] of every part: the length of x over that of q, row by row; 0 where q is 0."""
+    found = torch.stack([torch.linalg.vector_norm(part, dim=1, keepdim=True) for part in (*xs, *qs)])
     info = torch.finfo(found.dtype)
     low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
-    if not bool(((found > low) & (found < high)).all()):
-        found = torch.cat([norm(part) for part in parts], 1).T  # type: ignore[misc, arg-type]
-    return found
+    sure = (found > low).logical_and_(found < high).all(1).flatten()
+    if bool(sure.all()):
+        return [*(found[: len(xs)] / found[len(xs) :])]
+    # The specification's own norm where squares vanish or overflow.
+    parts = zip((*xs, *qs), found, sure.tolist(), strict=True)
+    lengths: list[Any] = [length if is_sure else norm(part) for part, length, is_sure in parts]  # type: ignore[arg-type]
+    return [torch.where(q > 0, x / q, 0) for x, q in zip(lengths[: len(xs)], lengths[len(xs) :], strict=True)]
 
 
 def step(h: fedlamb.FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -95,7 +108,7 @@ def step(h: fedlamb.FedLamb, state: State, clients: Clients, plan: Plan) -> tupl
         return fedlamb.step(h, state, clients, plan)
 
     def client(i: int, x: Any, gradient: Any, T: int) -> tuple[Any, ...]:
-        return run_in_place(solver(h, state, begin(h, state, i)), x, gradient, T)
+        return run_in_place(solver(h, state, begin(h, state, i), T), x, gradient, T)
 
     x_i, m_i, v_i = each(client, clients, plan, state.x)
     n = len(plan.participants)

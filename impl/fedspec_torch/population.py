@@ -18,7 +18,7 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights, column
-from fedspec_torch.plan import Clients, Oracle, Plan
+from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
 
 Block = tuple[list[int], Any]
 """The places of some participants, and what their training returned: one row for each."""
@@ -181,7 +181,8 @@ def joined(n: int, blocks: Sequence[Block]) -> Any:
         return Numbers(numbers[r] for r in range(n))
     out = first.new_empty(n, *first.shape[1:])
     for at, rows in blocks:
-        out[at] = rows
+        # A slice is written several times as fast as rows by their numbers.
+        out[neighbours(at) or at] = rows
     return out
 
 

@@ -22,7 +22,7 @@ from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, s
 from fedspec_torch.covers import AxisCover, with_axes
 from fedspec_torch.fast import STEPS, UNDIVIDED
 from fedspec_torch.fast_gossip import links
-from fedspec_torch.fast_lamb import is_plain, lengths
+from fedspec_torch.fast_lamb import is_plain, quotients
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
@@ -96,9 +96,14 @@ def test_the_cover_by_axes_is_the_fast_one_in_runs() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
-def test_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
-    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]]) * scale
-    assert torch.allclose(lengths([x, 2 * x]), torch.tensor([[5.0, 0, 13], [10, 0, 26]]) * scale, rtol=1e-6, atol=0)
+def test_quotients_of_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
+    q = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    first, second = quotients([x * scale, x], [q, q * scale])
+    assert torch.allclose(first, torch.tensor([[5.0], [0], [0]]) * scale, rtol=1e-6, atol=0)
+    assert torch.allclose(second, torch.tensor([[5.0], [0], [0]]) / scale, rtol=1e-6, atol=0)
+    (both,) = quotients([x[:1]], [q[:1]])
+    assert torch.equal(both, torch.tensor([[5.0]]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

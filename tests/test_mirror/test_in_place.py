@@ -32,6 +32,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     *(("fedada2", {"idle": idle, "eps_s": 0}) for idle in ("carried", "reset", "recomputed")),
     ("fedada2", {}),
     ("fed-lamb", {}),
+    ("fed-lamb", {"beta2": 1e-5}),
     ("fed-lamb", {"lam": 0.0, "bias_correction": "none", "memory": "reset"}),
 ]
 
