@@ -211,9 +211,16 @@ class Batches:
         """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
         if n == len(self.clients):
             return self
-        some = replace(self, clients=self.clients[:n])
-        inputs, targets, starts = self._found
-        vars(some).update(_found=(inputs, targets, starts[:n]), _order=self._order[:n])
+        some, (inputs, targets, starts), seen = replace(self, clients=self.clients[:n]), self._found, self._in_order
+        vars(some).update(
+            counts=self.counts[:n],
+            sizes=self.sizes[:n],
+            _found=(inputs, targets, starts[:n]),
+            _order=self._order[:n],
+            _in_order=seen and (seen[0][:n], seen[1][:n]),
+            _numbers=self._numbers[:n],
+            _memory=self._memory,
+        )
         return some
 
     @cached_property
@@ -235,12 +242,33 @@ class Batches:
             across: whether inputs are wanted features first too, where the pool has them.
         """
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
-            return Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+            return self._of_even_pool(k, size, across) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
         x, y = (part[:, first : first + size] for part in self._in_order)
         if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
             return Minibatch(x, y)
         i = self.clients[0]
         return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
+
+    def _of_even_pool(self, k: int, size: int, across: bool) -> Minibatch | None:
+        """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""
+        pool, n = self.pool, int(self.counts[0])
+        if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
+            return None
+        at = self._numbers * (n // size) + k % (n // size)
+        parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
+        parts += [pool.across(size).flatten(0, 1)] if across else []
+        self._memory.extend(part.new_empty(0) for part in parts[len(self._memory) :])
+        # The batches of a step are gone at the next: they take the same memory, which is there already.
+        some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self._memory, strict=False)]
+        return Minibatch(*(torch.index_select(part, 0, at, out=out) for part, out in zip(parts, some, strict=True)))
+
+    @cached_property
+    def _numbers(self) -> Tensor:
+        return torch.tensor(self.clients, device=self._found[0].device)
+
+    @cached_property
+    def _memory(self) -> list[Tensor]:
+        return []
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""

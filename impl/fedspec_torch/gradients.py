@@ -222,6 +222,10 @@ class Choice:
     why: str
 
 
+SLACK = 0.05
+"""Seconds that a machine may have spent on something else while one way had its turn."""
+
+
 def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = tuple(WAYS), repeat: int = 5) -> Choice:
     """The fastest way for such a block, by a measurement on it; a way that the module does not bear is left out.
 
@@ -242,7 +246,7 @@ def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = 
         raise refused[names[-1]]
     for _ in range(repeat - 1):
         best = min(seconds.values())
-        for name in [n for n, s in seconds.items() if s < 8 * best]:
+        for name in [n for n, s in seconds.items() if s < 8 * best + SLACK]:
             seconds[name] = min(seconds[name], _timed(WAYS[name], network, x, batch))
     found = min(seconds, key=seconds.__getitem__)
     parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain, groupby
+from math import ceil
 from typing import Any
 
 import torch
@@ -89,9 +90,14 @@ class Batched:
             yield some, client(who, x.expand(len(who), -1), self.clients.oracle(who), tau, **more)
 
     def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        size, most = self.block or default_block(x), sorted(range(len(plan.steps)), key=lambda r: -plan.steps[r])
+        steps = plan.steps
+        most, size = sorted(range(len(steps)), key=lambda r: -steps[r]), self.block or default_block(x)
+        if not self.block:
+            # Those who have taken their steps make room: up to twice as many, in blocks of one size.
+            size = min(2 * size, size * len(steps) * steps[most[0]] // sum(steps))
+            size = ceil(len(steps) / ceil(len(steps) / size))
         for some in (most[start : start + size] for start in range(0, len(most), size)):
-            who, tau = [plan.participants[r] for r in some], tuple(plan.steps[r] for r in some)
+            who, tau = [plan.participants[r] for r in some], tuple(steps[r] for r in some)
             yield some, client(who, x.expand(len(who), -1), self._of_first(who), tau)
 
     def _of_first(self, who: Sequence[int]) -> Oracle:

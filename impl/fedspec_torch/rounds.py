@@ -44,8 +44,14 @@ def run_round(
     """
     local = FAST.get(method.local, method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
+    # Many clients take as many steps as another does.
+    lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
+
+    def norm(h: Any, tau: int) -> Any:
+        return lengths[tau]
+
     with population(clients, block, shards, ragged=method.local in FAST) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=server)
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=server)
 
 
 def run_step(

@@ -222,3 +222,23 @@ def test_clients_of_unequal_steps_compute_what_they_take(name: str) -> None:
     assert COUNT[0] == sum(plan.steps)
     want = run_round(replace(run, local=partial(run.local)), h, run.init(h, x), clients, plan).state
     assert_close(got, want.numpy(), 4.0)
+
+
+def test_blocks_of_unequal_steps_hold_more_who_are_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four at a time where all take as many steps; up to twice as many where some are done sooner; one size for all."""
+    monkeypatch.setattr("fedspec_torch.population.default_block", lambda x: 4)
+    clients, x = Batched(QuadraticClients(torch.zeros(20, D, D), torch.zeros(20, D)), ragged=True), torch.zeros(D)
+
+    def sizes(*steps: int) -> list[int]:
+        seen: list[tuple[int, ...]] = []
+        each = clients.each(
+            lambda i, x, g, tau: (seen.append(tau), x)[1], Plan(tuple(range(len(steps))), steps, steps), x
+        )
+        assert sorted(row for some, _ in each for row in some) == list(range(len(steps)))
+        assert all(list(tau) == sorted(tau, reverse=True) for tau in seen)
+        return [len(tau) for tau in seen]
+
+    assert sizes(*range(1, 8)) == [7]
+    assert sizes(*range(1, 10)) == [5, 4]
+    assert sizes(9, 9, 9, 9, 9, 9, 9, 8) == [4, 4]
+    assert sizes(100, *[1] * 16) == [6, 6, 5]
