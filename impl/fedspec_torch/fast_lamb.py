@@ -1,7 +1,7 @@
 """Fed-LAMB's clients in place: moments, ratio and layers are written over at every step.
 
-A step of 27 clients x 9610 in float32 on one CPU core: 3 ms; by the rules 14 ms, most of it for fresh memory and for
-scaling before every norm.
+Bytes that a step must move for a number of four bytes: g, m, v, y in, m, v, y out, and m and y once more, since the
+lengths of a layer are known only when all of it is done: 36. It moves 60: the direction is written and read three times.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: py
 
 @pytest.mark.parametrize(("n", "whole"), [(6, True), (7, False)])
 def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool) -> None:
-    """Where a client's examples are whole batches; the batches of later steps and fewer clients take the same memory."""
+    """Where a client's examples are whole batches; later steps and fewer clients take the same memory."""
     data = [(torch.randn(n, 3), torch.randint(4, (n,))) for _ in range(4)]
     batches = Batches(Held(data), (3, 0, 2), 2, 0, 0, shuffled=False)
     places = []

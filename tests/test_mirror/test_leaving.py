@@ -1,4 +1,4 @@
-"""A rank that leaves a group keeps nothing of it, else gloo would hold its connections open and the others would wait."""
+"""A rank that leaves keeps nothing of its group: else gloo would hold its connections open, and the others wait."""
 
 from __future__ import annotations
 
