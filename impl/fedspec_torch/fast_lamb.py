@@ -1,7 +1,7 @@
 """Fed-LAMB's clients in place: moments, ratio and layers are written over at every step.
 
 Bytes that a step must move for a number of four bytes: g, m, v, y in, m, v, y out, and m and y once more, since the
-lengths of a layer are known only when all of it is done: 36. It moves 60: the direction is written and read three times.
+lengths of a layer are known only when all of it is done: 36. It moves 56: the direction is written, and g read twice.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from fedspec_torch import descent
 from fedspec_torch.arith import Stack, Weights
-from fedspec_torch.data import Batches, Minibatch
+from fedspec_torch.batches import Batches
+from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, layered
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace

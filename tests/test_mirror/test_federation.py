@@ -12,9 +12,11 @@ from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError, cohorts, gradients, simulate, training
-from fedspec_torch.data import Batches, Held, Minibatch, mixed
-from fedspec_torch.gradients import WAYS, choose
+from fedspec_torch import Federation, ModuleError, choosing, cohorts, simulate, training
+from fedspec_torch.batches import Batches, mixed
+from fedspec_torch.choosing import choose
+from fedspec_torch.data import Held, Minibatch
+from fedspec_torch.gradients import WAYS
 from fedspec_torch.layered import LayersError
 
 
@@ -232,7 +234,7 @@ def test_one_slow_turn_puts_no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     federation, *_ = quadratic()
     turns = {"stacked": iter((0.02, 0.0005, 0.0005)), "looped": iter((0.001,) * 3), "vmapped": iter((2.0,))}
     names = {WAYS[name]: name for name in turns}
-    monkeypatch.setattr(gradients, "_timed", lambda way, *given: next(turns[names[way]]))
+    monkeypatch.setattr(choosing, "_timed", lambda way, *given: next(turns[names[way]]))
     batch = Minibatch(*(torch.stack([pair[j][:4] for pair in federation.data]) for j in (0, 1)))  # type: ignore[union-attr]
     choice = choose(federation.network, federation.x0.repeat(6, 1), batch, tuple(turns), repeat=3)
     assert choice.name == "stacked"
