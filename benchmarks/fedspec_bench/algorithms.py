@@ -25,7 +25,7 @@ HYPER: dict[str, Callable[[Workload], Hyper]] = {
     "fedadam": lambda work: {"eta_l": work.eta_l, "eta": 0.01, "beta1": 0.9, "beta2": 0.99, "tau": 1e-3, "v0": 1e-6},
     "fedada2": lambda work: {"eta_l": 0.01, "eta": 0.05, "beta1": 0.9, "tau": 1e-3, "v0": 1e-6, "eps": 1e-3},
     # With eps = 1e-3, as large as a gradient's entry, Adam's first steps are nearly signs, and a rounding that puts an
-    # example on the other side of a ReLU turns one: on the 2NN one round of the text itself in float32 ends up to a tenth
+    # example on the other side of a ReLU turns one: on the 2NN a round of the text itself in float32 ends up to a tenth
     # of its change away from that in float64.
     "joint-local": lambda work: {
         "eta_l": 0.01,
