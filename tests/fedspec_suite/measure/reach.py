@@ -82,7 +82,7 @@ class _Draws:
     @property
     def heavy(self) -> bool:
         """Whether all have so many examples that no 32-bit integer holds the sum of three."""
-        return {"shares", "sums"} <= self.tossed
+        return {"shares", "sums"} <= self.tossed and self.reach.clients >= 3
 
     @property
     def steps(self) -> int:
