@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError
-from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants, cli_simulate
+from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants, cli_replay, cli_simulate
 from fedspec_suite.cli_check import EXIT_CODES, check_limit
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 
 cli_check.mount(app)
+cli_replay.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)

@@ -14,7 +14,9 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
+from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.diagnosis import as_data, identify, in_words
+from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.judge.workers import shared
@@ -51,13 +53,25 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
         if isinstance(step, Result):
             yield step
             continue
-        for result in islice(results, len(step.offers)):
+        for (number, _), result in zip(step.offers, islice(results, len(step.offers)), strict=True):
             done += 1
             if request.jobs > 1:
                 progress(f"judged {done} of {total} offers")
-            yield result
+            yield replace(result, expected=tuple(e.number for e in _entries(request, step, number)))
     # To its end, where what is open is closed.
     yield from results
+
+
+def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
+    """What is wrong with the expected failures, after everything was judged."""
+    # What a subject that could not be started offers is not known.
+    narrowed = bool(request.only) or request.law != "*" or any(not r.algorithm for r in results)
+    return complaints(request.expect, results, request.today, narrowed)
+
+
+def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
+    """What is expected of an offer."""
+    return [e for e in request.expect if number in chosen(task.among, [e.offer])]
 
 
 def _results(request: Request, tasks: Sequence[Task], progress: Callable[[str], None]) -> Iterator[Result]:
@@ -155,7 +169,10 @@ def _judged(
             reach=request.reach,
             progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
         )
-        return _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
+        obligations = excused(obligations, _entries(request, task, number), request.today)
+        made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
+        obligations = [replace(o, case=None) for o in obligations]
+        return _diagnosed(result_of(subject, offer, obligations, command=again, made=made), subject, offer)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 

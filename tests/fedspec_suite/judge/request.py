@@ -8,10 +8,12 @@ import shlex
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import FedspecError
+from fedspec_suite.judge.expected import Expectation
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
@@ -35,6 +37,9 @@ class Request:
         start_limit: seconds that the handshake may take, with the imports.
         budget: seconds that one subject may take in all, whatever number of processes share it.
         reach: how large the large cases are.
+        capsules: whether the failures of an offer are to be kept, to be played again.
+        expect: failures that are expected.
+        today: the day that their last days are compared with.
     """
 
     implementations: Sequence[str]
@@ -48,6 +53,9 @@ class Request:
     start_limit: float = START_LIMIT
     budget: float = math.inf
     reach: Reach = USUAL_REACH
+    capsules: bool = False
+    expect: tuple[Expectation, ...] = ()
+    today: date | None = None
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:

@@ -26,13 +26,6 @@ COLOURS = {
     Conformity.INCONCLUSIVE: "yellow",
 }
 
-TOLD = {
-    Conformity.DOES_NOT: ("does not", "do not"),
-    Conformity.ERROR: ("gave no answer", "gave no answer"),
-    Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
-}
-"""What is said of one, and of several, that do not conform."""
-
 WIDEST = 100
 """Columns that are used at most."""
 
@@ -93,18 +86,18 @@ def _reach(results: Sequence[Result], console: Console) -> None:
 def _summary(results: Sequence[Result], console: Console) -> None:
     """How many conform; a sentence for each of the others."""
     of = {verdict: [r for r in results if r.verdict is verdict] for verdict in Conformity}
-    good, offers = len(of[Conformity.CONFORMS]), "offer" if len(results) == 1 else "offers"
-    said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
-    said += [f"{len(of[v])} {words[len(of[v]) > 1]}" for v, words in TOLD.items() if of[v]]
-    console.print(Text(", ".join(said) + ".", style="bold"))
+    console.print(Text(sentences.tally(results), style="bold"))
     called = dict(zip(map(id, results), sentences.names(results), strict=True))
-    for verdict in TOLD:
+    for verdict in sentences.TOLD:
         if of[verdict]:
             console.print()
             console.print(Text(f"{verdict}:", style=COLOURS[verdict]))
         for r in of[verdict]:
             for line in _told(r, called[id(r)], console):
                 console.print(line, no_wrap=True)
+            for command in sentences.replays(r):
+                said = Text.assemble(" " * 2 * INDENT, ("again: ", "dim"), _words(command, console, "dim"))
+                console.print(said, soft_wrap=True)
 
 
 def _told(r: Result, name: str, console: Console) -> list[Text]:
@@ -166,7 +159,7 @@ def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
 def _table(results: Sequence[Result], console: Console) -> None:
     """A line for each offer below its subject; what is long is wrapped in its cell, and never the verdict."""
     head = ("algorithm", "level", "reading claimed", "verdict", "passed")
-    rows = [(r.algorithm, r.level, _claimed(r, results), str(r.verdict), f"{r.passed}/{r.required}") for r in results]
+    rows = [(r.algorithm, r.level, _claimed(r, results), r.said, f"{r.passed}/{r.required}") for r in results]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     around = INDENT + GAP * (len(head) - 1)
     for column, least in NARROW.items():
@@ -210,7 +203,8 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
     if r.extent:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
-        console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(r.command, console)), soft_wrap=True)
+        for command in (r.command, *sentences.replays(r)):
+            console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(command, console)), soft_wrap=True)
     table = plain("law", "type", "status", "cases", "largest ratio", "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
