@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -18,10 +18,11 @@ from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.diagnosis import as_data, identify, in_words
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
+from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, profile_named, result_of
 from fedspec_suite.judge.workers import shared
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
@@ -86,15 +87,14 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
     Raises:
         FedspecError: a name is unknown, or there is nothing that can be judged.
     """
-    if request.profile not in PROFILES:
-        raise UnknownNameError(f"profile: unknown {request.profile!r}; known: {', '.join(PROFILES)}")
+    profile_named(request.profile)
     if not any(fnmatch.fnmatchcase(law, request.law) for law in (*LAWS, REQUIREMENT)):
         raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
     plan: list[Task | Result] = []
     offered: list[str] = []
     refused: list[FedspecError] = []
     usable = False
-    for name in [name for given in request.implementations for name in locate.expand(given)]:
+    for name in [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]:
         try:
             with _opened(request, name, progress) as subject:
                 offers = tuple(subject.info.offers)
@@ -133,6 +133,8 @@ def _some(names: list[str], most: int = 12) -> str:
 
 
 def _opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
+    if name in request.given:
+        return nullcontext(Inside(request.given[name], copies=True))
     return locate.opened(
         name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
     )
@@ -190,10 +192,14 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     setting = setting_of(offer)
-    failed = {o.law for o in result.obligations if o.status is Status.FAIL}
-    about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
     d = identify(bench_of(subject, offer, setting), setting, further=True)
-    return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
+    failed = {o.law for o in result.obligations if o.status is Status.FAIL}
+    return replace(result, nearest=in_words(d, about_the_model(failed)), nearest_data=tuple(as_data(d)))
+
+
+def about_the_model(failed: Iterable[str]) -> bool:
+    """Whether one of these laws is about the numbers of the model itself."""
+    return any(not law.startswith("follows-") or law == "follows-x" for law in set(failed) - MANNERS)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -157,12 +157,13 @@ def complaints(
     out = []
     for e in entries:
         mine = [o for r in results if e.number in r.expected for o in r.obligations if e.about(o)]
-        if words := _wrong(e, mine, today, narrowed):
+        if words := wrong(e, mine, today, narrowed):
             out.append(Complaint(e, words))
     return out
 
 
-def _wrong(e: Expectation, mine: Sequence[Obligation], today: date | None, narrowed: bool) -> str:
+def wrong(e: Expectation, mine: Sequence[Obligation], today: date | None, narrowed: bool) -> str:
+    """What is wrong with an entry, given the obligations that it is about; empty where nothing is."""
     asked = [o for o in mine if o.status is not Status.SKIP]
     if narrowed and not asked:
         return ""

@@ -6,12 +6,12 @@ import fnmatch
 import math
 import shlex
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.expected import Expectation
 from fedspec_suite.measure.inert import inert
@@ -40,6 +40,7 @@ class Request:
         capsules: whether the failures of an offer are to be kept, to be played again.
         expect: failures that are expected.
         today: the day that their last days are compared with.
+        given: subjects of this process, by the names that stand for them among the implementations.
     """
 
     implementations: Sequence[str]
@@ -56,6 +57,7 @@ class Request:
     capsules: bool = False
     expect: tuple[Expectation, ...] = ()
     today: date | None = None
+    given: Mapping[str, Subject] = field(default_factory=dict)
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
@@ -80,7 +82,9 @@ def _matches(pattern: str, offer: Offer, reading: str) -> bool:
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:
-    """The command that judges this offer, or this subject, alone again."""
+    """The command that judges this offer, or this subject, alone again; none where it has no name."""
+    if name in request.given:
+        return ""
     words = ["fedspec", "check", name]
     if offer is not None:
         twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Offer, Subject
+from fedspec.errors import UnknownNameError
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.limits import kept_to
@@ -34,6 +35,18 @@ from fedspec_suite.measure.verdict import (
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Cases drawn for each law."""
+
+
+def profile_named(name: str) -> str:
+    """A profile that there is.
+
+    Raises:
+        UnknownNameError: nothing is called so.
+    """
+    if name not in PROFILES:
+        raise UnknownNameError(f"profile: unknown {name!r}; known: {', '.join(PROFILES)}")
+    return name
+
 
 REQUIREMENT = "reading-requires"
 """The obligation that comes with a claimed reading instead of a law: what it asks of pinned hyper-parameters."""
@@ -232,11 +245,9 @@ def judge_offer(
     for dtype in offer.dtypes:
         setting = setting_of(offer, dtype, reach)
         bench = bench_of(subject, offer, setting)
-        for rule in _chosen(law):
-            skip = rule.why_not(setting, offer.intermediates, subject.info.concurrent)
+        for rule, skip in asked_of(setting, offer, subject.info.concurrent, law):
             if skip:
-                if skip.startswith("not offered"):
-                    out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
+                out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
                 continue
             progress(f"{rule.id}/{dtype}")
             spent: str = getattr(subject, "spent", "")
@@ -253,8 +264,11 @@ def judge_offer(
     return out
 
 
-def _chosen(pattern: str) -> Iterable[Law]:
-    return [law for law in LAWS.values() if fnmatch.fnmatchcase(law.id, pattern)]
+def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> list[tuple[Law, str]]:
+    """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
+    laws = [law for law in LAWS.values() if fnmatch.fnmatchcase(law.id, pattern)]
+    reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
+    return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
 
 
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:

@@ -29,8 +29,8 @@ def show(
     was = f"{capsule.subject} {capsule.version}, {o.algorithm}/{o.level}/{declared(o)}, by fedspec {capsule.fedspec}"
     console.print(_line(f"{was}; now {info.name} {info.version}"), soft_wrap=True)
     for r in replayed:
-        said = (str(r.outcome), COLOURS.get(r.outcome, "yellow"))
-        console.print(Text.assemble("  ", _line(r.failure.id), ": ", said), soft_wrap=True)
+        outcome = Text(r.outcome, COLOURS.get(r.outcome, "yellow"))
+        console.print(Text.assemble("  ", _line(r.failure.id), ": ", outcome), soft_wrap=True)
         for what, said in (
             ("says", sentences.words(r.failure.law)),
             ("stored", str(r.failure.deviation or "")),
@@ -60,8 +60,7 @@ def told(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{before}event {count[number]}: {_event(call['event'])}"
         if "answer" in call:
             shown = {n: v for n, v in call["answer"].items() if n not in {"dtype", "touched"} and v is not None}
-            shown = ", ".join(f"{n} = {_vector(v)}" for n, v in shown.items())
-            yield f"{before}  answer: {shown}"
+            yield f"{before}  answer: {', '.join(f'{n} = {_vector(v)}' for n, v in shown.items())}"
         else:
             yield f"{before}  no answer: {call.get('error', 'it was not waited for')}"
 

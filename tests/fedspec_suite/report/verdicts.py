@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from math import ceil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
 from fedspec_suite.measure.verdict import Conformity, Result, Status
 from fedspec_suite.report import sentences
 from fedspec_suite.report.table import plain
+from fedspec_suite.report.terminal import Plain
 
 COLOURS = {
     Conformity.CONFORMS: "green",
@@ -64,6 +66,13 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
     _reach(results, console)
     withheld = _withheld(results)
     console.print(Text(ran + (f"; {withheld} obligations not offered" if withheld and not details else "")))
+
+
+def text(results: Sequence[Result], ran: str) -> str:
+    """The same as a string, without colours."""
+    out = StringIO()
+    show(results, Plain(file=out, width=WIDEST, no_color=True), ran)
+    return out.getvalue()
 
 
 def _reach(results: Sequence[Result], console: Console) -> None:

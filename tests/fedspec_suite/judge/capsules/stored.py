@@ -193,7 +193,13 @@ def _capsule(whole: dict[str, Any]) -> Capsule:
 
 
 def _failure(value: Any, where: str) -> Failure:
-    kinds = {"law": str, "dtype": str, "deviation": (dict, _NONE), "case": (dict, list, _NONE), "calls": list}
+    kinds: dict[str, Any] = {
+        "law": str,
+        "dtype": str,
+        "deviation": (dict, _NONE),
+        "case": (dict, list, _NONE),
+        "calls": list,
+    }
     law, dtype, deviation, case, calls = _fields(value, where, kinds)
     if dtype not in {"any", *DTYPES} - {"int64"}:
         raise ContractError(f"{where}.dtype: got {said(dtype)}; want float64, float32 or any")
