@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.kept import drawn, of_mutant
+from test_judge.kept import drawn, failed, of_mutant
 from test_judge.results import result
 from test_judge.support import fedspec, inside, py, standalone
 
@@ -24,6 +24,7 @@ from fedspec.catalogue import find as find_algorithm
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
 from fedspec.reference import SUBJECT
+from fedspec.serve import load
 from fedspec_suite.cli_check import Capsules
 from fedspec_suite.judge.capsules import replay, script
 from fedspec_suite.judge.capsules.codec import decoded, encoded
@@ -202,6 +203,22 @@ def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     again = play(tmp_path)
     assert again.returncode == 1 and ": got " in again.stdout and not again.stderr, again
     (tmp_path / "mine.py").write_text(right)
+    assert play(tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["momentum_client", "fednova_round", "gossip_trace", "async_trace"])
+def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path) -> None:
+    text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
+    adapter = tmp_path / f"uphill_{name}.py"
+    adapter.write_text(text.replace('h["eta_l"]', '-h["eta_l"]'))
+    subject = Inside(load(f"{adapter}:SUBJECT"))
+    offers = subject.info.offers
+    made = capsule(f"py:{adapter.name}:SUBJECT", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
+    kept = Capsules(tmp_path).keep(result(made=made))
+    (tmp_path / "report.jsonl").write_text(json.dumps({**kept.record(), "obligations": [{}]}))
+    again = play(tmp_path)
+    assert again.returncode == 1 and ": got " in again.stdout and not again.stderr, again
+    adapter.write_text(text)
     assert play(tmp_path).returncode == 0
 
 

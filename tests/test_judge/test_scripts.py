@@ -30,7 +30,7 @@ FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
 
 def test_a_right_object_conforms() -> None:
     (result,) = check_subject(right.fedavg, **FEW)
-    assert (result.verdict, result.passed, result.command) == ("conforms", 2, "")
+    assert (result.verdict, result.passed, result.command) == ("conforms", 1, "")
 
 
 def test_a_wrong_object_raises_what_the_command_prints() -> None:
@@ -58,7 +58,7 @@ def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -
     path = tmp_path / "e.toml"
     path.write_text('[[expect]]\noffer = "fedavg"\nreason = "uniform"\nuntil = 2027-01-01\n')
     (result,) = check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 1))
-    assert (result.verdict, result.excused) == ("conforms", 2)
+    assert (result.verdict, result.excused) == ("conforms", 1)
     with pytest.raises(DoesNotConform, match="expired on 2027-01-01"):
         check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 2))
 
