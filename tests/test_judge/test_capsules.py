@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,6 +86,7 @@ def asked_of(law: Law) -> Iterator[Offer]:
     return (o for o, s in zip(OFFERS, SETTINGS, strict=True) if not law.why_not(s, o.intermediates, concurrent=True))
 
 
+@pytest.mark.slow
 def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
     wrong = []
     for k, law in enumerate(LAWS.values()):
@@ -194,6 +196,7 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     assert play(alone, environment={"PYTHONPATH": str(alone)}).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     right = Path(standalone().partition(" ")[2].strip("'")).read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(right.replace("x + self.h", "x - self.h"))
@@ -210,7 +213,7 @@ def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
 def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path) -> None:
     text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
     adapter = tmp_path / f"uphill_{name}.py"
-    adapter.write_text(text.replace('h["eta_l"]', '-h["eta_l"]'))
+    adapter.write_text(re.sub(r'(self\.)?h\["eta_l"\]', r"-\g<0>", text))
     subject = Inside(load(f"{adapter}:SUBJECT"))
     offers = subject.info.offers
     made = capsule(f"py:{adapter.name}:SUBJECT", subject, 0, offers, [failed(subject, offers[0], "follows-x")])

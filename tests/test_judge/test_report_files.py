@@ -54,16 +54,16 @@ def test_junit_has_a_case_for_each_obligation(tmp_path: Path) -> None:
     root = Xml.fromstring(written(tmp_path / "r.xml"))
     suites = root.findall("testsuite")
     assert [s.get("name") for s in suites] == [
-        "mine 0.1 fedavg",
-        "mine 0.1 fedprox",
-        "mine 0.1 fedavgm",
-        "mine 0.1",
+        "mine/fedavg/server/mcmahan-2017",
+        "mine/fedprox/server/mcmahan-2017",
+        "mine/fedavgm/server/mcmahan-2017",
+        "mine",
         "expected failures",
     ]
     counts = ["".join(str(s.get(n)) for n in ("tests", "failures", "errors", "skipped")) for s in suites]
     assert counts == ["2001", "3120", "1001", "1010", "1100"]
     (case,) = suites[2].findall("testcase")
-    assert (case.get("classname"), case.get("name")) == ("mine 0.1 fedavgm", "follows-x/float64")
+    assert (case.get("classname"), case.get("name")) == ("mine/fedavgm/server/mcmahan-2017", "follows-x/float64")
     skipped = case.find("skipped")
     assert skipped is not None and skipped.get("type") == "xfail" and "known (#7)" in str(skipped.get("message"))
     assert suites[0].findall("testcase")[1][0].get("message") == "not offered: mean"
@@ -197,6 +197,8 @@ def test_sarif_keeps_what_the_schema_requires(tmp_path: Path) -> None:
     ]
     assert run["results"][3]["suppressions"][0]["justification"] == "known (#7)"
     assert run["results"][-1]["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
+    named = run["results"][0]["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]
+    assert named == "mine/fedprox/server/mcmahan-2017/follows-x/float64"
     prints = [r["partialFingerprints"]["obligation/v1"] for r in run["results"]]
     assert len(set(prints)) == len(prints)
 

@@ -20,7 +20,8 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         ran: what was run.
     """
     root = Xml.Element("testsuites", name="fedspec")
-    for r, name in zip(results, sentences.names(results), strict=True):
+    for r in results:
+        name = sentences.label(r, results)
         suite = Xml.SubElement(root, "testsuite", name=inert(name))
         for o in r.obligations:
             case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id))

@@ -33,7 +33,7 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         ran: what was run.
     """
     found = [
-        _result(o, r, name)
+        _result(o, r, name, sentences.label(r, results))
         for r, name in zip(results, sentences.names(results), strict=True)
         for o in r.obligations
         if o.status in _TOLD
@@ -47,11 +47,11 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _result(o: Obligation, r: Result, name: str) -> dict[str, Any]:
+def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = inert(f"{name}: {sentences.alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status is Status.FAIL:
         about = "; ".join(filter(None, (about, inert(sentences.head(r)), inert(r.command))))
-    logical = {"fullyQualifiedName": inert(f"{r.id}/{o.id}"), "kind": "function"}
+    logical = {"fullyQualifiedName": inert(f"{label}/{o.id}"), "kind": "function"}
     where: dict[str, Any] = {"logicalLocations": [logical]}
     if file := _file(r):
         where["physicalLocation"] = _physical(file, 1)
@@ -61,7 +61,7 @@ def _result(o: Obligation, r: Result, name: str) -> dict[str, Any]:
         "level": {Status.INCONCLUSIVE: "none", Status.XFAIL: "note"}.get(o.status, "error"),
         "message": {"text": about},
         "locations": [where],
-        "partialFingerprints": {"obligation/v1": _digits(r.id, o.id)},
+        "partialFingerprints": {"obligation/v1": _digits(label, o.id)},
     }
     if o.status is Status.XFAIL:
         out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": inert(o.reason)}]

@@ -59,6 +59,11 @@ def _name(r: Result, results: Sequence[Result]) -> str:
     return " ".join(filter(None, [*words, ordinal(r, results)]))
 
 
+def label(r: Result, results: Sequence[Result]) -> str:
+    """What an offer is called in files that are compared from run to run: without a version."""
+    return one_line(f"{r.id.rstrip('/ ')} {ordinal(r, results)}")
+
+
 def ordinal(r: Result, results: Sequence[Result]) -> str:
     """Which it is among offers that claim the very same; empty where there is no other."""
     same = [o for o in results if (subject(o), o.id) == (subject(r), r.id)]

@@ -54,7 +54,7 @@ class _Session:
         self.record, self.number, self.session = record, number, session
 
     def step(self, event: Event) -> Mapping[str, Any]:
-        call = {"session": self.number, "event": encode(event)}
+        call: dict[str, Any] = {"session": self.number, "event": encode(event)}
         self.record.calls.append(call)
         place = len(self.record.calls)
         try:
@@ -63,7 +63,8 @@ class _Session:
             call["error"] = str(error)
             raise
         call["answer"] = encode({n: v for n, v in answer.items() if n in self.record.kept})
-        self.record.sessions[self.number].events.append((event, answer, place))
+        # What was written down, since a subject may go on writing into what it has returned.
+        self.record.sessions[self.number].events.append((event, call["answer"], place))
         return answer
 
     def stop(self) -> None:
