@@ -31,7 +31,7 @@ from fedspec_suite.judge.capsules import replay, script
 from fedspec_suite.judge.capsules.codec import decoded, encoded
 from fedspec_suite.judge.capsules.made import Made, capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
-from fedspec_suite.judge.capsules.stored import Capsule, Failure, read
+from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.inside import Inside
@@ -328,9 +328,14 @@ def test_the_exit_code_is_that_of_the_worst() -> None:
     assert codes == [0, 3, 2, 1]
 
 
-def test_names_are_stable_and_tell_twins_apart() -> None:
-    from fedspec_suite.judge.capsules.stored import stem
+def test_the_page_names_the_file_that_is_written() -> None:
+    offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"})
+    name = stem("py:wrong.py:Subject", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
+    page = (EXAMPLE.parents[1] / "docs/in-your-ci.md").read_text(encoding="utf-8")
+    assert page.count(f"kept/{name}.json") == 2 and page.count(f"python kept/{name}.py") == 1
 
+
+def test_names_are_stable_and_tell_twins_apart() -> None:
     info = SubjectInfo("A/../b \u202e", "1", (REDDI, REDDI))
     both = [stem("py:a.py:it", info, REDDI, info.offers, k) for k in (0, 1)]
     assert both == [stem("py:a.py:it", info, REDDI, info.offers, k) for k in (0, 1)] and len(set(both)) == 2

@@ -23,9 +23,13 @@ import fedspec_suite
 from fedspec.errors import FedspecError
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.cli_manual import PURPOSES
-from fedspec_suite.judge.runner import PROFILES
+from fedspec_suite.judge.capsules.codec import encoded
+from fedspec_suite.judge.runner import PROFILES, judge_offer
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Status
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
@@ -48,8 +52,15 @@ def test_a_wrong_object_raises_what_the_command_prints() -> None:
 
 
 def test_an_object_that_writes_into_its_input_is_found_out() -> None:
-    with pytest.raises(DoesNotConform, match="changed in place"):
-        check_subject(wrong.in_place, law="inputs")
+    subject, (offer,) = Inside(wrong.in_place, copies=True), wrong.in_place.info.offers
+    (o,) = judge_offer(subject, offer, law="inputs", cases=2)
+    assert o.status is Status.FAIL and o.deviation is not None and "changed in place" in o.deviation.note
+    # The judge's own case is not touched.
+    before = encoded(o.case)
+    session = subject.start(o.case.case)
+    for event in o.case.events:
+        session.step(event)
+    assert encoded(o.case) == before
 
 
 def test_a_name_runs_in_a_process_of_its_own() -> None:
@@ -63,7 +74,7 @@ def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -
     (result,) = check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 1))
     assert (result.verdict, result.excused) == ("conforms", 1)
     with pytest.raises(DoesNotConform, match="expired on 2027-01-01"):
-        check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 2))
+        check_subject(right.fedavg, **FEW, expect=path, today=date(2027, 1, 2))
 
 
 def test_a_usage_error_is_none_of_the_subject() -> None:
