@@ -12,7 +12,7 @@ from test_judge.support import fedspec, inside
 
 from fedspec.errors import ContractError
 from fedspec_suite.judge.expected import Expectation, complaints, excused, read
-from fedspec_suite.measure.verdict import Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 
 DAY = date(2027, 1, 15)
 
@@ -104,6 +104,11 @@ def test_entries_that_excuse_nothing_complain(obligations: tuple[Obligation, ...
     assert bool(found) == bool(says)
     for complaint in found:
         assert str(complaint).startswith("expect: e.toml:3 (entry 1): ") and says in str(complaint)
+
+
+def test_an_entry_about_what_gave_no_answer_is_left_alone() -> None:
+    lost = result(Conformity.ERROR, asked("can-be-asked", Status.ERROR), expected=(1,))
+    assert not complaints([entry(law="follows-x")], [lost], DAY, False)
 
 
 def test_an_entry_counts_up_to_its_last_day() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from fedspec.errors import ContractError
 from fedspec.schema import said
-from fedspec_suite.measure.verdict import Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 
 KEYS = {"offer": str, "law": str, "dtype": str, "reason": str, "issue": str, "until": date}
 REQUIRED = ("offer", "reason")
@@ -156,8 +156,10 @@ def complaints(
     """
     out = []
     for e in entries:
-        mine = [o for r in results if e.number in r.expected for o in r.obligations if e.about(o)]
-        if words := wrong(e, mine, today, narrowed):
+        mine = [r for r in results if e.number in r.expected]
+        asked = [o for r in mine for o in r.obligations if e.about(o)]
+        # What gave no answer was not asked everything.
+        if words := wrong(e, asked, today, narrowed or any(r.verdict is Conformity.ERROR for r in mine)):
             out.append(Complaint(e, words))
     return out
 
