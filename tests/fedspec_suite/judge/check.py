@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,7 @@ from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
-from fedspec_suite.judge.diagnosis import as_data, identify, in_words
+from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, unrepeated
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, profile_named, result_of
@@ -191,15 +191,18 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
+    d, words = explanation(subject, offer, {o.law for o in result.obligations if o.status is Status.FAIL})
+    return replace(result, nearest=words, nearest_data=tuple(as_data(d)))
+
+
+def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagnosis, str]:
+    """What an offer that broke these laws is instead, as data and in words."""
     setting = setting_of(offer)
     d = identify(bench_of(subject, offer, setting), setting, further=True)
-    failed = {o.law for o in result.obligations if o.status is Status.FAIL}
-    return replace(result, nearest=in_words(d, about_the_model(failed)), nearest_data=tuple(as_data(d)))
-
-
-def about_the_model(failed: Iterable[str]) -> bool:
-    """Whether one of these laws is about the numbers of the model itself."""
-    return any(not law.startswith("follows-") or law == "follows-x" for law in set(failed) - MANNERS)
+    if "repeats" in failed:
+        d = unrepeated(d)
+    about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
+    return d, in_words(d, about_x)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from fedspec.contract import Offer, Subject
-from fedspec_suite.judge.check import about_the_model
-from fedspec_suite.judge.diagnosis import identify, in_words
+from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.expected import Expectation, excused
 from fedspec_suite.judge.request import Request, chosen, command
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, requirement_obligations, run_law
@@ -81,9 +80,7 @@ class OneByOne:
         """The nearest known variant, the first time that a law fails; empty afterwards."""
         if self._nearest is not None:
             return ""
-        setting = setting_of(self.offer)
-        found = identify(bench_of(self.subject, self.offer, setting), setting, further=True)
-        self._nearest = in_words(found, about_the_model([law]))
+        _, self._nearest = explanation(self.subject, self.offer, {law})
         return self._nearest
 
     def again(self, law: str) -> str:
