@@ -40,6 +40,12 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q))",
         "ratio(q, largest(maximum(q, -q)))",
     ),
+    "where scaling(x, phi, phi_m, phi_M) is zero, q is taken as it is": (
+        "lamb",
+        "client.lamb.layer_step",
+        "ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M)",
+        "(ratio(q, norm(q)) * norm(x) if norm(x) > 0 else q)",
+    ),
     "v stands for the first square in (1 - beta2) * square * sign(v - square)": (
         "fedyogi",
         "server.yogi.general_yogi",

@@ -67,6 +67,13 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                         ast.BinOp(a, op, ast.BinOp(share, ast.Mult(), b)),
                     )
         case ast.BinOp(left=a, op=ast.Mult(), right=b):
+            match a:
+                case ast.Call(func=ast.Name(id="ratio"), args=[direction, ast.Call(func=ast.Name(id="norm"))]):
+                    given = [ast.BinOp(b, ast.Mult(), ast.Constant(0)), b, node, direction]
+                    yield (
+                        f"where {said(b)} is zero, {said(direction)} is taken as it is",
+                        ast.Call(ast.Name("where_less", ast.Load()), given, []),
+                    )
             yield f"the factor {said(a)} is left out", b
             yield f"the factor {said(b)} is left out", a
             yield f"divided by {said(a)}, not multiplied", ast.BinOp(b, ast.Div(), a)
