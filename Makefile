@@ -56,7 +56,7 @@ demo: venv ## Judge real packages, each in an environment of its own, and print 
 	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
 
 .PHONY: conformance
-conformance: venv ## Judge every bundled package again; writes docs/conformance (half an hour)
+conformance: venv ## Judge every bundled package again; writes docs/conformance (half an hour of CPU)
 	$(BIN)/python scripts/conformance.py --jobs $(JOBS)
 
 .PHONY: lint

@@ -196,6 +196,10 @@ class Appfl:
         return ServerSession(case) if case.level == "server" else TraceSession(case)
 
 
+# The first step imports more; then what is there is not looked through again.
+warm = torch.zeros(1, requires_grad=True)
+warm.grad = torch.zeros(1)
+torch.optim.SGD([warm], lr=1.0).step()
 gc.freeze()
 
 SUBJECT = Appfl()
