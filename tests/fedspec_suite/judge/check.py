@@ -14,7 +14,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
-from fedspec_suite.judge.diagnosis import as_data, identify, in_words
+from fedspec_suite.judge.diagnosis import as_data, identify, in_words, unrepeated
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
 from fedspec_suite.judge.workers import shared
@@ -176,6 +176,8 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     failed = {o.law for o in result.obligations if o.status is Status.FAIL}
     about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
     d = identify(bench_of(subject, offer, setting), setting, further=True)
+    if "repeats" in failed:
+        d = unrepeated(d)
     return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
 
 
