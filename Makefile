@@ -19,7 +19,7 @@ TORCH_PIN := torch==2.13.0
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10
 PROFILE ?= full
 
-# What the demo judges: the bundled subjects.
+# What the demo judges, of the bundled subjects.
 SUBJECTS ?= flwr torch_optim pytorch_optimizer optax fedn
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -55,12 +55,17 @@ demo: venv ## Judge real packages, each in an environment of its own, and print 
 	@# Exit code 1 says that something does not conform, which is what the table is there to show.
 	@$(BIN)/fedspec check $(SUBJECTS) --profile quick --jobs $(JOBS) --report out/demo.jsonl || [ $$? -eq 1 ]
 
+.PHONY: conformance
+conformance: venv ## Judge every bundled package again; writes docs/conformance (half an hour of CPU)
+	$(BIN)/python scripts/conformance.py --jobs $(JOBS)
+
 .PHONY: lint
 lint: venv ## Check style, formatting, the generated tables of the documents and the JSON schemas
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python docs/tables.py --check
 	$(BIN)/python scripts/schemas.py --check
+	$(BIN)/python scripts/conformance.py --check
 
 .PHONY: format
 format: venv ## Apply ruff's fixes and formatting

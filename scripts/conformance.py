@@ -1,0 +1,268 @@
+"""Judge the bundled packages and write down what came of it: ``python scripts/conformance.py [NAME ...]``.
+
+Without names all of them, with names these again, their old lines replaced. Writes docs/conformance/results.jsonl, one
+line for each offer, and docs/conformance/README.md, which is made of it and of remarks.toml. ``--page`` makes the
+page alone, ``--check`` only says whether it is current. A package that cannot be installed or started is a line
+that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from fedspec.errors import FedspecError
+from fedspec_suite.judge.check import check
+from fedspec_suite.judge.request import Request
+from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.report import sentences
+from fedspec_suite.subjects import environments
+
+HERE = Path(__file__).resolve().parents[1] / "docs" / "conformance"
+RESULTS, REMARKS, PAGE = HERE / "results.jsonl", HERE / "remarks.toml", HERE / "README.md"
+PROFILE, SEED, WIDTH = "quick", 0, 100
+LIMIT = 300.0  # seconds that an answer may take: what a package computes must not depend on how busy the machine is
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "impl": str,
+    "requirement": str,
+    "wheel": (str, type(None)),
+    "sha256": (str, type(None)),
+    "date": str,
+    "judge": str,
+    "profile": str,
+    "seed": int,
+    "subject": str,
+    "version": str,
+    "algorithm": str,
+    "level": str,
+    "claimed": str,
+    "verdict": str,
+    "passed": int,
+    "required": int,
+    "sentence": str,
+    "broken": list,
+    "command": str,
+}
+"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none."""
+
+KINDS = {
+    "variant": "A variant of the published rule",
+    "documentation": "Contradicts its own documentation",
+}
+"""What a remark says of an offer that does not conform."""
+
+Row = dict[str, Any]
+
+
+def wheel(name: str) -> tuple[str | None, str | None]:
+    """The file that pip takes for the package under test, and its digest, as pip reports them."""
+    subject = environments.find(name)
+    pip = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--quiet"]
+    if environments.is_ready(name):
+        pip[0] = environments.command(environments.expand(name)[0])[0]
+    flags = ["--dry-run", "--ignore-installed", "--no-deps", "--report", "-"]
+    ran = subprocess.run([*pip, *flags, requirement(subject.requirements)], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        return None, None
+    info = json.loads(ran.stdout)["install"][0]["download_info"]
+    return unquote(PurePosixPath(urlsplit(info["url"]).path).name), info["archive_info"]["hashes"]["sha256"]
+
+
+def requirement(pins: Path) -> str:
+    """The pin of the package under test: the first."""
+    return next(line for line in pins.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
+
+
+def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Row]:
+    """A line for each offer of one bundled package; one line if it cannot be asked."""
+    file, digest = wheel(name)
+    common = {
+        "requirement": requirement(environments.find(name).requirements),
+        "wheel": file,
+        "sha256": digest,
+        "date": datetime.now(UTC).date().isoformat(),
+        "judge": f"fedspec {version('fedspec')}",
+        "profile": PROFILE,
+        "seed": SEED,
+    }
+    request = Request((name,), profile=PROFILE, seed=SEED, jobs=jobs, limit=LIMIT, start_limit=LIMIT)
+    try:
+        results = list(check(request, progress))
+    except FedspecError as error:
+        results = []
+        told = {"version": "", "algorithm": "", "level": "", "claimed": "", "passed": 0, "required": 1, "broken": []}
+        # What follows names files of this machine.
+        said = sentences.one_line(str(error)).partition(";")[0]
+        verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
+        yield ordered({"impl": name, **common, "subject": name, **told, **verdict})
+    for r in results:
+        yield ordered({"impl": r.command.split()[2], **common, **row(r)})
+
+
+def ordered(row: Row) -> Row:
+    """The line, field by field."""
+    return {field: row[field] for field in FIELDS}
+
+
+def row(r: Result) -> Row:
+    """What is kept of one result."""
+    body = r.record(obligations=False)
+    kept = {n: body[n] for n in ("subject", "version", "algorithm", "level", "passed", "required", "command")}
+    kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
+    said = {"claimed": r.declared, "verdict": str(r.verdict), "sentence": sentences.head(r)}
+    return {**kept, **said, "broken": sentences.broken(r) if sentences.unknown(r) else []}
+
+
+def stored() -> list[Row]:
+    """The lines of the results file."""
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def package(row: Row) -> str:
+    """The bundled name without a variant."""
+    return str(row["impl"]).partition(":")[0]
+
+
+def offer(row: Row) -> str:
+    """What tells a line from the others."""
+    return f"{row['subject']}/{row['algorithm']}/{row['level']}/{row['claimed']}"
+
+
+def remarks() -> dict[tuple[str, str], Row]:
+    """What is said of the offers that do not conform, by offer and version."""
+    listed = tomllib.loads(REMARKS.read_text(encoding="utf-8"))["remark"]
+    return {(name, r["version"]): r for r in listed for name in r["offers"]}
+
+
+def filled(text: str, first: str = "", rest: str = "") -> str:
+    """A paragraph in lines of the page's width."""
+    return textwrap.fill(
+        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page that is made of the results and the remarks."""
+    said = remarks()
+    conforming = sum(row["verdict"] == "conforms" for row in rows)
+    parts = [INTRODUCTION.format(count=len(rows), conforming=conforming, packages=len({*map(package, rows)}))]
+    parts += [section(name, list(of), said) for name, of in groupby(rows, package)]
+    return "\n".join(parts)
+
+
+def section(name: str, rows: Sequence[Row], said: dict[tuple[str, str], Row]) -> str:
+    """One package: what was judged, a line for each offer, why some do not conform."""
+    first = rows[0]
+    digest = f"`{first['wheel']}`, sha256\n`{first['sha256']}`." if first["sha256"] else "No wheel was found."
+    judge = f"Judged on {first['date']} by {first['judge']}, profile {first['profile']}, seed {first['seed']}."
+    parts = [f"## {name}", f"`{first['requirement']}`: {digest}\n{judge}", f"```\n{lines(rows)}\n```"]
+    bad = [row for row in rows if row["verdict"] != "conforms"]
+    parts += [why(row, said.get((offer(row), row["version"]))) for row in bad]
+    return "\n\n".join(parts) + "\n"
+
+
+def lines(rows: Sequence[Row]) -> str:
+    """A table of 100 columns at most; a long reading goes on below itself."""
+    out: list[str] = []
+    head = ("algorithm", "level", "reading claimed", "verdict", "passed")
+    told = [
+        (row["algorithm"], row["level"], called(row), row["verdict"], f"{row['passed']}/{row['required']}")
+        for row in rows
+    ]
+    widths = [max(len(cells[k]) for cells in (head, *told)) for k in range(5)]
+    widths[2] = min(widths[2], WIDTH - 8 - sum(widths) + widths[2])
+    for cells in (head, *told):
+        reading = textwrap.wrap(cells[2], widths[2], break_on_hyphens=False) or [""]
+        for k, part in enumerate(reading):
+            shown = (*cells[:2], part, *cells[3:]) if k == 0 else ("", "", part, "", "")
+            out.append("  ".join(cell.ljust(width) for cell, width in zip(shown, widths, strict=True)).rstrip())
+    return "\n".join(out)
+
+
+def called(row: Row) -> str:
+    """The reading claimed, with the interface where a package has several."""
+    return f"{row['claimed']}{variant(row)}"
+
+
+def variant(row: Row) -> str:
+    """The interface meant, in brackets."""
+    _, bracket, name = str(row["subject"]).partition(" (")
+    return f" ({name}" if bracket else ""
+
+
+def why(row: Row, remark: Row | None) -> str:
+    """What the judge says of a line, and what the remark says."""
+    name = f"{row['algorithm']}/{row['level']} {called(row)}" if row["algorithm"] else row["impl"]
+    text = [filled(f"**{name}**: {row['sentence']}." + broken(row), "* ", "  ")]
+    if remark:
+        text.append(filled(f"*{KINDS[remark['kind']]}.* {remark['says']} ({remark['where']})", "  ", "  "))
+    text.append(f"\n  ```\n  {row['command']}\n  ```")
+    return "\n".join(text)
+
+
+def broken(row: Row) -> str:
+    """The laws that are broken, where nothing known is like it."""
+    return f" Broken: {'; '.join(row['broken'])}." if row["broken"] else ""
+
+
+INTRODUCTION = """# What the packages compute
+
+<!-- made by `make conformance` from results.jsonl and remarks.toml; do not edit -->
+
+{conforming} of {count} offers of {packages} packages conform. An *offer* is an algorithm of a package, driven
+without its network, under the published definition that its documentation names. The claims are
+ours; each adapter (`tests/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
+
+What a verdict means, and what not: [reading-a-verdict.md](../reading-a-verdict.md). That an offer
+does not conform is not a bug report. The first sentence is what the judge printed; where it knows
+no name, the laws that are broken follow. Below stands what we read in the source of that version
+and no other:
+
+* *A variant of the published rule*: the documentation names a paper or an algorithm, and gives no
+  formula that the code contradicts. Many variants are deliberate.
+* *Contradicts its own documentation*: a docstring, page or comment of the package says something
+  that the code does not do.
+
+The file is the one that pip takes for the pinned version where this was run, with the digest that
+pip reports; a build of PyTorch is local (`+cpu`). `make conformance` runs everything again, and
+`python scripts/conformance.py NAME` one package; `results.jsonl` has the same as data.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge, and write; or make or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = sorted({subject.package for subject in environments.bundled().values()})
+    parser.add_argument("name", nargs="*", choices=[[], *names], metavar="NAME", help=", ".join(names))
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the work of one package")
+    parser.add_argument("--page", action="store_true", help="make the page from the results that there are")
+    parser.add_argument("--check", action="store_true", help="say whether the page is current")
+    given = parser.parse_args(arguments)
+    if given.check:
+        current = PAGE.read_text(encoding="utf-8") == page(stored())
+        print(f"{PAGE.name}: {'current' if current else 'stale; python scripts/conformance.py --page'}")
+        return int(not current)
+    for name in () if given.page else given.name or names:
+        print(f"judging {name}", flush=True)
+        new = list(judged(name, given.jobs, lambda text: None))
+        kept = sorted([*(r for r in stored() if package(r) != name), *new], key=package)
+        RESULTS.write_text("".join(json.dumps(ordered(r)) + "\n" for r in kept), encoding="utf-8")
+    PAGE.write_text(page(stored()), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

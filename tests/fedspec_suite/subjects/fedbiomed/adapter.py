@@ -1,0 +1,172 @@
+"""Fed-BioMed 6.4.1 as a federated server: the aggregators of its researcher, without its nodes and network.
+
+fedavg    level server, ``FedAverage().aggregate(model_params, weights)``; eta is 1
+scaffold  level round, ``Scaffold(server_lr=eta)``: ``create_aggregator_args``, then ``aggregate``
+
+``Scaffold`` names the paper and its "2nd option", and numbers the steps of a round; hence karimireddy-2020. It
+keeps the clients' control variates on the server. The clients run here as its steps 5 to 11 say:
+torch.optim.SGD(lr=eta_l), with the correction that ``create_aggregator_args`` sends subtracted from each
+gradient, as ``TorchTrainingPlan`` does.
+
+Fed-BioMed's nodes send models: at level server the adapter sends x + delta, with x as the aggregator returned
+it last, so the rounding of that sum is the adapter's, and the weights as shares of the examples, which the
+strategy computes there.
+
+``aggregate`` takes one number of updates for all nodes and a rate for each; only their product enters. A case
+has a number of steps for each client, so n_updates is 1 and a node's rate is eta_l times its steps. Fed-BioMed
+by itself runs equally many updates on every node. Parameters are torch tensors in the case's dtype. Rounds
+count from 0. Shown: c (global_state), c_i (nodes_states).
+
+Importing it imports torchvision, whose registry wheel is built for CUDA and looks for two operators that are
+missing beside a CPU build of PyTorch. Where that is so their schemas are declared first; nothing here calls
+them.
+"""
+# mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call"
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedspec.contract import Answer, Case, Event, Messages, Offer, Round, SubjectInfo
+from fedspec.errors import ContractError
+
+try:
+    import torchvision  # noqa: F401
+except RuntimeError:
+    missing = torch.library.Library("torchvision", "DEF")
+    missing.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    missing.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+from fedbiomed.researcher.aggregators import FedAverage, Scaffold
+
+OFFERS = (
+    Offer("fedavg", "server", "mcmahan-2017", options={"weights": "examples"}, fixed={"eta": 1.0}),
+    Offer(
+        "scaffold",
+        "round",
+        "karimireddy-2020",
+        intermediates=("c_i", "c"),
+        notes="n_updates=1, a node's lr is eta_l times its steps",
+    ),
+)
+
+
+class StandInDatasets:
+    """The part of Fed-BioMed's ``FederatedDataset`` that the aggregator asks."""
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = [str(i) for i in range(nodes)]
+
+    def node_ids(self) -> list[str]:
+        """Everybody, whether they take part or not."""
+        return self.nodes
+
+
+class StandInPlan:
+    """The part of Fed-BioMed's training plan that the aggregator asks: one layer, and a rate for those who sit out."""
+
+    local_params: tuple[str, ...] = ()
+
+    def __init__(self, name: str, rate: float) -> None:
+        self.rates = {name: rate}
+
+    def get_model_params(self, **which: object) -> dict[str, float]:
+        """Something with as many entries as there are layers."""
+        return self.rates
+
+    def optimizer(self) -> StandInPlan:
+        """What knows the rate."""
+        return self
+
+    def get_learning_rate(self) -> dict[str, float]:
+        """The rate of each layer."""
+        return self.rates
+
+
+class FedavgSession:
+    """The aggregator and the current model."""
+
+    def __init__(self, case: Case) -> None:
+        self.x: dict[str, Any] = dict(case.x0)
+        self.aggregator = FedAverage()
+
+    def step(self, event: Event) -> Answer:
+        """Aggregate one round's messages."""
+        if not isinstance(event, Messages):
+            raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
+        total = sum(m.weight for m in event.messages)
+        models = {
+            str(i): {name: torch.tensor(x + m.delta[name]) for name, x in self.x.items()}
+            for i, m in enumerate(event.messages)
+        }
+        weights = {str(i): float(m.weight / total) for i, m in enumerate(event.messages)}
+        new = self.aggregator.aggregate(models, weights)
+        self.x = {name: new[name].numpy().copy() for name in self.x}
+        return {"x": self.x}
+
+
+class ScaffoldSession:
+    """The aggregator, the current model, and clients that run SGD with the correction that they are sent."""
+
+    def __init__(self, case: Case) -> None:
+        ((self.name, x),) = case.x0.items()
+        if case.problem is None:
+            raise ContractError("case: no problem at level round")
+        self.x, self.rate, self.round = torch.tensor(x), case.hyper["eta_l"], 0
+        self.H, self.e = torch.tensor(case.problem.H), torch.tensor(case.problem.e)
+        self.plan = StandInPlan(self.name, self.rate)
+        self.aggregator = Scaffold(server_lr=case.hyper["eta"], fds=StandInDatasets(len(self.e)))
+
+    def train(self, client: int, steps: int, correction: Any) -> Any:
+        """One node's round."""
+        y = self.x.clone().requires_grad_()
+        optimizer = torch.optim.SGD([y], lr=self.rate)
+        for _ in range(steps):
+            y.grad = self.H[client] @ y.detach() - self.e[client]
+            y.grad.sub_(correction)
+            optimizer.step()
+        return y.detach()
+
+    def step(self, event: Event) -> Answer:
+        """Run one round."""
+        if not isinstance(event, Round):
+            raise ContractError(f"event: {type(event).__name__} at level round; send Round")
+        chosen = dict(zip(map(str, event.participants), event.steps, strict=True))
+        model = {self.name: self.x}
+        sent = self.aggregator.create_aggregator_args(model, list(chosen))
+        models, replies = {}, {}
+        for node, steps in chosen.items():
+            correction = sent[node]["aggregator_correction"][self.name]
+            models[node] = {self.name: self.train(int(node), steps, correction)}
+            replies[node] = {"optimizer_args": {"lr": {self.name: self.rate * steps}}}
+        shares = dict.fromkeys(chosen, 1 / len(chosen))
+        new = self.aggregator.aggregate(models, shares, model, self.plan, replies, n_updates=1, n_round=self.round)
+        self.x, self.round = new[self.name], self.round + 1
+        states = self.aggregator.nodes_states
+        return {
+            "x": {self.name: self.x.numpy().copy()},
+            "c": {self.name: np.array(self.aggregator.global_state[self.name])},
+            "c_i": np.stack([np.array(states[str(i)][self.name]) for i in range(len(self.e))]),
+        }
+
+
+class FedBiomed:
+    """The package, as a subject."""
+
+    info = SubjectInfo("fedbiomed", version("fedbiomed"), OFFERS)
+
+    def start(self, case: Case) -> FedavgSession | ScaffoldSession:
+        """Make the aggregator of the case."""
+        match case.algorithm:
+            case "fedavg":
+                return FedavgSession(case)
+            case "scaffold":
+                return ScaffoldSession(case)
+        raise ContractError(f"case: {case.algorithm} is not offered")
+
+
+SUBJECT = FedBiomed()

@@ -1,0 +1,158 @@
+"""timm 1.0.31 as client solvers: set ``.grad``, call ``.step()``.
+
+sgd                    ``SGDW(params, lr=eta_l)``
+momentum               ``SGDW(params, lr=eta_l, momentum=rho)``
+nesterov               ``SGDW(params, lr=eta_l, momentum=rho, nesterov=True)``; timm refuses rho = 0
+dampened               ``SGDW(params, lr=eta_l, momentum=rho, dampening=rho)``; refers to torch.optim.SGD
+adam                   ``AdamWLegacy(params, lr=eta_l, betas=, eps=eps, weight_decay=0)``
+amsgrad                the same with ``amsgrad=True``
+lamb, you-2020         ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam, max_grad_norm=None,
+                       always_adapt=True)``
+lamb, uncorrected      the same with ``bias_correction=False``
+lamb, you-2020         ``defaults``: ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam)``, all else as by
+                       default
+
+AdamWLegacy says "Impl copied from PyTorch master", so AMSGrad is claimed as PyTorch documents it. Lamb's
+docstring names the paper and calls itself a variant: of FusedLAMB, "NvLamb variant". The first two offers of it
+set what it adds to the paper (a bound on the global norm of the gradient, no adaptation where the decay is 0)
+aside; the third, ``defaults``, leaves that as it comes.
+
+No weight decay but Lamb's. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
+state have the dtype of the case; hyper-parameters stay Python floats; ``foreach`` is at its default. Each block
+is one parameter, all in one group. A fresh optimizer on fresh parameters is made at the start and at every
+``Begin``. Shown as it stands in ``optimizer.state`` after the step: u (momentum_buffer; absent where rho = 0),
+m (exp_avg), v (exp_avg_sq), v_hat (max_exp_avg_sq, not corrected).
+
+``import timm`` imports torchvision, whose registry wheel is built for CUDA and looks for two operators that are
+missing beside a CPU build of PyTorch. Where that is so their schemas are declared first; nothing here calls
+them.
+"""
+# mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+try:
+    import torchvision  # noqa: F401
+except RuntimeError:
+    missing = torch.library.Library("torchvision", "DEF")
+    missing.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    missing.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+from timm.optim import AdamWLegacy, Lamb
+from timm.optim.sgdw import SGDW
+
+
+@dataclass(frozen=True)
+class Driven:
+    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
+
+    offer: Offer
+    make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
+    shows: Mapping[str, str] = field(default_factory=dict)
+
+
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+
+
+def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
+    """Describe SGDW with some arguments."""
+    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
+    return Driven(
+        Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
+        lambda p, h: SGDW(p, lr=h["eta_l"], **arguments(h)),
+        shows,
+    )
+
+
+def adam(algorithm: str, reading: str, shows: Mapping[str, str], **flags: Any) -> Driven:
+    """Describe AdamWLegacy without decay."""
+    return Driven(
+        Offer(algorithm, "client", reading, intermediates=tuple(shows), notes="AdamWLegacy with weight_decay=0"),
+        lambda p, h: AdamWLegacy(
+            p, lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), eps=h["eps"], weight_decay=0.0, **flags
+        ),
+        shows,
+    )
+
+
+def lamb(reading: str, variant: str = "", **flags: Any) -> Driven:
+    """Describe Lamb with some arguments."""
+    said = ", ".join(f"{name}={value}" for name, value in flags.items())
+    return Driven(
+        Offer("lamb", "client", reading, intermediates=("m", "v"), notes=said, variant=variant),
+        lambda p, h: Lamb(
+            p, lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), eps=h["eps"], weight_decay=h["lam"], **flags
+        ),
+        MOMENTS,
+    )
+
+
+DRIVEN = (
+    sgd("sgd", "fednova", lambda h: {}),
+    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
+    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}, nonzero=("rho",)),
+    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    adam("adam", "kingma-2015", MOMENTS),
+    adam("amsgrad", "max-then-correct", {**MOMENTS, "v_hat": "max_exp_avg_sq"}, amsgrad=True),
+    lamb("you-2020", max_grad_norm=None, always_adapt=True),
+    lamb("uncorrected", max_grad_norm=None, always_adapt=True, bias_correction=False),
+    lamb("you-2020", variant="defaults"),
+)
+
+
+class TorchSession:
+    """One model and its optimizer."""
+
+    def __init__(self, case: Case, driven: Driven) -> None:
+        self.case, self.driven = case, driven
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """Put a fresh optimizer on fresh parameters."""
+        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
+        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
+
+    def step(self, event: Event) -> Answer:
+        """Take a gradient, or begin a round."""
+        match event:
+            case Begin(x):
+                self.begin(x)
+            case Gradient(g):
+                for name, parameter in self.params.items():
+                    parameter.grad = torch.tensor(g[name])
+                self.optimizer.step()
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
+        for ours, theirs in self.driven.shows.items():
+            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
+            if all(value is not None for value in held.values()):
+                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
+        return answer
+
+
+class Timm:
+    """The package, as a subject."""
+
+    info = SubjectInfo("timm", version("timm"), tuple(d.offer for d in DRIVEN))
+
+    def start(self, case: Case) -> TorchSession:
+        """Make the optimizer of the case at its x0."""
+        for entry in DRIVEN:
+            offer = entry.offer
+            if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):
+                return TorchSession(case, entry)
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
+
+
+SUBJECT = Timm()

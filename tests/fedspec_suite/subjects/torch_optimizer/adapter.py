@@ -1,0 +1,163 @@
+"""torch_optimizer 0.3.0 as client solvers: set ``.grad``, call ``.step()``.
+
+sgd                 ``SGDW(params, lr=eta_l)``
+momentum            ``SGDW(params, lr=eta_l, momentum=rho)``
+nesterov            ``SGDW(params, lr=eta_l, momentum=rho, nesterov=True)``
+dampened, first     ``SGDW(params, lr=eta_l, momentum=rho, dampening=rho)``
+dampened, textbook  ``QHM(params, lr=eta_l, momentum=rho, nu=1)``; its paper: plain momentum where nu is 1
+adam                ``QHAdam(params, lr=eta_l, betas=, nus=(1, 1), eps=eps)``; its paper: Adam where both nus are 1
+yogi                ``Yogi(params, lr=eta_l, betas=, initial_accumulator=v0, eps=eps)``;
+                    initial_accumulator: "initial values for first and second moments"
+lamb, uncorrected   ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam, clamp_value=inf)``: "Paper v3 does
+                    not use debiasing"
+lamb, you-2020      the same with ``debias=True``: "debias adam by (1 - beta**step)"
+
+SGDW's docstring gives no formula for its dampening; the definition of the same argument in torch.optim is
+claimed. Yogi's docstring names the paper and no bias correction; it shares Adam's arguments and its code
+divides both moments, so the reading with both corrections is claimed. Lamb clamps the norm of the parameters to
+[0, clamp_value], by default 10; its docstring says to set that high "to avoid it", which is done: infinity, so
+that phi is the identity.
+
+No weight decay but Lamb's. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
+state have the dtype of the case; hyper-parameters stay Python floats. Each block is one parameter, all in one
+group. A fresh optimizer on fresh parameters is made at the start and at every ``Begin``. Shown as it stands in
+``optimizer.state`` after the step: u (momentum_buffer; absent where rho = 0), m (exp_avg), v (exp_avg_sq).
+QHAdam keeps moments that are corrected already, which are not shown.
+"""
+# mypy: disable-error-code="import-not-found"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from math import inf
+from typing import Any
+
+import torch
+import torch_optimizer as to
+
+from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+
+@dataclass(frozen=True)
+class Driven:
+    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
+
+    offer: Offer
+    make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
+    shows: Mapping[str, str] = field(default_factory=dict)
+
+
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+
+
+def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
+    """Describe SGDW with some arguments."""
+    shows = {} if algorithm == "sgd" else {"u": "momentum_buffer"}
+    return Driven(
+        Offer(algorithm, "client", reading, intermediates=tuple(shows), **more),
+        lambda p, h: to.SGDW(p, lr=h["eta_l"], **arguments(h)),
+        shows,
+    )
+
+
+def lamb(reading: str, *, debias: bool) -> Driven:
+    """Describe Lamb, with or without bias correction."""
+    return Driven(
+        Offer("lamb", "client", reading, intermediates=("m", "v"), notes=f"clamp_value=inf, debias={debias}"),
+        lambda p, h: to.Lamb(
+            p,
+            lr=h["eta_l"],
+            betas=(h["beta1"], h["beta2"]),
+            eps=h["eps"],
+            weight_decay=h["lam"],
+            clamp_value=inf,
+            debias=debias,
+        ),
+        MOMENTS,
+    )
+
+
+DRIVEN = (
+    sgd("sgd", "fednova", lambda h: {}),
+    sgd("momentum", "fednova", lambda h: {"momentum": h["rho"]}),
+    sgd("nesterov", "textbook", lambda h: {"momentum": h["rho"], "nesterov": True}, nonzero=("rho",)),
+    sgd("dampened", "first-gradient", lambda h: {"momentum": h["rho"], "dampening": h["rho"]}),
+    Driven(
+        Offer("dampened", "client", "textbook", intermediates=("u",), notes="QHM with nu=1"),
+        lambda p, h: to.QHM(p, lr=h["eta_l"], momentum=h["rho"], nu=1.0),
+        {"u": "momentum_buffer"},
+    ),
+    Driven(
+        Offer("adam", "client", "kingma-2015", notes="QHAdam with nus=(1, 1)"),
+        lambda p, h: to.QHAdam(p, lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), nus=(1.0, 1.0), eps=h["eps"]),
+    ),
+    Driven(
+        Offer(
+            "yogi",
+            "client",
+            "zaheer-2018-corrected",
+            intermediates=("m", "v"),
+            notes="its documentation says that the first moment starts at initial_accumulator too",
+        ),
+        lambda p, h: to.Yogi(
+            p,
+            lr=h["eta_l"],
+            betas=(h["beta1"], h["beta2"]),
+            eps=h["eps"],
+            initial_accumulator=h["v0"],
+        ),
+        MOMENTS,
+    ),
+    lamb("uncorrected", debias=False),
+    lamb("you-2020", debias=True),
+)
+
+
+class TorchSession:
+    """One model and its optimizer."""
+
+    def __init__(self, case: Case, driven: Driven) -> None:
+        self.case, self.driven = case, driven
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """Put a fresh optimizer on fresh parameters."""
+        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
+        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
+
+    def step(self, event: Event) -> Answer:
+        """Take a gradient, or begin a round."""
+        match event:
+            case Begin(x):
+                self.begin(x)
+            case Gradient(g):
+                for name, parameter in self.params.items():
+                    parameter.grad = torch.tensor(g[name])
+                self.optimizer.step()
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
+        for ours, theirs in self.driven.shows.items():
+            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
+            if all(value is not None for value in held.values()):
+                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
+        return answer
+
+
+class TorchOptimizer:
+    """The package, as a subject."""
+
+    info = SubjectInfo("torch_optimizer", version("torch_optimizer"), tuple(d.offer for d in DRIVEN))
+
+    def start(self, case: Case) -> TorchSession:
+        """Make the optimizer of the case at its x0."""
+        for entry in DRIVEN:
+            if (entry.offer.algorithm, entry.offer.reading) == (case.algorithm, case.reading):
+                return TorchSession(case, entry)
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
+
+
+SUBJECT = TorchOptimizer()

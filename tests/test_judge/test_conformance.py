@@ -1,0 +1,97 @@
+"""The results of the bundled packages: well formed, of today's pins, all explained, and the page is made of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pytest
+from test_judge.support import inside
+
+from fedspec.contract import LEVELS
+from fedspec.errors import ContractError
+from fedspec_suite.measure.verdict import Conformity
+from fedspec_suite.subjects import environments
+
+ROOT = Path(__file__).resolve().parents[2]
+found = importlib.util.spec_from_file_location("conformance", ROOT / "scripts" / "conformance.py")
+assert found and found.loader
+conformance = importlib.util.module_from_spec(found)
+found.loader.exec_module(conformance)
+
+ROWS = conformance.stored()
+BAD = [row for row in ROWS if row["verdict"] != "conforms"]
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    assert conformance.PAGE.read_text(encoding="utf-8") == conformance.page(ROWS), (
+        "python scripts/conformance.py --page"
+    )
+
+
+def test_the_page_can_be_read_in_100_columns() -> None:
+    text = conformance.PAGE.read_text(encoding="utf-8")
+    assert not [line for line in text.splitlines() if len(line) > 100 and not line.startswith("  fedspec check ")]
+
+
+def test_every_line_has_every_field() -> None:
+    for row in ROWS:
+        assert list(row) == list(conformance.FIELDS)
+        assert all(isinstance(row[name], kind) for name, kind in conformance.FIELDS.items()), row
+        assert row["sha256"] is None or re.fullmatch(r"[0-9a-f]{64}", row["sha256"])
+        assert (row["wheel"] is None) == (row["sha256"] is None)
+        assert date.fromisoformat(row["date"]) >= date(2026, 11, 1)
+        assert row["verdict"] in set(Conformity) and 0 <= row["passed"] <= row["required"]
+        assert row["level"] in {*LEVELS, ""}
+        assert row["command"].startswith(f"fedspec check {row['impl']}")
+        assert not re.search(r"/(root|home|work|tmp|Users)/", str(row)), "nothing of a machine"
+
+
+def test_every_bundled_package_was_judged_as_it_is_pinned() -> None:
+    names = environments.bundled()
+    assert {conformance.package(row) for row in ROWS} == {subject.package for subject in names.values()}
+    for row in ROWS:
+        assert row["requirement"] == conformance.requirement(names[row["impl"]].requirements)
+        assert not row["version"] or row["requirement"].endswith(f"=={row['version'].partition('+')[0]}")
+
+
+def test_no_line_stands_twice() -> None:
+    assert max(Counter(map(conformance.offer, ROWS)).values()) == 1
+
+
+def test_what_does_not_conform_is_explained() -> None:
+    said = conformance.remarks()
+    assert {(conformance.offer(row), row["version"]) for row in BAD} == set(said), "remarks.toml"
+    for remark in said.values():
+        assert remark["kind"] in conformance.KINDS and remark["says"] and remark["where"]
+
+
+def test_packages_that_conform_somewhere() -> None:
+    """Each has an offer that conforms: the adapter can be driven."""
+    assert {conformance.package(row) for row in ROWS if row["verdict"] == "conforms"} == {
+        conformance.package(row) for row in ROWS
+    }
+
+
+def test_a_package_that_cannot_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is a line that says so, and the others are judged."""
+
+    def fails(subject: environments.Environment, *rest: object) -> None:
+        raise ContractError(f"{subject.package}: cannot make its environment: python -m pip exited with 1; see a log")
+
+    monkeypatch.setenv("FEDSPEC_CACHE", str(tmp_path))
+    monkeypatch.setattr(environments, "_build", fails)
+    ran = inside("check", "appfl", "spec", "--only", "sgd", "--law", "inputs", "--profile", "quick", "--json")
+    first, *others = ran.rows
+    assert (first["subject"], first["verdict"]) == ("appfl", "error")
+    assert "cannot make its environment" in first["first_deviation"]
+    assert others and {row["verdict"] for row in others} == {"conforms"}
+    assert ran.code == 2
+    monkeypatch.setattr(conformance, "wheel", lambda name: (None, None))
+    (line,) = conformance.judged("appfl", 1, lambda text: None)
+    assert list(line) == list(conformance.FIELDS) and line["verdict"] == "error"
+    assert line["sentence"] == "appfl: cannot make its environment: python -m pip exited with 1"
+    assert line["sentence"] in conformance.page([line])
