@@ -139,7 +139,9 @@ def test_no_answer_says_what_was_raised_and_how_often() -> None:
     r = result(Conformity.ERROR, error, asked("repeats"), first_deviation=error.reason)
     assert head(r) == "KeyError: 'lr'; 1 of 2 obligations got no answer"
     assert head(result(Conformity.ERROR, error, first_deviation=error.reason)) == "KeyError: 'lr'"
-    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith("; 1 of 2 obligations got no answer")
+    assert head(wrong("A", asked("follows-x", FAIL), error)).endswith(
+        "; 1 of 2 obligations got no answer (KeyError: 'lr')"
+    )
 
 
 def test_inconclusive_says_which_laws() -> None:

@@ -127,6 +127,18 @@ def leaves_alone(inner: Any, e: Any, k: int) -> Any:
     return {**answer, **kept}
 
 
+def clips(k: int, e: Any) -> Any:
+    if not hasattr(e, "g"):
+        return e
+    length = float((flatten(e.g) ** 2).sum()) ** 0.5
+    return replace(e, g={n: a / max(1.0, length) for n, a in e.g.items()})
+
+
+def test_a_gradient_that_is_clipped_whole_is_told_so() -> None:
+    d = diagnosed(Behind("lamb", "client", event=clips))
+    assert names(d)[0] == "the gradient is clipped to length 1, all blocks together"
+
+
 def slower(inner: Any, e: Any, k: int) -> Any:
     """Every step is divided by the root of its number."""
     before, answer = inner.state.x, inner.step(e)

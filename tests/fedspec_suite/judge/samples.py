@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Exchange, Gradient, Round
+from fedspec.contract import Begin, Blocks, Exchange, Gradient, Round
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
@@ -51,7 +52,8 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     # Some variants show only where one hyper-parameter is zero, such as a decay: for each, the richest such case.
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    idle = [s for s in [_idle(max(distinct.values(), key=_richness))] if s]
+    richest_of_all = max(distinct.values(), key=_richness)
+    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all)) if s]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
 
@@ -70,6 +72,19 @@ def _idle(s: Scenario) -> Scenario | None:
                 idle = replace(s, events=tuple(events))
                 return idle if _runs(idle) else None
     return None
+
+
+def _empty(s: Scenario) -> Scenario | None:
+    """At level client the case whose first block is zero where a round begins."""
+    if s.case.level != "client":
+        return None
+
+    def emptied(x: Blocks) -> dict[str, Array]:
+        first = next(iter(x))
+        return {n: a * 0 if n == first else a for n, a in x.items()}
+
+    events = tuple(replace(e, x=emptied(e.x)) if isinstance(e, Begin) else e for e in s.events)
+    return replace(s, case=replace(s.case, x0=emptied(s.case.x0)), events=events)
 
 
 def _runs(s: Scenario) -> bool:

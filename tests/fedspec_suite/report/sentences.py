@@ -164,8 +164,12 @@ def _apart(got: float, want: float) -> tuple[str, str]:
 
 def _unanswered(r: Result) -> str:
     """How many obligations got no answer, where others did."""
-    n = sum(o.status is Status.ERROR for o in r.obligations)
-    return f"{n} of {r.required} obligations got no answer" if 0 < n < r.required else ""
+    silent = [o.reason for o in r.obligations if o.status is Status.ERROR]
+    if not 0 < len(silent) < r.required:
+        return ""
+    # Where nothing failed, the first reason is what the sentence begins with.
+    why = f" ({one_line(silent[0]).removeprefix('subject: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
+    return f"{len(silent)} of {r.required} obligations got no answer{why}"
 
 
 def told(o: Obligation, r: Result) -> str:
