@@ -1,0 +1,25 @@
+"""What the vectors alone catch of the catalogue's mutants, counted by what they store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fedspec_suite.mutants import MUTANTS
+from fedspec_suite.vectors.stored import Stored
+
+_TIE = (
+    "v equals the square exactly there, where one rounding turns the sign: no bound is finite; the law `ties` asks it"
+)
+
+SURVIVORS: dict[str, str] = {"yogi-tie-falls": _TIE, "fedyogi-tie-grows": _TIE}
+"""Why a mutant stays that no vector tells from the rule."""
+
+
+def counted(files: Iterable[Stored]) -> dict[str, int]:
+    """How many vectors tell each mutant from the rule, in the order of the catalogue."""
+    found = dict.fromkeys(MUTANTS, 0)
+    for stored in files:
+        for vector in stored.vectors:
+            for name in {n for names in vector["kills"].values() for n in names} & found.keys():
+                found[name] += 1
+    return found

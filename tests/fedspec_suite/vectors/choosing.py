@@ -1,0 +1,129 @@
+"""Which cases become vectors: few, that together tell the rule from everything known that it may be mistaken for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fedspec_suite.kills.asking import runs
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.vectors.inputs import candidate
+from fedspec_suite.vectors.rivals import Edit, Kill, Rival, Row, Want, edit_of, edits, rivals, separated, want_of
+
+FIRST = 12
+"""Candidates that everything is tried on."""
+
+FURTHER = 48
+"""Candidates in all, the further ones for mutants that the first do not tell apart."""
+
+EXTRA, OTHERS, TRIES = 2, 4, 2
+"""Vectors of a row for systematic edits alone, among how many candidates they are looked for, and in how many rows."""
+
+LONGEST = 3000
+"""Bytes of a vector at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A case that becomes a vector.
+
+    Attributes:
+        scenario: the case.
+        want: what the rule gives.
+        kills: the rivals that it tells from the rule, by id, and how each shows.
+        size: bytes that it takes.
+    """
+
+    scenario: Scenario
+    want: Want
+    kills: Mapping[str, Kill] = field(default_factory=dict)
+    size: int = 0
+
+
+def choose(r: Row, size: Callable[[Scenario, Want], int], tried: dict[Edit, int]) -> tuple[Chosen, ...]:
+    """The vectors of a row, in the order in which they were chosen.
+
+    Args:
+        r: the row.
+        size: how many bytes a case takes.
+        tried: in how many rows a systematic edit was tried so far, or ``TRIES`` where it was told from the rule.
+    """
+    against = rivals(r)
+    pool = [c for n in range(FIRST) if (c := _candidate(r, n, size, against)) and c.size <= LONGEST]
+    left = _living(against, pool)
+    for n in range(FIRST, FURTHER):
+        if not left:
+            break
+        if (c := _candidate(r, n, size, left)) and c.kills:
+            whole = _with_kills(c, separated(r, c.scenario, c.want, against))
+            if whole.size <= LONGEST:
+                pool.append(whole)
+                left = [rival for rival in left if rival.id not in c.kills]
+    chosen = _fewest(pool)
+    return (*chosen, *_against_edits(r, chosen, [c for c in pool if c not in chosen and c.kills], tried))
+
+
+def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], tried: dict[Edit, int]) -> list[Chosen]:
+    """Further cases that tell systematic edits from the rule, which those chosen here and elsewhere do not."""
+    plain = [c.scenario for c in chosen]
+    left = {edit_of(e): e for e in edits(r) if tried.get(edit_of(e), 0) < TRIES}
+    running = {edit[0]: runs(e.variant.mutants[0], plain) for edit, e in left.items()}
+    left = {edit: e for edit, e in left.items() if running[edit[0]]}
+
+    def found(c: Chosen) -> set[Edit]:
+        return {edit for edit, e in left.items() if separated(r, c.scenario, c.want, [e])}
+
+    for c in chosen:
+        now = found(c)
+        tried |= dict.fromkeys(now, TRIES)
+        left = {edit: e for edit, e in left.items() if edit not in now}
+    by = {c: found(c) for c in others[:OTHERS]} if left else {}
+    extra: list[Chosen] = []
+    while len(extra) < EXTRA and (best := max(by, key=lambda c: (len(by[c]), -c.size), default=None)) and by[best]:
+        extra.append(best)
+        now = by.pop(best)
+        tried |= dict.fromkeys(now, TRIES)
+        left = {edit: e for edit, e in left.items() if edit not in now}
+        by = {c: of - now for c, of in by.items()}
+    for edit in left:
+        tried[edit] = tried.get(edit, 0) + 1
+    return extra
+
+
+def _candidate(r: Row, number: int, size: Callable[[Scenario, Want], int], against: Sequence[Rival]) -> Chosen | None:
+    s = candidate(r.setting, r.name, number)
+    want = want_of(r, s)
+    if want is None or (taken := size(s, want)) > LONGEST:
+        return None
+    return _with_kills(Chosen(s, want, size=taken), separated(r, s, want, against))
+
+
+def _with_kills(c: Chosen, kills: Mapping[str, Kill]) -> Chosen:
+    taken = c.size + sum(len(name) + 14 for name in kills) - sum(len(name) + 14 for name in c.kills)
+    return replace(c, kills=kills, size=taken)
+
+
+def _living(against: Iterable[Rival], pool: Sequence[Chosen]) -> list[Rival]:
+    """The mutants that no case tells apart though what they edit runs."""
+    seen = {name for c in pool for name in c.kills}
+    plain = [c.scenario for c in pool]
+    return [v for v in against if v.id not in seen and v.variant.mutants and runs(v.variant.mutants[0], plain)]
+
+
+def _fewest(pool: Sequence[Chosen]) -> tuple[Chosen, ...]:
+    """Cases that together see all that any of the pool sees, and in the model where any does."""
+    chosen: list[Chosen] = []
+    left = list(pool)
+    while left and _gain(best := max(left, key=lambda c: _gain(c, chosen)), chosen)[0] > 0:
+        chosen.append(best)
+        left.remove(best)
+    return tuple(chosen)
+
+
+def _gain(c: Chosen, chosen: Sequence[Chosen]) -> tuple[int, int, int]:
+    """How many rivals a case sees that those chosen do not, in how many types it decides, how small it is."""
+    seen = {name for other in chosen for name in other.kills}
+    by_x = {name for other in chosen for name, kill in other.kills.items() if kill.place == "x"}
+    new = sum(name not in seen for name in c.kills)
+    better = sum(kill.place == "x" and name in seen - by_x for name, kill in c.kills.items())
+    return new + better, len(c.want.dtypes), -c.size

@@ -1,0 +1,104 @@
+"""Making the vectors: every row of the catalogue, the same bytes whenever and wherever they are made."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec_suite.vectors.choosing import choose
+from fedspec_suite.vectors.rivals import Edit, Row, rivals, row
+from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
+from fedspec_suite.vectors.vector import Vector, size, vector_of
+
+
+def algorithms() -> list[str]:
+    """Every algorithm that is offered, in the order of the catalogue."""
+    return list(dict.fromkeys(o.algorithm for o in SUBJECT.info.offers))
+
+
+def rows_of(algorithm: str) -> list[Row]:
+    """Its offers: every level, reading and option."""
+    return [row(i) for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
+
+
+def made(algorithm: str) -> Stored:
+    """The vectors of one algorithm."""
+    vectors: dict[str, Vector] = {}
+    defects: dict[str, Mapping[str, str]] = {}
+    tried: dict[Edit, int] = {}
+    for r in rows_of(algorithm):
+        known = {rival.id: {"words": rival.words, "equation": rival.equation} for rival in rivals(r)}
+        for chosen in choose(r, partial(size, r), tried):
+            vector = vector_of(r, chosen)
+            vectors.setdefault(vector["id"], vector)
+            defects |= {name: known[name] for names in vector["kills"].values() for name in names}
+    return Stored(algorithm, defects, tuple(vectors.values()))
+
+
+def files(
+    names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None
+) -> Iterator[tuple[str, str]]:
+    """The files of some algorithms, by name."""
+    for done, (name, body) in enumerate(_texts(names, jobs), 1):
+        progress(f"vectors: {done} of {len(names)} algorithms")
+        yield f"{name}.json", body
+
+
+def _texts(names: Sequence[str], jobs: int) -> Iterator[tuple[str, str]]:
+    if jobs == 1 or len(names) == 1:
+        yield from ((name, file_of(name)) for name in names)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from zip(names, pool.map(file_of, names), strict=True)
+
+
+def file_of(algorithm: str) -> str:
+    """The file of one algorithm."""
+    return text(made(algorithm))
+
+
+def copy(found: Iterable[Stored], folder: Path) -> None:
+    """Write files as they are, and an index of them.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    bodies = {f"{stored.algorithm}.json": text(stored) for stored in found}
+    for name, body in {**bodies, INDEX: index(bodies)}.items():
+        (folder / name).write_text(body, encoding="utf-8", newline="\n")
+
+
+def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
+    """Write files into a folder and renew its index; what is no algorithm's goes.
+
+    Returns:
+        The names of the files whose content changed.
+
+    Raises:
+        FedspecError: the folder cannot be written.
+    """
+    known = {f"{name}.json" for name in algorithms()}
+    changed = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, body in found:
+            changed += _put(folder / name, body)
+        here = {p.name: p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.json")) if p.name in known}
+        for old in {p for p in folder.glob("*.json") if p.name not in known | {INDEX}}:
+            old.unlink()
+        changed += _put(folder / INDEX, index(here))
+    except OSError as error:
+        raise FedspecError(f"vectors: cannot write {folder} ({error.strerror}); give another with --folder") from error
+    return changed
+
+
+def _put(path: Path, body: str) -> list[str]:
+    if path.exists() and path.read_text(encoding="utf-8") == body:
+        return []
+    path.write_text(body, encoding="utf-8", newline="\n")
+    return [path.name]
