@@ -16,8 +16,11 @@ FIRST = 12
 FURTHER = 48
 """Candidates in all, the further ones for mutants that the first do not tell apart."""
 
-EXTRA, OTHERS, TRIES = 2, 4, 2
+EXTRA, OTHERS, TRIES = 2, 3, 1
 """Vectors of a row for systematic edits alone, among how many candidates they are looked for, and in how many rows."""
+
+LEAST, LEAST_TURNED = 3, 2
+"""Vectors of a row at least, where there are as many; of one with an option turned."""
 
 LONGEST = 3000
 """Bytes of a vector at most."""
@@ -59,8 +62,10 @@ def choose(r: Row, size: Callable[[Scenario, Want], int], tried: dict[Edit, int]
             if whole.size <= LONGEST:
                 pool.append(whole)
                 left = [rival for rival in left if rival.id not in c.kills]
-    chosen = _fewest(pool)
-    return (*chosen, *_against_edits(r, chosen, [c for c in pool if c not in chosen and c.kills], tried))
+    chosen = _fewest(pool, LEAST_TURNED if r.turned else LEAST)
+    others = [c for c in pool if c not in chosen and c.kills]
+    # Where an option is turned, the same functions run.
+    return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
 
 
 def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], tried: dict[Edit, int]) -> list[Chosen]:
@@ -110,14 +115,26 @@ def _living(against: Iterable[Rival], pool: Sequence[Chosen]) -> list[Rival]:
     return [v for v in against if v.id not in seen and v.variant.mutants and runs(v.variant.mutants[0], plain)]
 
 
-def _fewest(pool: Sequence[Chosen]) -> tuple[Chosen, ...]:
-    """Cases that together see all that any of the pool sees, and in the model where any does."""
+def _fewest(pool: Sequence[Chosen], least: int) -> tuple[Chosen, ...]:
+    """Cases that together see all that any of the pool sees, and in the model where any does; and at least so many."""
     chosen: list[Chosen] = []
     left = list(pool)
     while left and _gain(best := max(left, key=lambda c: _gain(c, chosen)), chosen)[0] > 0:
         chosen.append(best)
         left.remove(best)
+    # What nobody thought of may show elsewhere: cases that see much, and not what the others see.
+    left = [c for c in left if c.kills]
+    while left and len(chosen) < least:
+        best = max(left, key=lambda c: (len(_patterns([*chosen, c])), len(c.kills), -c.size))
+        chosen.append(best)
+        left.remove(best)
     return tuple(chosen)
+
+
+def _patterns(chosen: Sequence[Chosen]) -> set[tuple[bool, ...]]:
+    """The sets of vectors that some rival fails."""
+    names = {name for c in chosen for name in c.kills}
+    return {tuple(name in c.kills for c in chosen) for name in names}
 
 
 def _gain(c: Chosen, chosen: Sequence[Chosen]) -> tuple[int, int, int]:

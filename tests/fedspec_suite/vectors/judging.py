@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def _judged(bench: Bench, setting: Setting, stored: Sequence[Stored]) -> Result:
     if result.verdict is not Conformity.DOES_NOT:
         return result
     first = min((p.obligation for p in played if p.obligation.deviation), key=_event)
-    found = named(setting, stored, played)
+    found = named(setting, played)
     return replace(
         result,
         first_deviation=str(first.deviation),
@@ -210,34 +211,14 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
     return bench.measured.worst
 
 
-def named(setting: Setting, stored: Sequence[Stored], played: Sequence[Played]) -> tuple[Found, ...]:
-    """What fails where the subject does: first what gives its very numbers, of that what the vectors list.
-
-    Where nothing does, what the vectors list that fails in just the same ones.
-    """
+def named(setting: Setting, played: Sequence[Played]) -> tuple[Found, ...]:
+    """What gives the subject's very numbers in every vector; what the failing vectors list comes first."""
     played = [p for p in played if p.answers and len(p.answers) == len(p.scenario.events)]
-    failed = {p.vector["id"] for p in played if p.obligation.status is Status.FAIL}
-    listed = {p.vector["id"]: {n for names in p.vector["kills"].values() for n in names} for p in played}
-    suspects = {n for name in failed for n in listed[name]}
-    variants = list(single(setting))
-    first = [v for v in variants if id_of_variant(v) in suspects]
-    found = [v for v in (*first, *(v for v in variants if v not in first)) if _gives(v, played)]
-    if found:
-        return tuple(_found(v) for v in found[:NAMED])
-    words = {n: d for one in stored for n, d in one.defects.items()}
-    alike = [n for n in sorted(suspects) if all((n in listed[name]) is (name in failed) for name in listed)]
-    return tuple(
-        Found(
-            f"other numbers, wrong where they are with {words[n]['words']!r}",
-            "",
-            0.0,
-            1,
-            "pattern",
-            ({"defect": n},),
-            1,
-        )
-        for n in alike[:1]
-    )
+    failed = [p.vector for p in played if p.obligation.status is Status.FAIL]
+    suspects = {name for vector in failed for names in vector["kills"].values() for name in names}
+    variants = sorted(single(setting), key=lambda v: id_of_variant(v) not in suspects)
+    found = (v for v in variants if _gives(v, played))
+    return tuple(_found(v) for v in islice(found, NAMED))
 
 
 def _gives(v: Variant, played: Sequence[Played]) -> bool:

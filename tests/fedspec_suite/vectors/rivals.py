@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -57,6 +57,12 @@ class Row:
         return f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading} {turned}".strip()
 
     @property
+    def turned(self) -> bool:
+        """Whether it is not the row of a reading but one with an option turned."""
+        usual = {"solver"} if self.offer.level == "server" else set[str]()
+        return bool(set(self.offer.options) - usual)
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """What an answer may hold."""
         return ("x", *self.offer.intermediates)
@@ -75,11 +81,13 @@ class Want:
     """What the rule gives in a case, and how far a right answer may be off.
 
     Attributes:
-        values: after each event, by name, the numbers in 50 digits.
+        digits: after each event, by name, the numbers in 50 digits.
+        values: the same as floats.
         scales: the error bounds, in units of epsilon: the larger of those of the types.
         dtypes: the floating-point types in which the case decides.
     """
 
+    digits: tuple[Mapping[str, Any], ...]
     values: tuple[Mapping[str, Any], ...]
     scales: tuple[Mapping[str, Any], ...]
     dtypes: tuple[str, ...] = DTYPES
@@ -97,7 +105,8 @@ def want_of(r: Row, s: Scenario) -> Want | None:
         names = ("x",) if isinstance(event, Begin) else tuple(n for n in r.shown if n in answers[0][k])
         values.append({n: [x.value for x in answers[0][k][n]] for n in names})
         scales.append({n: np.max([bounds_of(a[k][n]) for a in answers], axis=0) for n in names})
-    return Want(tuple(values), tuple(scales), tuple(decided))
+    floats = tuple({n: [float(v) for v in numbers] for n, numbers in names.items()} for names in values)
+    return Want(tuple(values), floats, tuple(scales), tuple(decided))
 
 
 def _decided(r: Row, s: Scenario, dtype: str) -> list[Shown] | None:
@@ -164,10 +173,18 @@ def _offers(mutant: str) -> tuple[int, ...]:
     return tuple(offers_of(MUTANTS[mutant]))
 
 
-@cache
 def edits(r: Row) -> tuple[Rival, ...]:
     """Systematic edits of the functions that a row runs: they have no names, and no vector lists them."""
-    return tuple(Rival(v.words, v.words, v.equation, v) for v in systematic(r.setting))
+    found = _edits(r.offer.algorithm, r.offer.level)
+    options = r.setting.options
+    return tuple(Rival(v.words, v.words, v.equation, replace(v, options=options)) for v in found)
+
+
+@cache
+def _edits(algorithm: str, level: str) -> tuple[Variant, ...]:
+    """Those of the first row of an algorithm at a level; the functions are the same whatever the reading."""
+    first = next(r for r in all_rows() if (r.offer.algorithm, r.offer.level) == (algorithm, level))
+    return tuple(systematic(first.setting))
 
 
 Edit: TypeAlias = tuple[str, str, str]
@@ -205,11 +222,10 @@ def _kill(r: Row, s: Scenario, want: Want, rival: Rival) -> Kill | None:
         # What is remembered for good shows when the same case is played again.
         for _ in range(PLAYS if any(m.leaks for m in rival.variant.mutants) else 1):
             for k, answer in enumerate(rival.variant.quick(s, editions())):
-                for name in want.values[k]:
-                    if name in answer:
-                        got = r.bench.read({"x": answer["x"], name: answer[name]}, s, k, describe(s.events[k]))[name]
-                        seen |= _off(name, got, want.values[k][name], want.scales[k][name], want.dtypes)
-                        totals[name] = added(got)
+                told = {name: answer[name] for name in want.values[k] if name in answer}
+                for name, got in r.bench.read(told, s, k, describe(s.events[k])).items():
+                    seen |= _off(name, got, want.values[k][name], want.scales[k][name], want.dtypes)
+                    totals[name] = added(got)
     except (SubjectError, Deviates, *CANNOT):
         totals.clear()
     order = [f"{name}{tail}" for names in (r.shown[:1], r.shown[1:]) for tail in ("", WIDE_ONLY) for name in names]
@@ -224,20 +240,20 @@ def added(numbers: Any) -> float:
         return 0.0 if abs(total) < 1e-6 * float(np.abs(numbers).max()) else total
 
 
-def _off(name: str, got: Any, values: Sequence[Any], scale: Any, dtypes: Sequence[str]) -> set[str]:
+def _off(name: str, got: Any, values: Sequence[float], scale: Any, dtypes: Sequence[str]) -> set[str]:
     """The place in which an answer is clearly off, if in one."""
-    off = [bool(differs(got, values, scale, dtype, CLEARLY).any()) for dtype in dtypes]
+    wanted = np.array(values)
+    if got.shape != wanted.shape:
+        return {name}
+    distance = np.abs(got - wanted)
+    off = [not (distance <= CLEARLY * THRESHOLD * (eps * scale + tiny)).all() for eps, tiny in map(_limits, dtypes)]
     return {name} if all(off) else {f"{name}{WIDE_ONLY}"} if any(off) else set()
 
 
-def differs(got: Any, values: Sequence[Any], scale: Any, dtype: str, times: float = 1.0) -> Any:
-    """Which numbers are off by more than is allowed in a floating-point type; what is no number is."""
+@cache
+def _limits(dtype: str) -> tuple[float, float]:
     info = np.finfo(dtype)
-    wanted = np.array([float(v) for v in values])
-    if got.shape != wanted.shape:
-        return np.array([True])
-    allowed = THRESHOLD * times * (float(info.eps) * np.asarray(scale) + float(info.tiny))
-    return ~(np.abs(got - wanted) <= allowed)
+    return float(info.eps), float(info.tiny)
 
 
 def all_rows() -> Iterator[Row]:

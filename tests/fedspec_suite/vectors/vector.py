@@ -68,7 +68,7 @@ def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
 def wanted(s: Scenario, want: Want, in_fractions: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """What is wanted and its error bounds, as JSON values."""
     values = []
-    for k, names in enumerate(want.values):
+    for k, names in enumerate(want.digits):
         shown = {}
         for name, numbers in names.items():
             if in_fractions is not None:
