@@ -61,10 +61,15 @@ DOMAINS: dict[str, Parameter] = {
     "eps_s": Parameter(NONNEGATIVE, "dead zone: a whole step shorter than this is not taken", of_clients=True),
     "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
     "epoch": Parameter(
-        COUNT, "steps of an epoch, if the delay counts epochs: one in z updates the preconditioner", of_clients=True
+        COUNT,
+        "steps of an epoch, where the delay counts epochs: step t updates the preconditioner "
+        "if ((t - 1) // epoch) % z is 0",
+        of_clients=True,
     ),
     "warm_up": Parameter(
-        COUNT, "steps over which a client's rate rises to eta_l in every round; 1: it is eta_l at once", of_clients=True
+        COUNT,
+        "steps over which a client's rate rises in every round: it is eta_l min(1, k / warm_up) in step k",
+        of_clients=True,
     ),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),
     "m0": Parameter(

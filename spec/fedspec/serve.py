@@ -6,6 +6,7 @@ What the subject prints goes to standard error; standard output carries answers 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import json
@@ -142,15 +143,30 @@ class Observed:
 
 def _fingerprint(value: Any) -> Any:
     """The bytes of every array in a record: what changes when one of them is written to."""
-    if isinstance(value, np.ndarray):
-        return value.tobytes()
-    if isinstance(value, Mapping):
-        return [_fingerprint(v) for v in value.values()]
-    if isinstance(value, list | tuple):
-        return [_fingerprint(v) for v in value]
-    if is_dataclass(value):
-        return [_fingerprint(getattr(value, f.name)) for f in fields(value)]
-    return value
+    # Asked of up to KEPT events at every step, so what a class is is looked up, not found out again.
+    match _nature(value.__class__):
+        case "array":
+            return value.tobytes()
+        case "mapping":
+            return [_fingerprint(v) for v in value.values()]
+        case "sequence":
+            return [_fingerprint(v) for v in value]
+        case "plain":
+            return value
+        case names:
+            return [_fingerprint(getattr(value, name)) for name in names]
+
+
+@functools.cache
+def _nature(kind: type) -> str | tuple[str, ...]:
+    """What instances of a class hold; of a record, the names of its fields."""
+    if issubclass(kind, np.ndarray):
+        return "array"
+    if issubclass(kind, Mapping):
+        return "mapping"
+    if issubclass(kind, list | tuple):
+        return "sequence"
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else "plain"
 
 
 def _place(error: Exception) -> str:

@@ -16,7 +16,7 @@ from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report.cases import holds, starts
+from fedspec_suite.report.cases import holds, only_with, starts
 
 
 def plain(algorithm: str, level: Any, **options: str) -> tuple[Case, Any]:
@@ -139,3 +139,25 @@ def test_the_page_says_all_of_it() -> None:
     assert row["cases"]["round"] and row["starts"]["m_i"] == "0"
     weights = inside("show", "fedavg").out
     assert "p_i = tau_i / sum of tau_j" in " ".join(weights.split())
+
+
+def test_a_hyper_parameter_comes_with_the_options_that_the_page_says() -> None:
+    """In the cases themselves: those of every value of every option, the others as they are by default."""
+    for a in CATALOGUE.values():
+        only = only_with(a)
+        held: dict[str, dict[str, set[str]]] = {}
+        for option, kind in a.options.items():
+            for value in map(str, kind):
+                for level in a.levels:
+                    setting = setting_of(Offer(a.id, level, a.readings_at(level)[0].name))
+                    setting = replace(setting, options={**a.defaults(), option: value})
+                    for n in plain_scenario(setting).case.hyper:
+                        held.setdefault(n, {}).setdefault(option, set()).add(value)
+        for n, by in held.items():
+            some = {o: values for o, values in by.items() if len(values) < len(list(a.options[o]))}
+            said = only.get(n, "")
+            assert {part.partition(" = ")[0] for part in said.split(", ") if part} == set(some), (a.id, n)
+            for part in filter(None, said.split(", ")):
+                option, _, values = part.partition(" = ")
+                assert set(values.split(" or ")) == some[option], (a.id, n)
+    assert only_with(CATALOGUE["dp-fedavg"])["beta2"] == "server = adam"

@@ -49,6 +49,19 @@ def _called(value: Any, x0: Any, given: dict[str, float]) -> str:
     return same[0] if same else "x0" if value.size == x0.size and (value.reshape(-1) == x0).all() else ""
 
 
+def only_with(a: Algorithm) -> dict[str, str]:
+    """The hyper-parameters that a case does not always hold, and with which values of an option it does."""
+    out: dict[str, list[str]] = {}
+    for option, kind in a.options.items():
+        values = [str(v) for v in kind]
+        held = [{n for level in a.levels for n in a.numbers_under(level, {**a.defaults(), option: v})} for v in values]
+        for n in a.numbers:
+            by = [v for v, names in zip(values, held, strict=True) if n in names]
+            if 0 < len(by) < len(values):
+                out.setdefault(n, []).append(f"{option} = {' or '.join(by)}")
+    return {n: ", ".join(said) for n, said in out.items()}
+
+
 @cache
 def meanings(kind: type[StrEnum]) -> dict[str, str]:
     """The values of an option that are explained where they are defined, in the words used there."""

@@ -60,6 +60,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         **line(a),
         "equations": [_equation(e) for e in (*a.equations, *_others(a))],
         "domains": {n: {"domain": DOMAINS[n].domain.words, "meaning": DOMAINS[n].meaning} for n in a.numbers},
+        "only_with": cases.only_with(a),
         "defaults": a.defaults(),
         "definitions": {
             r.name: {"words": r.words, "fixes": dict(r.fixes), "requires": [q.words for q in r.requires]}
@@ -155,8 +156,10 @@ def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("hyper-parameter", "domain", "meaning", "levels")
+    only = cases.only_with(a)
     for n in a.numbers:
         domain, meaning, _ = DOMAINS[n]
+        meaning += f"; only with {only[n]}" if n in only else ""
         t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
     yield from (_head("hyper-parameters"), t)
     if a.options:
