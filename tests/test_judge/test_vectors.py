@@ -88,7 +88,7 @@ def test_what_would_change_is_said(tmp_path: Path) -> None:
     assert ran.code == 1 and "would change: sgd.json" in ran.out
 
 
-SAMPLE = random.Random(7).sample(range(1000), 8)
+SAMPLE = random.Random(7).sample(range(1000), 5)
 
 
 @pytest.mark.parametrize("place", SAMPLE)
@@ -138,7 +138,9 @@ def test_they_show_nearly_every_mutant_and_the_rest_is_explained() -> None:
     assert left == set(catching.SURVIVORS) and all(catching.SURVIVORS.values())
     assert len(left) <= 0.05 * len(MUTANTS)
     ran = inside("vectors", "mutants")
-    assert ran.code == 0 and f"{len(MUTANTS) - len(left)} of {len(MUTANTS)} mutants" in ran.out
+    shown = len(MUTANTS) - len(left)
+    assert ran.code == 0 and f"{shown} of {len(MUTANTS)} mutants" in ran.out
+    assert f"The vectors alone show {shown} of them" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_mutant_that_is_not_shown_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,10 +290,26 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "too few": (lambda v: v["want"][0]["x"].pop(), "not as many numbers"),
     "an event more": (lambda v: v["want"].append(v["want"][0]), "not one for each event"),
     "no such reading": (lambda v: v["case"].update(reading="mine"), "no offer"),
+    "hyper-parameters of another": (lambda v: v["case"]["hyper"].update(rho=0.5), "this row has eta_l"),
     "no such place": (lambda v: v["kills"].update(y={"sgd-sign": 1.0}), "no place"),
     "another file": (lambda v: v["case"].update(algorithm="adam"), "in the file of sgd"),
     "no bound": (lambda v: v["scale"][0].update(x=[-1.0] * len(v["want"][0]["x"])), "finite and >= 0"),
 }
+
+
+@pytest.mark.parametrize("what", ["nine bits", "no number", "too few", "an event more", "no such reading"])
+def test_judging_refuses_what_lint_would_find(what: str, tmp_path: Path) -> None:
+    """Though schema and digest are right."""
+
+    def change(body: bytes) -> bytes:
+        value = json.loads(body)
+        FAULTS[what][0](value["vectors"][0])
+        value["vectors"][0]["id"] = id_of(value["vectors"][0])
+        return json.dumps(value).encode()
+
+    folder = spoiled(tmp_path, "sgd.json", change, digests=True)
+    ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
+    ran.refused(str(folder / "sgd.json"), "vector sgd/client/", FAULTS[what][1], "take")
 
 
 @pytest.mark.parametrize("what", FAULTS)

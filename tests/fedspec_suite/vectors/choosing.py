@@ -16,8 +16,8 @@ FIRST = 12
 FURTHER = 48
 """Candidates in all, the further ones for mutants that the first do not tell apart."""
 
-EXTRA, OTHERS, TRIES = 2, 3, 1
-"""Vectors of a row for systematic edits alone, among how many candidates they are looked for, and in how many rows."""
+EXTRA, OTHERS = 2, 3
+"""Vectors of a row for systematic edits alone, and among how many candidates they are looked for."""
 
 LEAST, LEAST_TURNED = 3, 2
 """Vectors of a row at least, where there are as many; of one with an option turned."""
@@ -43,13 +43,13 @@ class Chosen:
     size: int = 0
 
 
-def choose(r: Row, size: Callable[[Scenario, Want], int], tried: dict[Edit, int]) -> tuple[Chosen, ...]:
+def choose(r: Row, size: Callable[[Scenario, Want], int], tried: set[Edit]) -> tuple[Chosen, ...]:
     """The vectors of a row, in the order in which they were chosen.
 
     Args:
         r: the row.
         size: how many bytes a case takes.
-        tried: in how many rows a systematic edit was tried so far, or ``TRIES`` where it was told from the rule.
+        tried: the systematic edits that were tried in other rows; those that are tried here join them.
     """
     against = rivals(r)
     pool = [c for n in range(FIRST) if (c := _candidate(r, n, size, against)) and c.size <= LONGEST]
@@ -68,30 +68,26 @@ def choose(r: Row, size: Callable[[Scenario, Want], int], tried: dict[Edit, int]
     return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
 
 
-def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], tried: dict[Edit, int]) -> list[Chosen]:
-    """Further cases that tell systematic edits from the rule, which those chosen here and elsewhere do not."""
+def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], tried: set[Edit]) -> list[Chosen]:
+    """Further cases that tell systematic edits from the rule, which those chosen do not; each is tried in one row."""
     plain = [c.scenario for c in chosen]
-    left = {edit_of(e): e for e in edits(r) if tried.get(edit_of(e), 0) < TRIES}
+    left = {edit_of(e): e for e in edits(r) if edit_of(e) not in tried}
     running = {edit[0]: runs(e.variant.mutants[0], plain) for edit, e in left.items()}
     left = {edit: e for edit, e in left.items() if running[edit[0]]}
+    tried |= left.keys()
 
     def found(c: Chosen) -> set[Edit]:
         return {edit for edit, e in left.items() if separated(r, c.scenario, c.want, [e])}
 
     for c in chosen:
         now = found(c)
-        tried |= dict.fromkeys(now, TRIES)
         left = {edit: e for edit, e in left.items() if edit not in now}
     by = {c: found(c) for c in others[:OTHERS]} if left else {}
     extra: list[Chosen] = []
     while len(extra) < EXTRA and (best := max(by, key=lambda c: (len(by[c]), -c.size), default=None)) and by[best]:
         extra.append(best)
         now = by.pop(best)
-        tried |= dict.fromkeys(now, TRIES)
-        left = {edit: e for edit, e in left.items() if edit not in now}
         by = {c: of - now for c, of in by.items()}
-    for edit in left:
-        tried[edit] = tried.get(edit, 0) + 1
     return extra
 
 

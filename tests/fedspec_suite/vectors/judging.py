@@ -34,6 +34,7 @@ from fedspec_suite.measure.verdict import (
     Undecided,
     called,
 )
+from fedspec_suite.vectors.lint import refuse_unsound
 from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import PLAYS, id_of_variant
 from fedspec_suite.vectors.stored import FOLDER, Stored, load
@@ -75,7 +76,8 @@ def judge(
 
     def ask(bench: Bench, setting: Setting) -> Result:
         try:
-            stored = tuple(load(folder, [setting.algorithm.id]))
+            (stored,) = load(folder, [setting.algorithm.id])
+            refuse_unsound(stored, folder)
         except FedspecError as error:
             refused.append(error)
             raise
@@ -127,9 +129,9 @@ def _without_examples(s: Scenario) -> bool:
     return not all(there) or (s.case.problem is not None and not np.all(s.case.problem.examples))
 
 
-def _judged(bench: Bench, setting: Setting, stored: Sequence[Stored]) -> Result:
+def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
     offer, played, withheld, silent = bench.offer, list[Played](), dict[str, str](), 0
-    for vector in (v for one in stored for v in one.vectors):
+    for vector in stored.vectors:
         if why := fits(offer, setting, vector):
             withheld[vector["id"]] = why
             continue

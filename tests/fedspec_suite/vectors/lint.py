@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.vectors.choosing import LONGEST
 from fedspec_suite.vectors.numbers import is_short, read
 from fedspec_suite.vectors.rivals import WIDE_ONLY
-from fedspec_suite.vectors.stored import LARGEST, Stored, indexed, load
+from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
 from fedspec_suite.vectors.vector import Vector, id_of, line
 
 MOST = 1000
@@ -70,24 +72,37 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
         decode_case(case)
         for event in vector["events"]:
             decode_event(event, case["dtype"])
-        if _options(case) is None:
+        numbers = _claims().get((case["algorithm"], case["level"], case["reading"], _told(case["options"])))
+        if numbers is None:
             yield "case: no offer of the specification has this level, reading and options"
+        elif set(case["hyper"]) != set(numbers):
+            yield f"case.hyper: {', '.join(sorted(case['hyper']))}; this row has {', '.join(sorted(numbers))}"
     except FedspecError as error:
         yield str(error)
         return
     yield from _wanted(vector)
 
 
-def _options(case: Mapping[str, Any]) -> Any:
-    claims = (case["algorithm"], case["level"], case["reading"])
-    return next(
-        (
-            o
-            for o in SUBJECT.info.offers
-            if (o.algorithm, o.level, o.reading) == claims and dict(setting_of(o).options) == dict(case["options"])
-        ),
-        None,
-    )
+@cache
+def _claims() -> dict[tuple[str, str, str, str], tuple[str, ...]]:
+    """The hyper-parameters of every row, by algorithm, level, reading and options."""
+    settings = [(o, setting_of(o)) for o in SUBJECT.info.offers]
+    return {(o.algorithm, o.level, o.reading, _told(s.options)): s.numbers for o, s in settings}
+
+
+def _told(options: Mapping[str, str]) -> str:
+    return json.dumps(dict(options), sort_keys=True)
+
+
+def refuse_unsound(stored: Stored, folder: Path) -> None:
+    """Refuse vectors that are not what they must be.
+
+    Raises:
+        FedspecError: the first fault.
+    """
+    for vector in stored.vectors:
+        for fault in faults(vector, stored.algorithm):
+            raise FedspecError(f"vectors: {folder / stored.algorithm}.json: vector {vector['id']}: {fault}; {REMEDY}")
 
 
 def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:

@@ -30,7 +30,7 @@ def made(algorithm: str) -> Stored:
     """The vectors of one algorithm."""
     vectors: dict[str, Vector] = {}
     defects: dict[str, Mapping[str, str]] = {}
-    tried: dict[Edit, int] = {}
+    tried: set[Edit] = set()
     for r in rows_of(algorithm):
         known = {rival.id: {"words": rival.words, "equation": rival.equation} for rival in rivals(r)}
         for chosen in choose(r, partial(size, r), tried):
