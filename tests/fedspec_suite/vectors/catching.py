@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.vectors.stored import Stored
 
-_TIE = (
-    "v equals the square exactly there, where one rounding turns the sign: no bound is finite; the law `ties` asks it"
-)
+_TIE = "shows only where v equals the square; rounding may turn the sign, so no bound is finite; law tie-stays asks it"
 
 SURVIVORS: dict[str, str] = {"yogi-tie-falls": _TIE, "fedyogi-tie-grows": _TIE}
 """Why a mutant stays that no vector tells from the rule."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fedspec_suite.kills.asking import runs
@@ -15,6 +15,9 @@ FIRST = 12
 
 FURTHER = 48
 """Candidates in all, the further ones for mutants that the first do not tell apart."""
+
+LAST = 72
+"""Candidates in all for mutants that no row of the algorithm tells apart."""
 
 EXTRA, OTHERS = 2, 3
 """Vectors of a row for systematic edits alone, and among how many candidates they are looked for."""
@@ -54,18 +57,31 @@ def choose(r: Row, size: Callable[[Scenario, Want], int], tried: set[Edit]) -> t
     against = rivals(r)
     pool = [c for n in range(FIRST) if (c := _candidate(r, n, size, against)) and c.size <= LONGEST]
     left = _living(against, pool)
-    for n in range(FIRST, FURTHER):
-        if not left:
-            break
-        if (c := _candidate(r, n, size, left)) and c.kills:
-            whole = _with_kills(c, separated(r, c.scenario, c.want, against))
-            if whole.size <= LONGEST:
-                pool.append(whole)
-                left = [rival for rival in left if rival.id not in c.kills]
+    pool += _until_seen(r, size, left, range(FIRST, FURTHER))
     chosen = _fewest(pool, LEAST_TURNED if r.turned else LEAST)
     others = [c for c in pool if c not in chosen and c.kills]
     # Where an option is turned, the same functions run.
     return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
+
+
+def _until_seen(
+    r: Row, size: Callable[[Scenario, Want], int], left: Sequence[Rival], numbers: Iterable[int]
+) -> Iterator[Chosen]:
+    """Candidates that tell some of the rivals apart, until all are."""
+    for n in numbers:
+        if not left:
+            return
+        if (c := _candidate(r, n, size, left)) and c.kills:
+            whole = _with_kills(c, separated(r, c.scenario, c.want, rivals(r)))
+            if whole.size <= LONGEST:
+                yield whole
+                left = [rival for rival in left if rival.id not in c.kills]
+
+
+def further(r: Row, size: Callable[[Scenario, Want], int], unseen: Collection[str]) -> Iterator[Chosen]:
+    """Vectors of a row for mutants that no vector of its algorithm shows, by id."""
+    left = [v for v in rivals(r) if v.variant.mutants and v.id in unseen]
+    return _until_seen(r, size, left, range(FURTHER, LAST))
 
 
 def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], tried: set[Edit]) -> list[Chosen]:
@@ -74,7 +90,7 @@ def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], t
     left = {edit_of(e): e for e in edits(r) if edit_of(e) not in tried}
     running = {edit[0]: runs(e.variant.mutants[0], plain) for edit, e in left.items()}
     left = {edit: e for edit, e in left.items() if running[edit[0]]}
-    tried |= left.keys()
+    tried.update(left)
 
     def found(c: Chosen) -> set[Edit]:
         return {edit for edit, e in left.items() if separated(r, c.scenario, c.want, [e])}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.vectors.choosing import choose
+from fedspec_suite.vectors.choosing import choose, further
 from fedspec_suite.vectors.rivals import Edit, Row, rivals, row
 from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
-from fedspec_suite.vectors.vector import Vector, size, vector_of
+from fedspec_suite.vectors.vector import size, vector_of
 
 
 def algorithms() -> list[str]:
@@ -28,15 +28,16 @@ def rows_of(algorithm: str) -> list[Row]:
 
 def made(algorithm: str) -> Stored:
     """The vectors of one algorithm."""
-    vectors: dict[str, Vector] = {}
-    defects: dict[str, Mapping[str, str]] = {}
     tried: set[Edit] = set()
-    for r in rows_of(algorithm):
-        known = {rival.id: {"words": rival.words, "equation": rival.equation} for rival in rivals(r)}
-        for chosen in choose(r, partial(size, r), tried):
-            vector = vector_of(r, chosen)
-            vectors.setdefault(vector["id"], vector)
-            defects |= {name: known[name] for names in vector["kills"].values() for name in names}
+    rows = rows_of(algorithm)
+    found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]
+    for r in rows:
+        unseen = {rival.id for rival in rivals(r)} - {name for _, c in found for name in c.kills}
+        found += [(r, c) for c in further(r, partial(size, r), unseen)]
+    defects: dict[str, Mapping[str, str]] = {}
+    for r, c in found:
+        defects |= {v.id: {"words": v.words, "equation": v.equation} for v in rivals(r) if v.id in c.kills}
+    vectors = {vector["id"]: vector for vector in (vector_of(r, c) for r, c in found)}
     return Stored(algorithm, defects, tuple(vectors.values()))
 
 
