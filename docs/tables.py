@@ -16,6 +16,8 @@ from fedspec.domains import DOMAINS
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.engines.worst_case.attained import Attained, share
+from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import BEYOND, PAPERS, of_paper
 from fedspec_suite.laws.reductions import EDGES
@@ -168,6 +170,22 @@ def claims() -> str:
     return "\n".join(parts)
 
 
+def loose() -> str:
+    known, rows = ledger.claims(), []
+    for id, cases in ((id, CERTIFIED[id]) for id in known if id in CERTIFIED):
+        for name, case in cases.items():
+            certificate = load(id, name)
+            needs = certificate.needs
+            if needs is None:
+                continue
+            problem = case.make(case.high)
+            built = needs.attained
+            attained = f"{float(share(problem, built)):.4g}, d = {built.d}" if built else "none built"
+            spare = [term for term, one in certificate.lacking.items() if one and not isinstance(one, Attained)]
+            rows.append([f"`{id}`", plain(name), f"{float(needs.most):.4g}", attained, ", ".join(spare)])
+    return table(["claim", "sizes and rates", "enough", "needed by functions", "terms not needed there"], rows)
+
+
 def fenced(text: str) -> str:
     return f"```mermaid\n{text}\n```\n"
 
@@ -187,7 +205,7 @@ def families() -> str:
 
 
 PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
-LEDGER = (verdicts, refuted, claims)
+LEDGER = (verdicts, refuted, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
 

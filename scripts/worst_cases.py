@@ -1,6 +1,6 @@
 """Exact worst cases of one round, certified: ``python scripts/worst_cases.py``; needs the extra ``certify``.
 
-Writes docs/worst-cases.json (what is certified, with multipliers), the tables of docs/worst-cases.md and its picture.
+Writes contraction.json of the ledger (what is certified, with multipliers), the tables and picture of the page.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import prove, worst
+from fedspec_proofs.fednova import round_numbers
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-DATA, PAGE, PICTURE = DOCS / "worst-cases.json", DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
+PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
 PLACE = re.compile(r"(<!-- worst: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RATES = ("1/8", "1/4", "1/2", "1")
@@ -132,7 +133,7 @@ def main() -> None:
     """Find, write, draw."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(certified, asked()))
-    DATA.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+    round_numbers.PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
     written(rows)
 
 

@@ -12,8 +12,9 @@ from torch import nn
 from fedspec.errors import FedspecError, PlanError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.choosing import Choice, choose
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool
-from fedspec_torch.gradients import WAYS, Choice, Loss, Network, choose
+from fedspec_torch.gradients import WAYS, Loss, Network
 from fedspec_torch.plan import Oracle
 from fedspec_torch.training import Training
 

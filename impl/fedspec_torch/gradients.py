@@ -11,8 +11,7 @@ Four ways to the same numbers, up to the order of sums:
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +27,8 @@ from fedspec.errors import ShapeError
 from fedspec_torch import layered as layers
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data import Minibatch
-from fedspec_torch.descent import Workspace, gradients
+from fedspec_torch.descent import gradients
+from fedspec_torch.workspace import Workspace
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """The mean loss of a minibatch from the module's output and the targets: one number."""
@@ -212,57 +212,3 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
 
 WAYS: dict[str, Way] = {"layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
 """The ways by name."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The way that a federation computes its gradients, and why it was taken."""
-
-    name: str
-    why: str
-
-
-def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = tuple(WAYS), repeat: int = 5) -> Choice:
-    """The fastest way for such a block, by a measurement on it; a way that the module does not bear is left out.
-
-    The ways take turns, so that what else the machine does meets all of them; one that is far behind has no more turns.
-
-    Raises:
-        Exception: what the module raised, where no way bears it.
-    """
-    seconds: dict[str, float] = {}
-    refused: dict[str, Exception] = {}
-    for name in names:
-        try:
-            WAYS[name](network, x, batch)
-            seconds[name] = _timed(WAYS[name], network, x, batch)
-        except Exception as error:
-            refused[name] = error
-    if not seconds:
-        raise refused[names[-1]]
-    for _ in range(repeat - 1):
-        best = min(seconds.values())
-        for name in [n for n, s in seconds.items() if s < 8 * best]:
-            seconds[name] = min(seconds[name], _timed(WAYS[name], network, x, batch))
-    found = min(seconds, key=seconds.__getitem__)
-    parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
-    parts += [f"{name} refused ({first_line(error)})" for name, error in refused.items()]
-    return Choice(found, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
-
-
-def _timed(way: Way, network: Network, x: Stack, batch: Minibatch) -> float:
-    _wait(x)
-    begun = time.perf_counter()
-    way(network, x, batch)
-    _wait(x)
-    return time.perf_counter() - begun
-
-
-def _wait(x: Tensor) -> None:
-    if x.device.type == "cuda":
-        torch.cuda.synchronize(x.device)
-
-
-def first_line(error: Any) -> str:
-    """What an error says first."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:100]

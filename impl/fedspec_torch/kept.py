@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from fedspec.errors import PlanError
+from fedspec_torch.plan import neighbours
 from fedspec_torch.rows import Rows
 from fedspec_torch.sharded import each_tensor, is_copied
 
@@ -25,12 +26,18 @@ AT_ONCE = 2**22
 
 
 class Kept(Tensor):
-    """A stack that is written where it is: asked for a copy, it gives itself. What is computed from it is plain."""
+    """A stack that is written where it is: asked for a copy, it gives itself. What is computed from it is plain.
+
+    Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
+    """
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is Tensor.clone:
             return args[0]
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
+            # Neighbours are read where they are, and written several times as fast as rows by their numbers.
+            args = (args[0], neighbours(args[1]) or args[1], *args[2:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 

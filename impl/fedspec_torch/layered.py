@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Weights
+from fedspec_torch.blocks import Part
 
 
 class LayersError(FedspecError):
@@ -46,6 +48,16 @@ class Chain:
 
     before: tuple[str, ...]
     stages: tuple[Stage, ...]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Where weights and biases stand in the vector of all parameters, and their shapes, in its order."""
+        found: list[Part] = []
+        for l in (stage.linear for stage in self.stages):
+            found.append((l.weight, (l.outputs, l.inputs)))
+            if l.bias is not None:
+                found.append((l.bias, (l.outputs,)))
+        return tuple(sorted(found, key=lambda part: part[0].start))
 
 
 def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:

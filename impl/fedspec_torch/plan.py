@@ -30,12 +30,19 @@ class Clients(Protocol):
         ...
 
 
+def neighbours(places: Sequence[int]) -> slice | None:
+    """The slice that holds these places in their order; None where they are not one after another."""
+    if not places:
+        return None
+    first, last = places[0], places[-1]
+    if last - first + 1 == len(places) and list(places) == list(range(first, last + 1)):
+        return slice(first, last + 1)
+    return None
+
+
 def rows(stack: Tensor, clients: Sequence[int]) -> Tensor:
     """The rows of these clients: a view where the clients are consecutive, else a copy."""
-    first, last = clients[0], clients[-1]
-    if list(clients) == list(range(first, last + 1)):
-        return stack[first : last + 1]
-    return stack[list(clients)]
+    return stack[neighbours(clients) or list(clients)]
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain, groupby
+from math import ceil
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights, column
-from fedspec_torch.plan import Clients, Oracle, Plan
+from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
 
 Block = tuple[list[int], Any]
 """The places of some participants, and what their training returned: one row for each."""
@@ -89,15 +90,20 @@ class Batched:
             yield some, client(who, x.expand(len(who), -1), self.clients.oracle(who), tau, **more)
 
     def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        size, most = self.block or default_block(x), sorted(range(len(plan.steps)), key=lambda r: -plan.steps[r])
+        steps = plan.steps
+        most, size = sorted(range(len(steps)), key=lambda r: -steps[r]), self.block or default_block(x)
+        if not self.block:
+            # Those who have taken their steps make room: up to twice as many, in blocks of one size.
+            size = min(2 * size, size * len(steps) * steps[most[0]] // sum(steps))
+            size = ceil(len(steps) / ceil(len(steps) / size))
         for some in (most[start : start + size] for start in range(0, len(most), size)):
-            who, tau = [plan.participants[r] for r in some], tuple(plan.steps[r] for r in some)
+            who, tau = [plan.participants[r] for r in some], tuple(steps[r] for r in some)
             yield some, client(who, x.expand(len(who), -1), self._of_first(who), tau)
 
     def _of_first(self, who: Sequence[int]) -> Oracle:
         """The gradients of as many of these clients, the first ones, as there are rows."""
         whole = self.clients.oracle(who)
-        if hasattr(whole, "descended"):
+        if hasattr(whole, "run_in_place"):
             # Such clients answer for the first few of them too.
             return whole
         made: dict[int, Oracle] = {len(who): whole}
@@ -181,7 +187,8 @@ def joined(n: int, blocks: Sequence[Block]) -> Any:
         return Numbers(numbers[r] for r in range(n))
     out = first.new_empty(n, *first.shape[1:])
     for at, rows in blocks:
-        out[at] = rows
+        # A slice is written several times as fast as rows by their numbers.
+        out[neighbours(at) or at] = rows
     return out
 
 

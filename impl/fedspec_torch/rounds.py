@@ -9,7 +9,7 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, is_ragged
+from fedspec_torch.fast import FAST, STEPS, UNDIVIDED
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
@@ -44,8 +44,14 @@ def run_round(
     """
     local = FAST.get(method.local, method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
-    with population(clients, block, shards, ragged=is_ragged(method.local, h)) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=method.norm, server=server)
+    # Many clients take as many steps as another does.
+    lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
+
+    def norm(h: Any, tau: int) -> Any:
+        return lengths[tau]
+
+    with population(clients, block, shards, ragged=method.local in FAST) as all_of_them:
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=server)
 
 
 def run_step(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -64,16 +65,17 @@ class Cohorts:
         if "strategies" in takes:
             known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
             strategies = tuple(known[i % len(known)] for i in who)
-        plan = Plan(
-            who,
-            drawn_steps(self.steps, size, rng),
-            tuple(setup.examples[i] for i in who),
-            strategies,
-            (1.0,) * size if "scales" in takes else (),
-            tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else (),
-            repeats="repeats" in takes,
-        )
-        return (plan,)
+        steps = drawn_steps(self.steps, size, rng)
+        examples = setup.examples if size == n else tuple(setup.examples[i] for i in who)
+        scales = (1.0,) * size if "scales" in takes else ()
+        noise = tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else ()
+        return (planned(who, steps, examples, strategies, scales, noise, "repeats" in takes),)
+
+
+@lru_cache(maxsize=1)
+def planned(*parts: Any) -> Plan:
+    """A plan of these parts: where every round has the same one, it is checked once."""
+    return Plan(*parts)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The clients of a federation in one round: their gradients, or whole runs of SGD where these are written out."""
+"""The clients of a federation in one round: their gradients, or whole local runs where these are written out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec_torch import descent
 from fedspec_torch.arith import Stack, Weights
-from fedspec_torch.data import Batches, Minibatch
-from fedspec_torch.descent import descended
+from fedspec_torch.batches import Batches
+from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, layered
 from fedspec_torch.plan import Oracle
+from fedspec_torch.solvers import InPlace
 
 if TYPE_CHECKING:
     from fedspec_torch.federation import Federation
@@ -50,7 +52,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The gradients of some clients, or of the first few of them; where that is faster, all their steps of SGD."""
+    """The gradients of some clients, or of the first few of them; where that is faster, all their local steps."""
 
     training: Training
     batches: Batches
@@ -68,20 +70,25 @@ class Trained:
                 g[rows] = self._at(k, x[rows], [some.clients[r] for r in rows], batch)
         return g
 
-    def descended(self, x: Stack, eta_l: float, tau: Sequence[int]) -> Stack | None:
-        """The models after tau_i steps of SGD from x, those with most steps first; None: step by step is the way."""
+    def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
+        """The models after tau_i steps of a solver from x, those with most steps first, and what it hands back.
+
+        None: step by step is the way.
+        """
         f = self.training.federation
         if len(self._sizes) > 1 or f.way_for(x, first := self._batch(0, self.batches)) != "layered":
             return None
         chain, loss = f.network.written_out
+        if solver.parts and [at for at, _ in solver.parts] != [at for at, _ in chain.parts]:
+            return None
         work = f.network.workspace(x, first.inputs.shape[1])
 
         def batch(k: int, n: int) -> Minibatch:
             return self._batch(k, self.batches.first(n)) if k else first
 
-        after, losses = descended(chain, loss, x, batch, work, eta_l, tau)
+        found, losses = descent.run_in_place(chain, loss, solver, x, batch, work, tau)
         self._tell(self.batches.clients, losses)
-        return after
+        return found
 
     @cached_property
     def _sizes(self) -> list[int]:

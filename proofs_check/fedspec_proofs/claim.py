@@ -30,6 +30,9 @@ class Verdict(StrEnum):
     CERTIFIED = "certified"
     """For every function of the class and every dimension, at the sizes and rates that stand in the row: by multipliers
     of known inequalities, which fractions check."""
+    TIGHT = "tight"
+    """Certified, and a function of the class is built, in fractions, at which the left side of the claim is within a
+    thousandth of its right side: at each of the sizes, at the largest of its rates."""
     CHECKED = "checked"
     """No violation found by a search that comes within a factor two of the bound and notices a dropped term of it, or
     exact equality at every instance that was tried."""
@@ -193,7 +196,7 @@ UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
 """Engines whose proofs are looked at again."""
 
 
-SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED)
+SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT)
 """Verdicts of claims that name their sizes."""
 
 

@@ -1,10 +1,13 @@
-"""How much closer one round brings a model to the minimiser, in the worst case over strongly convex clients.
+"""How much closer rounds bring a model to the minimiser, in the worst case over strongly convex clients.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, without noise.
-x* is the minimiser of their mean F. Two questions, for the rule as the specification has it:
+x* is the minimiser of their mean F. Four questions, for the rule as the specification has it:
 
 * from |x - x*| <= 1, how far from x* may the model be after the round, if the clients' gradients at x* have the mean
   square zeta^2? (Methods that keep nothing but a model: at zeta = 0 all clients share their minimiser.)
+* by which factor do two models come closer in a round? Below 1 there is one model that a round leaves where it is, and
+  the rounds go there from everywhere.
+* how far is that model from x*?
 * by which factor does |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 fall, whatever zeta? (Methods whose clients keep a
   vector c_i that comes to stand for their gradient: SCAFFOLD's control variate, FedDyn's dual variable.)
 
@@ -13,6 +16,7 @@ The answers are certified: multipliers that fractions check, stored beside those
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -20,10 +24,12 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
+from fedspec.arith import Vector
 from fedspec.catalogue import CATALOGUE, Method
-from fedspec.plan import Plan, Setup
-from fedspec_proofs.engines.worst_case.classes import Function, strongly_convex
-from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis, vector
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, form
+from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
 
@@ -50,14 +56,14 @@ class Round:
     Attributes:
         algorithm: its id.
         steps: local steps of each client.
-        eta_l: their rate, in units of 1/L.
+        eta_l: their rate, in units of 1/L; a fraction in words, or one that is left open.
         zeta2: mean squared gradient of the clients at x*; of no account where clients keep a vector.
         share: a, where clients keep a vector.
     """
 
     algorithm: str
     steps: tuple[int, ...]
-    eta_l: str
+    eta_l: Any
     zeta2: int = 0
     share: str = "0"
 
@@ -66,42 +72,121 @@ class Round:
         """Whether clients keep a vector."""
         return self.algorithm in HELD
 
+    @property
+    def rate(self) -> Any:
+        """eta_l as a number."""
+        return Fraction(self.eta_l) if isinstance(self.eta_l, str) else self.eta_l
+
+    @property
+    def plan(self) -> Plan:
+        """Everyone takes part, with equal weight."""
+        return Plan(tuple(range(len(self.steps))), self.steps, (1,) * len(self.steps))
+
+    @property
+    def hyper(self) -> Any:
+        """The record of the numbers."""
+        others = {n: Fraction(v) for n, v in OTHERS[self.algorithm].items()}
+        run: Any = CATALOGUE[self.algorithm].run
+        return run.hyper(eta_l=self.rate, **others)
+
     def __str__(self) -> str:
         last = f"a = {self.share}" if self.keeps else f"zeta^2 = {self.zeta2}"
         return f"{self.algorithm}, tau = {self.steps}, eta_l = {self.eta_l}, {last}"
 
+    def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
+        """The model that the rule makes of a model; for methods that keep nothing else."""
+        run = CATALOGUE[self.algorithm].run
+        assert isinstance(run, Method)
+        h = self.hyper
+        trace = run_round(
+            h, run.init(h, x), tuple(clients), self.plan, local=run.local, norm=run.norm, server=run.server
+        )
+        return model(trace.state)
 
-def _mean(terms: list[Value]) -> Value:
+    def kept(self, x: Vector, each: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
+        """The model, what the server and what each client keeps after a round; for methods whose clients keep a vector.
+
+        The server begins with the mean of what the clients begin with.
+        """
+        run: Any = CATALOGUE[self.algorithm].run
+        h, (server, client) = self.hyper, HELD[self.algorithm]
+        begun = run.init(h, x, Setup((1,) * len(each), {"x": (len(x),)}))
+        state = replace(begun, **{server: sum(each[1:], each[0]) / len(each), client: np.stack(each)})
+        state, _ = run.step(h, state, tuple(clients), self.plan)
+        return [model(state), getattr(state, server), *getattr(state, client)]
+
+
+def _mean(terms: Sequence[Value]) -> Value:
     return sum(terms, Value()) / len(terms)
 
 
-def problem_of(r: Round, bound: Fraction = Fraction(0)) -> Problem:
-    """That the distance after the round, or the sum that falls, is at most so much (times its value before)."""
-    n = len(r.steps)
+def _clients(n: int) -> tuple[list[Function], list[Form]]:
+    """Clients whose mean has its minimiser at the origin, and their gradients there, which sum to zero."""
     functions = [Function(f"F{i}", strongly_convex(MU, 1)) for i in range(n)]
-    # x* is the origin; the gradients of all clients there sum to zero.
     slopes = [basis(f"s{i}") for i in range(n - 1)]
     slopes.append(sum((-s for s in slopes), ORIGIN))
     for f, s in zip(functions, slopes, strict=True):
         f.meets(ORIGIN, s)
-    run: Any = CATALOGUE[r.algorithm].run
-    h = run.hyper(eta_l=Fraction(r.eta_l), **{n: Fraction(v) for n, v in OTHERS[r.algorithm].items()})
-    plan, x = Plan(tuple(range(n)), r.steps, (1,) * n), vector(basis("x"))
-    clients = tuple(f.oracle for f in functions)
-    given: dict[str, Value] = {}
-    if isinstance(run, Method):
-        state = run_round(h, run.init(h, x), clients, plan, local=run.local, norm=run.norm, server=run.server).state
-        before, after = Value(constant=Fraction(1)), square(model(state)[0])
-        given = {"start": square(x[0]) - 1, "zeta": _mean([square(s) for s in slopes]) - r.zeta2}
-    else:
-        (mean, each), kept = HELD[r.algorithm], [basis(f"c{i}") for i in range(n)]
-        state = replace(
-            run.init(h, x, Setup((1,) * n, {"x": (1,)})),
-            **{mean: vector(sum(kept, ORIGIN) / n), each: np.stack([vector(c) for c in kept])},
-        )
-        state, _ = run.step(h, state, clients, plan)
-        off = [[square(c - s) for c, s in zip(cs, slopes, strict=True)] for cs in (kept, getattr(state, each)[:, 0])]
-        a = Fraction(r.share)
-        before, after = square(x[0]) + a * _mean(off[0]), square(model(state)[0]) + a * _mean(off[1])
-    given |= {name: q for f in functions for name, q in f.obeys().items()}
-    return Problem(after - bound * before, given)
+    return functions, slopes
+
+
+def _obeyed(functions: Sequence[Function]) -> dict[str, Value]:
+    return {name: q for f in functions for name, q in f.obeys().items()}
+
+
+def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
+    """That the distance after the round, or the sum that falls, is at most so much (times its value before)."""
+    functions, slopes = _clients(len(r.steps))
+    x = basis("x")
+    if not r.keeps:
+        played = play(functions, lambda start, clients: [r.after(start(x), clients)])
+        given = {"start": square(x) - 1, "zeta": _mean([square(s) for s in slopes]) - r.zeta2}
+        right, left = bound * Value(constant=Fraction(1)), square(played.ended[0])
+        return Problem(left - right, given | _obeyed(functions), right, played)
+    each = [basis(f"c{i}") for i in range(len(r.steps))]
+    played = play(functions, lambda start, clients: r.kept(start(x), [start(c) for c in each], clients))
+    end, server, *ends = played.ended
+    if server != sum(ends, ORIGIN) / len(ends):
+        raise ValueError(f"contraction: {r.algorithm}'s server does not keep the mean of what its clients keep")
+    a = Fraction(r.share)
+    before, left = (
+        square(y) + a * _mean([square(c - s) for c, s in zip(cs, slopes, strict=True)])
+        for y, cs in ((x, each), (end, ends))
+    )
+    return Problem(left - bound * before, _obeyed(functions), bound * before, played)
+
+
+def apart(r: Round, bound: Any) -> Problem:
+    """That a round brings two models together by a factor, in squares."""
+    functions = [Function(f"F{i}", strongly_convex(MU, 1)) for i in range(len(r.steps))]
+    x = basis("x")
+    played = play(functions, lambda start, clients: [r.after(start(y), clients) for y in (x, ORIGIN)])
+    one, other = played.ended
+    right = bound * square(x)
+    return Problem(square(one - other) - right, _obeyed(functions), right, played)
+
+
+def resting(r: Round, bound: Any) -> Problem:
+    """That a model which a round leaves where it is has |x - x*|^2 <= bound zeta^2; zeta = 1."""
+    functions, slopes = _clients(len(r.steps))
+    x = basis("x")
+
+    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+        return [r.after(start(x), clients)]
+
+    (end,) = play(functions, run).ended
+    # The last gradient that was asked for is what the others leave to it, so that the round ends where it began.
+    last = f"{functions[-1].name}.g{r.steps[-1]}"
+    parts = dict((end - x).parts)
+    own = parts.pop(last)
+    rest = form({name: -c / own for name, c in parts.items()})
+
+    def settled(y: Form) -> Form:
+        share = dict(y.parts).get(last, Fraction(0))
+        return y + share * (rest - basis(last))
+
+    for f in functions:
+        f.points = {settled(y): Point(settled(p.x), settled(p.g), p.f) for y, p in f.points.items()}
+    given = {"zeta": _mean([square(s) for s in slopes]) - 1, **_obeyed(functions)}
+    right = Value(constant=bound)
+    return Problem(square(x) - right, given, right, Play(tuple(functions), run, (settled(end),)))

@@ -11,8 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError
-from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants, cli_simulate, cli_vectors
+from fedspec_suite import (
+    cli_catalogue,
+    cli_check,
+    cli_claims,
+    cli_identify,
+    cli_mutants,
+    cli_replay,
+    cli_simulate,
+    cli_vectors,
+)
 from fedspec_suite.cli_check import EXIT_CODES, check_limit
+from fedspec_suite.cli_manual import Manual
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
 from fedspec_suite.judge.runner import REQUIREMENT
@@ -28,7 +38,7 @@ from fedspec_suite.report.terminal import Json, complaints, console, emit, spinn
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
-    add_completion=False,
+    cls=Manual,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -36,6 +46,7 @@ app = typer.Typer(
 )
 
 cli_check.mount(app)
+cli_replay.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)

@@ -6,14 +6,18 @@ import json
 import math
 import secrets
 import time
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.check import check
+from fedspec_suite.judge.capsules.made import Made
+from fedspec_suite.judge.check import check, complaints_of
+from fedspec_suite.judge.expected import Complaint, read
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.judge.workers import Terminated
@@ -21,6 +25,7 @@ from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import Reach
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import verdicts
+from fedspec_suite.report.files import KNOWN, Report
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
 EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
@@ -50,46 +55,40 @@ def seed_of(said: str) -> int:
         raise ParameterError(f"seed: got {said!r}; it is a whole number, or random") from None
 
 
-class Report:
-    """A file of one JSON object a line; what stood in it goes when the first line comes, not before."""
+class Capsules:
+    """A folder of capsules, and of the scripts beside them."""
 
-    def __init__(self, path: Path) -> None:
-        """Open it, so that a file that cannot be written is refused before the work.
+    def __init__(self, folder: Path) -> None:
+        """Make it, so that a folder that cannot be written into is refused before the work.
 
         Raises:
-            FedspecError: it cannot be written.
+            FedspecError: it cannot be made.
         """
-        self.path = path
+        self.folder = folder
         self.failure = ""
-        self._lines = 0
-        self._new = not path.exists()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._stream: TextIO = path.open("a", encoding="utf-8")
+            folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FedspecError(f"report: cannot write {path} ({error.strerror}); give another file") from error
+            raise FedspecError(f"capsules: cannot make {folder} ({error.strerror}); give another folder") from error
 
-    def write(self, result: Result) -> None:
-        """Add a line; the first failure is remembered, and nothing is written after it."""
-        if self.failure:
-            return
+    def keep(self, result: Result) -> Result:
+        """Write what an offer failed; the result says where, or why it could not be written."""
+        made: Made | None = result.made
+        if made is None or self.failure:
+            return replace(result, made=None)
+        files = {f"{made.stem}.json": json.dumps(made.body, indent=1) + "\n", f"{made.stem}.py": made.script}
         try:
-            if not self._lines and self.path.is_file():
-                self._stream.truncate(0)
-            self._lines += 1
-            self._stream.write(json.dumps(result.record()) + "\n")
-            self._stream.flush()
+            for name, text in files.items():
+                if text:
+                    (self.folder / name).write_text(text, encoding="utf-8")
+                else:
+                    # That of an earlier run would play another number.
+                    (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
-            self.failure = f"report: {self.path} is not complete ({error.strerror}); the table is"
-
-    def close(self) -> None:
-        """Close it; where nothing was written, leave things as they were."""
-        try:
-            self._stream.close()
-            if self._new and not self._lines:
-                self.path.unlink()
-        except OSError as error:
-            self.failure = self.failure or f"report: {self.path} is not complete ({error.strerror}); the table is"
+            self.failure = f"capsules: cannot write into {self.folder} ({error.strerror}); the table is complete"
+            return replace(result, made=None)
+        capsule, script = (str(self.folder / name) if text else "" for name, text in files.items())
+        return replace(result, made=None, capsule=capsule, script=script)
 
 
 def mount(app: typer.Typer) -> None:
@@ -116,7 +115,13 @@ def mount(app: typer.Typer) -> None:
         ] = None,
         device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
         jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
-        report: Annotated[Path | None, typer.Option(help="Write one JSON object a line, one for each offer.")] = None,
+        report: Annotated[
+            list[Path] | None, typer.Option(help=f"Write a file, whose suffix says in which form: {KNOWN}; repeatable.")
+        ] = None,
+        capsules: Annotated[
+            Path | None, typer.Option(help="Keep the failures of each offer in this folder, to be played again.")
+        ] = None,
+        expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
         details: Annotated[bool, typer.Option("--details", help="Print every obligation, note and command.")] = False,
         as_json: Json = False,
     ) -> None:
@@ -137,41 +142,49 @@ def mount(app: typer.Typer) -> None:
             start_limit=start_limit,
             budget=math.inf if budget is None else budget,
             reach=Reach(coordinates=dim, rounds=rounds, clients=clients),
+            capsules=capsules is not None,
+            expect=read(expect) if expect else (),
+            today=date.today(),
         )
         begun = time.monotonic()
-        results, code, failure = _run(request, Report(report) if report else None)
+        kept = Capsules(capsules) if capsules else None
+        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept)
         with unbroken():
             if as_json:
                 emit([r.record() for r in results])
             elif results:
-                _print(results, request, details, time.monotonic() - begun)
-        if failure:
-            complaints().print(f"fedspec: {failure}")
+                verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
+        for line in wrong:
+            complaints().print(f"fedspec: {line}")
         raise typer.Exit(code)
 
 
-def _run(request: Request, report: Report | None) -> tuple[list[Result], int, str]:
+def _run(request: Request, reports: list[Report], capsules: Capsules | None) -> tuple[list[Result], int, list[str]]:
     """Judge, up to the end or to an interrupt: what came of it, the exit code, and what else went wrong."""
     results: list[Result] = []
-    failure, code = "", 0
+    said: list[str] = []
+    wrong: list[Complaint] = []
+    begun, code = time.monotonic(), 2
     try:
         with spinner() as progress:
             for result in check(request, progress):
-                results.append(result)
-                if report:
-                    report.write(result)
-        code = exit_code(results)
+                results.append(capsules.keep(result) if capsules else result)
+                for report in reports:
+                    report.write(results[-1])
+        wrong = complaints_of(request, results)
+        code, said = 1 if wrong else exit_code(results), [str(c) for c in wrong]
     except KeyboardInterrupt as interrupt:
         code = 143 if isinstance(interrupt, Terminated) else 130
-        failure = f"interrupted: {len(results)} offers were judged before"
+        said = [f"interrupted: {len(results)} offers were judged before"]
     finally:
-        if report:
-            report.close()
-    if report and report.failure:
-        code, failure = code if code >= 128 else 2, "; ".join(filter(None, (failure, report.failure)))
-    return results, code, failure
+        for report in reports:
+            report.close(wrong, ran(request, time.monotonic() - begun))
+    failures = [f for f in (*(r.failure for r in reports), capsules.failure if capsules else "") if f]
+    if failures:
+        code, said = code if code >= 128 else 2, [*said, *failures]
+    return results, code, said
 
 
-def _print(results: list[Result], request: Request, details: bool, seconds: float) -> None:
-    ran = f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s"
-    verdicts.show(results, console(), ran, details=details)
+def ran(request: Request, seconds: float) -> str:
+    """What was run, in a line."""
+    return f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s"

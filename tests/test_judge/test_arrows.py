@@ -32,6 +32,8 @@ RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyp
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = ("measure", "laws", "mutants", "subjects", "judge", "kills", "vectors", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""
+DOORS = {"__init__", "api", "plugin"}
+"""By which scripts and pytest come in: as far outside as the command."""
 
 
 def files(folder: Path) -> list[Path]:
@@ -59,7 +61,7 @@ def roots(path: Path) -> set[str]:
 
 def room(part: str) -> str:
     """The room that a part of the suite is in."""
-    return "cli" if part.startswith("cli") else part
+    return "cli" if part.startswith("cli") or part in DOORS else part
 
 
 def name(path: Path) -> str:

@@ -20,9 +20,9 @@ from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, simulate
 from fedspec_torch.covers import AxisCover, with_axes
-from fedspec_torch.fast import STEPS, UNDIVIDED, is_ragged
+from fedspec_torch.fast import STEPS, UNDIVIDED
 from fedspec_torch.fast_gossip import links
-from fedspec_torch.fast_lamb import is_plain, lengths
+from fedspec_torch.fast_lamb import is_plain, quotients
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
@@ -96,9 +96,14 @@ def test_the_cover_by_axes_is_the_fast_one_in_runs() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
-def test_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
-    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]]) * scale
-    assert torch.allclose(lengths(x), torch.tensor([[5.0], [0.0], [13.0]]) * scale, rtol=1e-6, atol=0)
+def test_quotients_of_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
+    q = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    first, second = quotients([x * scale, x], [q, q * scale])
+    assert torch.allclose(first, torch.tensor([[5.0], [0], [0]]) * scale, rtol=1e-6, atol=0)
+    assert torch.allclose(second, torch.tensor([[5.0], [0], [0]]) / scale, rtol=1e-6, atol=0)
+    (both,) = quotients([x[:1]], [q[:1]])
+    assert torch.equal(both, torch.tensor([[5.0]]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -217,4 +222,23 @@ def test_clients_of_unequal_steps_compute_what_they_take(name: str) -> None:
     assert COUNT[0] == sum(plan.steps)
     want = run_round(replace(run, local=partial(run.local)), h, run.init(h, x), clients, plan).state
     assert_close(got, want.numpy(), 4.0)
-    assert is_ragged(run.local, h) == (name != "fedprox")
+
+
+def test_blocks_of_unequal_steps_hold_more_who_are_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four at a time where all take as many steps; up to twice as many where some are done sooner; one size for all."""
+    monkeypatch.setattr("fedspec_torch.population.default_block", lambda x: 4)
+    clients, x = Batched(QuadraticClients(torch.zeros(20, D, D), torch.zeros(20, D)), ragged=True), torch.zeros(D)
+
+    def sizes(*steps: int) -> list[int]:
+        seen: list[tuple[int, ...]] = []
+        each = clients.each(
+            lambda i, x, g, tau: (seen.append(tau), x)[1], Plan(tuple(range(len(steps))), steps, steps), x
+        )
+        assert sorted(row for some, _ in each for row in some) == list(range(len(steps)))
+        assert all(list(tau) == sorted(tau, reverse=True) for tau in seen)
+        return [len(tau) for tau in seen]
+
+    assert sizes(*range(1, 8)) == [7]
+    assert sizes(*range(1, 10)) == [5, 4]
+    assert sizes(9, 9, 9, 9, 9, 9, 9, 8) == [4, 4]
+    assert sizes(100, *[1] * 16) == [6, 6, 5]

@@ -12,9 +12,11 @@ from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError, cohorts, simulate, training
-from fedspec_torch.data import Batches, Held, Minibatch, mixed
-from fedspec_torch.gradients import WAYS, choose
+from fedspec_torch import Federation, ModuleError, choosing, cohorts, simulate, training
+from fedspec_torch.batches import Batches, mixed
+from fedspec_torch.choosing import choose
+from fedspec_torch.data import Held, Minibatch
+from fedspec_torch.gradients import WAYS
 from fedspec_torch.layered import LayersError
 
 
@@ -135,8 +137,25 @@ def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: py
     assert seen.across is not None and torch.equal(seen.across, seen.inputs.mT)
     shuffled = Batches(fed.pool, (0, 1), 2, 0, 0).all_at(1, 2, across=True)
     assert shuffled.across is None
-    apart = Batches(fed.pool, (0, 2), 2, 0, 0, shuffled=False).all_at(1, 2, across=True)
-    assert torch.equal(apart.inputs, torch.stack([data[i][0][2:4] for i in (0, 2)]))
+
+
+@pytest.mark.parametrize(("n", "whole"), [(6, True), (7, False)])
+def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool) -> None:
+    """Where a client's examples are whole batches; later steps and fewer clients take the same memory."""
+    data = [(torch.randn(n, 3), torch.randint(4, (n,))) for _ in range(4)]
+    batches = Batches(Held(data), (3, 0, 2), 2, 0, 0, shuffled=False)
+    places = []
+    for k, count in ((0, 3), (1, 3), (5, 2), (2, 1)):
+        at = (2 * k + np.arange(2)) % n
+        for across in (True, False):
+            got = batches.first(count).all_at(k, 2, across=across)
+            want = [torch.stack([data[i][j][at] for i in (3, 0, 2)[:count]]) for j in (0, 1)]
+            assert torch.equal(got.inputs, want[0]) and torch.equal(got.targets, want[1])
+            assert (got.across is not None) == (across and whole)
+            assert got.across is None or torch.equal(got.across, want[0].mT)
+            places.append(got.inputs.data_ptr())
+    assert (len({*places}) == 1) == whole
+    assert batches.clients == (3, 0, 2) and batches.first(2).first(1).clients == (3,)
 
 
 class Own(nn.Sequential):
@@ -208,6 +227,17 @@ def test_the_fastest_way_is_taken_and_what_was_measured_is_said() -> None:
     for choice in federation.choices.values():
         assert choice.name in WAYS
         assert "measured" in choice.why and all(name in choice.why for name in WAYS)
+
+
+def test_one_slow_turn_puts_no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else the machine does may meet the first turn of the fastest way, and twenty times it is little time yet."""
+    federation, *_ = quadratic()
+    turns = {"stacked": iter((0.02, 0.0005, 0.0005)), "looped": iter((0.001,) * 3), "vmapped": iter((2.0,))}
+    names = {WAYS[name]: name for name in turns}
+    monkeypatch.setattr(choosing, "_timed", lambda way, *given: next(turns[names[way]]))
+    batch = Minibatch(*(torch.stack([pair[j][:4] for pair in federation.data]) for j in (0, 1)))  # type: ignore[union-attr]
+    choice = choose(federation.network, federation.x0.repeat(6, 1), batch, tuple(turns), repeat=3)
+    assert choice.name == "stacked"
 
 
 class Branching(nn.Module):

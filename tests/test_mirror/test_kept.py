@@ -72,6 +72,24 @@ def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None
     assert run.history == plain.history
 
 
+@pytest.mark.parametrize("row", [row for row in REMEMBERING if row.event == "round"], ids=lambda row: row.id)
+def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose rows are read where they are: the text reads them before it writes them."""
+    monkeypatch.setattr(f"{__name__}.schedule", lambda row: cohorts(None, steps=2))
+    run, plain = ended(run_of(row)), with_copies(row)
+    assert torch.equal(run.x, plain.x)
+
+
+def test_rows_of_neighbours_are_where_they_were() -> None:
+    kept_rows, stack = torch.arange(8.0).reshape(4, 2).as_subclass(Kept), torch.arange(8.0).reshape(4, 2)
+    for who, same in (([1, 2], True), ([2, 1], False), ([3, 0], False), ([0, 1, 2, 3], True)):
+        got = kept_rows[who]
+        assert type(got) is Tensor and torch.equal(got, stack[who])
+        assert (got.data_ptr() == kept_rows[who[0]].data_ptr()) == same
+        kept_rows[who] = stack[who] = torch.arange(2.0 * len(who)).reshape(-1, 2) + len(who)
+        assert torch.equal(kept_rows, stack)
+
+
 MEMBERS = ("scaffold", "feddyn", "fed-lamb", "fed-ams")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,17 +14,14 @@ from fedspec.algorithms.synchronous import run_round
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.contraction import MU, OTHERS, Round, problem_of
+from fedspec_proofs.contraction import MU, OTHERS, problem_of
 from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.fednova.round_numbers import round_of, rows
 
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS: list[dict[str, Any]] = json.loads((ROOT / "docs" / "worst-cases.json").read_text(encoding="utf-8"))
-
-
-def round_of(row: dict[str, Any]) -> Round:
-    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"], row["share"])
+ROWS = rows()
 
 
 def script() -> Any:

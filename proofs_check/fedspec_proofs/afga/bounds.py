@@ -199,13 +199,19 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
         sides: both sides at a network.
         names: what is assumed.
     """
+    found = searched(Inequality(network, some(HOLDS, *names), sides), TRIES, drop=DROP)
+    hand = by_hand(sides, *names)
+    return replace(found, dropped={name: hand[name] if hand[name].matters else d for name, d in found.dropped.items()})
+
+
+def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[str, Dropped]:
+    """What becomes of an inequality without each assumption, by the networks of :data:`BREAKING`."""
     inequality = Inequality(network, some(HOLDS, *names), sides)
-    found = searched(inequality, TRIES, drop=DROP)
-    dropped = dict(found.dropped)
-    for name, net in BREAKING.items():
-        if name in dropped and not dropped[name].matters and inequality.met(net, (name,)):
+    dropped = dict.fromkeys(names, Dropped(False, "none of the networks that break it alone is a counterexample"))
+    for name, net in BREAKING:
+        if name in dropped and inequality.met(net, (name,)):
             bad = next((s for s in inequality.summed(net) if broken(s)), None)
             if bad:
                 words = f"by hand: {said(net)}: left side {sized(bad[0])}, right side {sized(bad[1])}"
                 dropped[name] = Dropped(True, words)
-    return replace(found, dropped=dropped)
+    return dropped

@@ -38,10 +38,12 @@ def opposed() -> Network:
     )  # fmt: skip
 
 
-BREAKING: dict[str, Network] = {
-    "4.1": apart(128, Fraction(1, 128)),
-    "4.2": replace(two_tilts((0, 0), Fraction(1, 2), nu=1, steps=3), sigma2=Fraction(0)),
-    "D.1 between": opposed(),
-    "step": apart(128),
-}
+BREAKING: tuple[tuple[str, Network], ...] = (
+    ("4.1", apart(128, Fraction(1, 128))),
+    ("4.2", replace(two_tilts((0, 0), Fraction(1, 2), nu=1, steps=3), sigma2=Fraction(0))),
+    ("D.1 within", replace(two_tilts((1, -1), Fraction(1, 2)), sigma2_k=(Fraction(0),))),
+    ("D.1 between", opposed()),
+    ("D.2", replace(two_tilts((0, 0), Fraction(1, 8), nu=1), rho=(Fraction(0),))),
+    ("step", apart(128)),
+)
 """Networks that break one assumption alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -14,12 +14,15 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
-from fedspec_suite.judge.diagnosis import as_data, identify, in_words
+from fedspec_suite.judge.capsules.made import capsule
+from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, unrepeated
+from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, judge_offer, result_of
+from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, profile_named, result_of
 from fedspec_suite.judge.workers import shared
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
@@ -51,13 +54,25 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
         if isinstance(step, Result):
             yield step
             continue
-        for result in islice(results, len(step.offers)):
+        for (number, _), result in zip(step.offers, islice(results, len(step.offers)), strict=True):
             done += 1
             if request.jobs > 1:
                 progress(f"judged {done} of {total} offers")
-            yield result
+            yield replace(result, expected=tuple(e.number for e in _entries(request, step, number)))
     # To its end, where what is open is closed.
     yield from results
+
+
+def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
+    """What is wrong with the expected failures, after everything was judged."""
+    # What a subject that could not be started offers is not known.
+    narrowed = bool(request.only) or request.law != "*" or any(not r.algorithm for r in results)
+    return complaints(request.expect, results, request.today, narrowed)
+
+
+def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
+    """What is expected of an offer."""
+    return [e for e in request.expect if number in chosen(task.among, [e.offer])]
 
 
 def _results(request: Request, tasks: Sequence[Task], progress: Callable[[str], None]) -> Iterator[Result]:
@@ -72,15 +87,14 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
     Raises:
         FedspecError: a name is unknown, or there is nothing that can be judged.
     """
-    if request.profile not in PROFILES:
-        raise UnknownNameError(f"profile: unknown {request.profile!r}; known: {', '.join(PROFILES)}")
+    profile_named(request.profile)
     if not any(fnmatch.fnmatchcase(law, request.law) for law in (*LAWS, REQUIREMENT)):
         raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
     plan: list[Task | Result] = []
     offered: list[str] = []
     refused: list[FedspecError] = []
     usable = False
-    for name in [name for given in request.implementations for name in locate.expand(given)]:
+    for name in [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]:
         try:
             with _opened(request, name, progress) as subject:
                 offers = tuple(subject.info.offers)
@@ -119,6 +133,8 @@ def _some(names: list[str], most: int = 12) -> str:
 
 
 def _opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
+    if name in request.given:
+        return nullcontext(Inside(request.given[name], copies=True))
     return locate.opened(
         name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
     )
@@ -155,7 +171,10 @@ def _judged(
             reach=request.reach,
             progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
         )
-        return _diagnosed(result_of(subject, offer, obligations, command=again), subject, offer)
+        obligations = excused(obligations, _entries(request, task, number), request.today)
+        made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
+        obligations = [replace(o, case=None) for o in obligations]
+        return _diagnosed(result_of(subject, offer, obligations, command=again, made=made), subject, offer)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 
@@ -172,11 +191,18 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
+    d, words = explanation(subject, offer, {o.law for o in result.obligations if o.status is Status.FAIL})
+    return replace(result, nearest=words, nearest_data=tuple(as_data(d)))
+
+
+def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagnosis, str]:
+    """What an offer that broke these laws is instead, as data and in words."""
     setting = setting_of(offer)
-    failed = {o.law for o in result.obligations if o.status is Status.FAIL}
-    about_x = {law for law in failed - MANNERS if not law.startswith("follows-") or law == "follows-x"}
     d = identify(bench_of(subject, offer, setting), setting, further=True)
-    return replace(result, nearest=in_words(d, bool(about_x)), nearest_data=tuple(as_data(d)))
+    if "repeats" in failed:
+        d = unrepeated(d)
+    about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
+    return d, in_words(d, about_x)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

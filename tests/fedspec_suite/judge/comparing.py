@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Begin
+from fedspec.contract import Begin, Round
 from fedspec.params import flatten
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.variants import CANNOT, Variant
@@ -79,11 +79,16 @@ def evidence(known: Known, given: Given) -> Evidence:
         where[k] = masks
         first = next((j for j, mask in enumerate(masks) if mask.any()), None)
         if first is not None:
-            heads.append((first, k))
+            heads.append((first, _cost(s, first), k))
     if not heads:
         return Evidence(where, None)
-    first, k = min(heads)
+    first, _, k = min(heads)
     return Evidence(where, (k, first, given[k][: first + 1]))
+
+
+def _cost(s: Scenario, last: int) -> int:
+    """How many local steps a case takes up to an event."""
+    return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:

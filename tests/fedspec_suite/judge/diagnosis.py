@@ -30,6 +30,8 @@ NAMED = 2
 """How many variants are named where several agree."""
 
 NONE = "no known variant"
+UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
+WHOLE = "every step is "
 FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
 
@@ -74,6 +76,7 @@ class Diagnosis:
         seen: what its steps and numbers show, where no variant is found.
         unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
         gates: where it deviates, where one feature of a case decides that.
+        fitted: whether what is seen says of every step what it is.
     """
 
     played: int
@@ -82,6 +85,7 @@ class Diagnosis:
     seen: str = ""
     unlike: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    fitted: bool = False
 
     @property
     def follows(self) -> bool:
@@ -91,6 +95,8 @@ class Diagnosis:
     def instead(self, separator: str) -> str:
         """What it is instead, or that nothing known fits, and what is seen."""
         said = separator.join(map(str, self.found))
+        if not said and self.fitted:
+            return self.seen
         if self.unlike:
             return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
         rest = "" if any(gate.startswith("unless") for gate in self.gates) else ", and not else"
@@ -125,6 +131,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike))
     decide = gates(bench, setting, known, given)
     fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
+    if fitted.startswith(WHOLE):
+        decide = ()
     if decide and fitted.startswith("from "):
         # From which event on, and in how many samples, says less.
         fitted = ""
@@ -135,6 +143,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         claim.ratio,
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
         gates=decide,
+        fitted=fitted.startswith(WHOLE),
     )
 
 
@@ -160,6 +169,11 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
         model_failed: whether a law about the numbers of the model itself was broken.
     """
     return in_words(identify(bench, setting, further=model_failed), model_failed)
+
+
+def unrepeated(d: Diagnosis) -> Diagnosis:
+    """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
+    return d if d.found else replace(d, seen=UNREPEATED, gates=(), fitted=False)
 
 
 def in_words(d: Diagnosis, model_failed: bool) -> str:

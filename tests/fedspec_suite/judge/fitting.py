@@ -32,6 +32,8 @@ ENOUGH = 4
 FEW = 3
 """The number of different multiples below which no quantity is named."""
 
+COUNTS = {"t": "counts all steps", "k": "counts the steps of a round"}
+
 EXPONENTS = (Fraction(1), Fraction(-1), Fraction(2), Fraction(-2), Fraction(1, 2), Fraction(-1, 2))
 
 
@@ -65,7 +67,7 @@ def _steps(s: Scenario, answers: list[Shown]) -> Iterator[Step]:
     session: Any = specified(s)
     x0 = x = flatten(s.case.x0)
     before = np.zeros_like(x)
-    number = 0
+    number = since = 0
     for event, answer in zip(s.events, answers, strict=True):
         after = np.asarray(answer["x"], dtype=x.dtype)
         try:
@@ -75,7 +77,7 @@ def _steps(s: Scenario, answers: list[Shown]) -> Iterator[Step]:
         except CANNOT:
             return
         if isinstance(event, Begin):
-            x, before = after, np.zeros_like(x)
+            x, before, since = after, np.zeros_like(x), 0
             continue
         yield Step(
             number=number,
@@ -83,9 +85,14 @@ def _steps(s: Scenario, answers: list[Shown]) -> Iterator[Step]:
             taken=after - x,
             wanted=model(session.state) - x,
             beside={"x": x, "the way from x_0": x - x0, "the step before": before, **_sent(event)},
-            known={**_numbers(s), **_counts(event, s), "t": number + 1.0},
+            known={**_numbers(s), **_counts(event, s), "t": number + 1.0, **_of_round(event, since)},
         )
-        before, x, number = after - x, after, number + 1
+        before, x, number, since = after - x, after, number + 1, since + 1
+
+
+def _of_round(event: Event, since: int) -> dict[str, float]:
+    """The number of a local step in its round."""
+    return {"k": since + 1.0} if isinstance(event, Gradient) else {}
 
 
 def measures(s: Scenario, event: Event, number: int) -> Step:
@@ -212,7 +219,8 @@ def named(factors: Sequence[tuple[Step, float]], dtype: str) -> str:
                 plain = count == 1 and abs(quotient[0] - 1) < CLOSE[dtype]
                 if np.ptp(quotient) <= CLOSE[dtype] * quotient.max() and (different >= ENOUGH or plain):
                     number = "" if abs(quotient[0] - 1) < CLOSE[dtype] else f"{quotient[0]:.6g} "
-                    return sign + number + " ".join(_power(n, p) for n, p in zip(chosen, powers, strict=True))
+                    said = sign + number + " ".join(_power(n, p) for n, p in zip(chosen, powers, strict=True))
+                    return said + "".join(f" ({n} {COUNTS[n]})" for n in chosen if n in COUNTS)
     return ""
 
 

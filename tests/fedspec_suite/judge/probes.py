@@ -136,8 +136,10 @@ def _sizes(setting: Setting, s: Scenario) -> Iterator[Ladder]:
         case Arrival():
             yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
             yield Ladder("delay", (0, 1, 2, 3, 4, 6, 8, 12, 16, 20), lambda v: delayed(s, int(v)), whole=True)
-    if s.case.problem is None and not setting.matrices and "cover" not in setting.options:
-        yield Ladder("coordinates", LONG, lambda v: shaped(s, [(int(v),)]), whole=True)
+    if s.case.problem is None and not setting.matrices:
+        # Of a cover's sets there are as many as coordinates, or more.
+        long = LONG[:7] if "cover" in setting.options else LONG
+        yield Ladder("coordinates", long, lambda v: shaped(s, [(int(v),)]), whole=True)
         if not setting.one_block:
             yield Ladder("blocks", (1, 2, 3, 4, 5, 6), lambda v: shaped(s, [(2,)] * int(v)), whole=True)
         shapes: Mapping[float, tuple[int, ...]] = {1: (8,), 2: (2, 4), 3: (2, 2, 2)}

@@ -6,12 +6,14 @@ import fnmatch
 import math
 import shlex
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
+from fedspec_suite.judge.expected import Expectation
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
@@ -35,6 +37,10 @@ class Request:
         start_limit: seconds that the handshake may take, with the imports.
         budget: seconds that one subject may take in all, whatever number of processes share it.
         reach: how large the large cases are.
+        capsules: whether the failures of an offer are to be kept, to be played again.
+        expect: failures that are expected.
+        today: the day that their last days are compared with.
+        given: subjects of this process, by the names that stand for them among the implementations.
     """
 
     implementations: Sequence[str]
@@ -48,6 +54,10 @@ class Request:
     start_limit: float = START_LIMIT
     budget: float = math.inf
     reach: Reach = USUAL_REACH
+    capsules: bool = False
+    expect: tuple[Expectation, ...] = ()
+    today: date | None = None
+    given: Mapping[str, Subject] = field(default_factory=dict)
 
 
 def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
@@ -72,7 +82,9 @@ def _matches(pattern: str, offer: Offer, reading: str) -> bool:
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:
-    """The command that judges this offer, or this subject, alone again."""
+    """The command that judges this offer, or this subject, alone again; none where it has no name."""
+    if name in request.given:
+        return ""
     words = ["fedspec", "check", name]
     if offer is not None:
         twins = [o for o in offers if (o.algorithm, o.level) == (offer.algorithm, offer.level)]

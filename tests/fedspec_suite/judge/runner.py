@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Offer, Subject
+from fedspec.errors import UnknownNameError
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.limits import kept_to
@@ -35,6 +36,18 @@ from fedspec_suite.measure.verdict import (
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
 """Cases drawn for each law."""
 
+
+def profile_named(name: str) -> str:
+    """A profile that there is.
+
+    Raises:
+        UnknownNameError: nothing is called so.
+    """
+    if name not in PROFILES:
+        raise UnknownNameError(f"profile: unknown {name!r}; known: {', '.join(PROFILES)}")
+    return name
+
+
 REQUIREMENT = "reading-requires"
 """The obligation that comes with a claimed reading instead of a law: what it asks of pinned hyper-parameters."""
 
@@ -54,6 +67,7 @@ class Trials:
         undecided: how many of them decide nothing.
         shrunk: how many were tried after the first violation, to make it smaller.
         deviation: the last violation found, which is the smallest.
+        case: the case that shows it.
         error: why the subject could not answer.
         crash: a bug of the law.
         withheld: what the law needs and the subject does not show, in some case.
@@ -65,6 +79,7 @@ class Trials:
     undecided: int = 0
     shrunk: int = 0
     deviation: Deviation | None = None
+    case: Any = None
     error: SubjectError | None = None
     crash: Exception | None = None
     withheld: str = ""
@@ -152,6 +167,7 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         if law.simplify and SHRINKING:
             broken = law.simplify(bench, case, broken)
         trials.deviation = broken.deviation
+        trials.case = case if broken.case is None else broken.case
         raise broken from None
     except hypothesis.errors.HypothesisException:
         raise
@@ -186,6 +202,7 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
         reads=law.reads_rule,
         extent=bench.measured.extent,
         detail="" if trials.error is None else trials.error.detail,
+        case=trials.case,
     )
 
 
@@ -228,11 +245,9 @@ def judge_offer(
     for dtype in offer.dtypes:
         setting = setting_of(offer, dtype, reach)
         bench = bench_of(subject, offer, setting)
-        for rule in _chosen(law):
-            skip = rule.why_not(setting, offer.intermediates, subject.info.concurrent)
+        for rule, skip in asked_of(setting, offer, subject.info.concurrent, law):
             if skip:
-                if skip.startswith("not offered"):
-                    out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
+                out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
                 continue
             progress(f"{rule.id}/{dtype}")
             spent: str = getattr(subject, "spent", "")
@@ -249,15 +264,18 @@ def judge_offer(
     return out
 
 
-def _chosen(pattern: str) -> Iterable[Law]:
-    return [law for law in LAWS.values() if fnmatch.fnmatchcase(law.id, pattern)]
+def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> list[tuple[Law, str]]:
+    """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
+    laws = [law for law in LAWS.values() if fnmatch.fnmatchcase(law.id, pattern)]
+    reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
+    return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
 
 
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     """Verdict, obligations passed, exercised, required."""
     asked = [o for o in obligations if o.status is not Status.SKIP]
     passed = sum(o.status is Status.PASS for o in asked)
-    exercised = sum(o.status in {Status.PASS, Status.FAIL} for o in asked)
+    exercised = sum(o.status in {Status.PASS, Status.FAIL, Status.XFAIL} for o in asked)
     if any(o.status is Status.FAIL for o in asked):
         verdict = Conformity.DOES_NOT
     elif any(o.status is Status.ERROR for o in asked):
@@ -269,16 +287,22 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     return verdict, passed, exercised, len(asked)
 
 
-def first_deviation(obligations: list[Obligation]) -> str:
-    """The deviation to look at first: of the rule itself if it was read, in the order of its equations."""
+def first(obligations: Sequence[Obligation]) -> list[Obligation]:
+    """Those that failed, the one to look at first in front: of the rule itself, in the order of its equations.
+
+    A later number can be wrong because an earlier one was: the first event counts, and in it the first equation, which
+    is the order that the laws stand in. Small cases are easier to look at than large ones.
+    """
     failed = [o for o in obligations if o.status is Status.FAIL]
-    # A later number can be wrong because an earlier one was: the first event counts, and in it the first equation,
-    # which is the order that the laws stand in. Small cases are easier to look at than large ones.
-    failed.sort(
-        key=lambda o: (not o.reads, o.law.startswith("far-"), o.deviation.event if o.reads and o.deviation else 0)
+    return sorted(
+        failed,
+        key=lambda o: (not o.reads, o.law.startswith("far-"), o.deviation.event if o.reads and o.deviation else 0),
     )
-    if failed:
-        o = failed[0]
+
+
+def first_deviation(obligations: Sequence[Obligation]) -> str:
+    """The deviation to look at first; where nothing failed, why there was no answer."""
+    for o in first(obligations):
         said = str(o.deviation or o.reason)
         return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
     silent = [o for o in obligations if o.status is Status.ERROR]

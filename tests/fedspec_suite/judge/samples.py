@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from fedspec.catalogue import Program
-from fedspec.contract import Round
+from fedspec.contract import Exchange, Gradient, Round
+from fedspec.errors import FedspecError
 from fedspec.params import flatten
+from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.scenario import Scenario
@@ -48,8 +51,35 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     # Some variants show only where one hyper-parameter is zero, such as a decay: for each, the richest such case.
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor)}
+    idle = [s for s in [_idle(max(distinct.values(), key=_richness))] if s]
+    chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
+
+
+def _idle(s: Scenario) -> Scenario | None:
+    """The case with a block whose gradient is zero in a step, or with a local step in which nobody computes."""
+    events = list(s.events)
+    for k, e in enumerate(events):
+        match e:
+            case Gradient(g=g) if k:
+                last = list(g)[-1]
+                events[k] = replace(e, g={n: a * 0 if n == last else a for n, a in g.items()})
+                return replace(s, events=tuple(events))
+            case Exchange(computing=computing) if len(computing) > 1:
+                events[k] = replace(e, computing=(*computing[:-1], ()))
+                idle = replace(s, events=tuple(events))
+                return idle if _runs(idle) else None
+    return None
+
+
+def _runs(s: Scenario) -> bool:
+    session = specified(s)
+    try:
+        for e in s.events:
+            session.step(e)
+    except FedspecError:
+        return False
+    return True
 
 
 def _richness(s: Scenario) -> tuple[int, int, int]:

@@ -22,7 +22,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
 
-CANNOT = (FedspecError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError)
 """What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
 
 BROKEN = {

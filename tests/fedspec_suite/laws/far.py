@@ -55,7 +55,7 @@ def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
     least, broken = simplest(s, broken, partial(everything, bench))
     unusual = beyond(least)
     note = "; ".join(filter(None, (broken.deviation.note, f"in a case with {unusual or 'usual numbers'}")))
-    broken = Deviates(replace(broken.deviation, note=note))
+    broken = Deviates(replace(broken.deviation, note=note), least)
     if not unusual:
         bench.plainly.append(broken)
     return broken

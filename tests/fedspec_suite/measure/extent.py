@@ -66,7 +66,9 @@ def beyond(s: Scenario) -> str:
     for name, (least, greatest) in extent_of(s).items():
         low, high = USUAL.get(name, (least, greatest))
         edges = [v for v, out in ((least, least < low), (greatest, greatest > high)) if out]
-        if name in COUNTED and edges:
+        if name == "delay" and edges:
+            said.append(f"a delay of {edges[-1]:g}")
+        elif name in COUNTED and edges:
             said.append(f"{' to '.join(f'{v:.10g}' for v in edges)} {name}")
         elif edges:
             said.append(f"numbers of {' to '.join(f'{v:.3g}' for v in edges)}")

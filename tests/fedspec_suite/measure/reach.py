@@ -8,7 +8,7 @@ mantissas, other magnitudes, sparse vectors, edges of domains, unlike shares) is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Begin, ClientMessage, Event, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
-from fedspec_suite.measure.traces import draw_arrivals, draw_clusters, draw_exchange
+from fedspec_suite.measure.traces import draw_clusters, draw_exchange
 
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 """What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
@@ -80,6 +80,11 @@ class _Draws:
         return int(WORK * max(1, *more))
 
     @property
+    def heavy(self) -> bool:
+        """Whether all have so many examples that no 32-bit integer holds the sum of three."""
+        return {"shares", "sums"} <= self.tossed and self.reach.clients >= 3
+
+    @property
     def steps(self) -> int:
         """How many local steps a client takes at most."""
         return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
@@ -120,12 +125,12 @@ class _Draws:
         return draw_hypers(self.pick, self.setting, taken)
 
     def examples(self, n: int) -> Array:
-        """Sample sizes: like one another, or from none to a thousand million; never all zero."""
+        """Sample sizes: like one another, or from none to a thousand million, which all may have; never all zero."""
         if "shares" not in self.tossed:
             return self.rng.integers(1, 10, n).astype(float)
-        out = np.floor(10.0 ** self.rng.uniform(0, 9, n))
+        out = np.floor(10.0 ** self.rng.uniform(8.9 if self.heavy else 0, 9, n))
         out[0] = 1e9
-        if "weight" not in self.setting.nonzero and n > 1:
+        if "weight" not in self.setting.nonzero and n > (3 if self.heavy else 1):
             out[-1] = 0.0
         return out
 
@@ -148,13 +153,14 @@ def _server(at: _Draws) -> Scenario:
     shape = at.shape(at.reach.coordinates)
     d = sum(map(prod, shape.values()))
     x0, h = at.blocks(shape), at.hypers()
-    n = at.size("clients", min(at.reach.clients, max(1, at.work // d)), 3)
+    n = at.size("clients", min(at.reach.clients, max(1, at.work // d)), 3, least=3 if at.heavy else 1)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
     events = []
     # Numbers of clients are names: neither consecutive nor in order.
     everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
     for _ in range(rounds):
-        count = n if at.side == "clients" or at.setting.everyone else int(at.rng.integers(1, n + 1))
+        all_of_them = at.side == "clients" or at.heavy or at.setting.everyone
+        count = n if all_of_them else int(at.rng.integers(1, n + 1))
         names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
         steps = at.rng.integers(1, at.steps + 1, count)
         norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
@@ -205,7 +211,7 @@ def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
 
 def _round(at: _Draws) -> Scenario:
     setting, takes = at.setting, at.setting.takes
-    n = at.size("clients", at.reach.clients, 3)
+    n = at.size("clients", at.reach.clients, 3, least=3 if at.heavy else 1)
     x0, problem, d = _posed(at, n)
     h = at.hypers(_CLIENT_RATES)
     cost = d * max(1, d // 3) + _STEP
@@ -216,7 +222,7 @@ def _round(at: _Draws) -> Scenario:
     events = []
     for _ in range(rounds):
         # In long runs most clients stay away for many rounds.
-        some = n if "everyone" in takes or at.side == "clients" else int(at.rng.integers(1, n + 1))
+        some = n if "everyone" in takes or at.side == "clients" or at.heavy else int(at.rng.integers(1, n + 1))
         chosen = [int(i) for i in at.rng.choice(n, some, replace="repeats" in takes)]
         if not problem.examples[chosen].any():
             chosen = [int(np.argmax(problem.examples))]
@@ -248,7 +254,15 @@ def _exchange(at: _Draws) -> Scenario:
         rounds = max(1, min(rounds, at.work // (cost * at.steps)))
     most = max(3, min(at.steps, at.work // (cost * rounds)))
     events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, most=most) for _ in range(rounds))
-    return Scenario(case(at.setting, x0, h, problem), events)
+    return Scenario(case(at.setting, x0, h, problem), tuple(_now_and_then_idle(at, e) for e in events))
+
+
+def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:
+    """The same round with local steps in which nobody computes, where the algorithm draws who does at every step."""
+    fixed = {"peers", "everyone", "one-set", "senders"} & {*at.setting.takes}
+    if fixed or at.setting.options.get("sampling") == "round":
+        return e
+    return replace(e, computing=tuple(() if at.rng.random() < 0.25 else S for S in e.computing))
 
 
 def _arrival(at: _Draws) -> Scenario:
@@ -260,7 +274,15 @@ def _arrival(at: _Draws) -> Scenario:
     if "steps" in at.tossed:
         count = max(2, min(count, at.work // (cost * at.steps)))
     most = max(1, min(at.steps, at.work // (cost * count)))
-    return Scenario(case(at.setting, x0, h, problem), draw_arrivals(at.draw, n, count, h, at.reach.delay, most))
+    if at.side == "rounds" and "buffer" in h and "buffer" not in at.setting.fixed:
+        # Under a large buffer there are few versions, and no delay is long.
+        h["buffer"] = int(at.rng.integers(1, max(1, count // max(1, at.reach.delay)) + 1))
+    buffer, events = int(h.get("buffer", 1)), []
+    for k in range(count):
+        oldest = min(k // buffer, at.reach.delay)
+        delay = oldest if at.rng.random() < 0.25 else int(at.rng.integers(0, oldest + 1))
+        events.append(Arrival(int(at.rng.integers(n)), int(at.rng.integers(1, most + 1)), delay))
+    return Scenario(case(at.setting, x0, h, problem), tuple(events))
 
 
 _KINDS: dict[str, Callable[[_Draws], Scenario]] = {
@@ -276,9 +298,11 @@ _KINDS: dict[str, Callable[[_Draws], Scenario]] = {
 def far_scenarios(draw: st.DrawFn, setting: Setting, side: Side) -> Scenario:
     """A case that is large on one side."""
     # One number for nearly everything: Hypothesis would repeat itself, and ``simpler`` does what its shrinking would.
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
     often = _LIKELY if side == "numbers" else _SOMETIMES
     tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
+    tossed |= {"sums"} if seed % 2 else frozenset()
     scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     run = setting.algorithm.run
     kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ class Status(StrEnum):
 
     PASS = "pass"
     FAIL = "fail"
+    XFAIL = "xfail"
     ERROR = "error"
     SKIP = "skip"
     INCONCLUSIVE = "inconclusive"
@@ -74,11 +75,17 @@ class Deviation:
 
 
 class Deviates(AssertionError):
-    """Raised by a law that a subject breaks."""
+    """Raised by a law that a subject breaks.
 
-    def __init__(self, deviation: Deviation) -> None:
+    Attributes:
+        deviation: how.
+        case: the case in which it does, where that is another than the one that the law was given.
+    """
+
+    def __init__(self, deviation: Deviation, case: Any = None) -> None:
         super().__init__(str(deviation))
         self.deviation = deviation
+        self.case = case
 
 
 class NotOffered(Exception):
@@ -111,11 +118,19 @@ class Obligation:
     """What its cases reach over, by quantity: the least and the greatest."""
     detail: str = ""
     """Where there was no answer: the subject's own account of it, such as a traceback."""
+    case: Any = field(default=None, repr=False, compare=False)
+    """The smallest case found that breaks the law; kept until the offer is judged."""
 
     @property
     def id(self) -> str:
         """Law and type."""
         return f"{self.law}/{self.dtype}"
+
+    def record(self) -> dict[str, Any]:
+        """The outcome as JSON values, without the case."""
+        body = {"id": self.id, **asdict(replace(self, case=None))}
+        body.pop("case")
+        return body
 
 
 def called(info: SubjectInfo, offer: Offer | None) -> str:
@@ -212,6 +227,14 @@ class Result:
     command: str = ""
     nearest_data: tuple[dict[str, Any], ...] = ()
     """What ``nearest`` says, for a program: an object for each variant, with kind, names, share decided and ratio."""
+    capsule: str = ""
+    """The file that holds its failures, where one was asked for."""
+    script: str = ""
+    """The script beside it."""
+    expected: tuple[int, ...] = ()
+    """The entries of the file of expected failures that are about the offer, by number."""
+    made: Any = field(default=None, repr=False, compare=False)
+    """What is to be written into these files."""
 
     @property
     def id(self) -> str:
@@ -224,6 +247,17 @@ class Result:
         return declared(self)
 
     @property
+    def excused(self) -> int:
+        """How many obligations failed as expected."""
+        return sum(o.status is Status.XFAIL for o in self.obligations)
+
+    @property
+    def said(self) -> str:
+        """The verdict, with the failures that were expected."""
+        n = self.excused
+        return f"{self.verdict}, {n} expected failure{'s' * (n > 1)}" if n else str(self.verdict)
+
+    @property
     def extent(self) -> Extent:
         """What the cases of all its obligations reach over, by quantity: the least and the greatest."""
         whole: Extent = {}
@@ -233,11 +267,11 @@ class Result:
 
     def record(self, obligations: bool = True) -> dict[str, Any]:
         """The result as JSON values."""
-        body = asdict(self)
-        if not obligations:
-            body.pop("obligations")
-        else:
-            body["obligations"] = [{"id": o.id, **asdict(o)} for o in self.obligations]
+        body = asdict(replace(self, obligations=(), made=None))
+        body.pop("made")
+        body.pop("obligations")
+        if obligations:
+            body["obligations"] = [o.record() for o in self.obligations]
         return {"id": self.id, "extent": self.extent, **body}
 
 

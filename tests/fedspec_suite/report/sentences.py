@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL
@@ -20,6 +21,13 @@ NEARLY = 2.0**20
 """The ratio up to which it is nearly right in float64: to ten digits, which no computation in float32 is."""
 
 SINGLE_ONLY = "agrees to float32 accuracy only"
+
+TOLD = {
+    Conformity.DOES_NOT: ("does not", "do not"),
+    Conformity.ERROR: ("gave no answer", "gave no answer"),
+    Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+}
+"""What is said of one, and of several, that do not conform."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -51,6 +59,11 @@ def _name(r: Result, results: Sequence[Result]) -> str:
     return " ".join(filter(None, [*words, ordinal(r, results)]))
 
 
+def label(r: Result, results: Sequence[Result]) -> str:
+    """What an offer is called in files that are compared from run to run: without a version."""
+    return one_line(f"{r.id.rstrip('/ ')} {ordinal(r, results)}")
+
+
 def ordinal(r: Result, results: Sequence[Result]) -> str:
     """Which it is among offers that claim the very same; empty where there is no other."""
     same = [o for o in results if (subject(o), o.id) == (subject(r), r.id)]
@@ -73,7 +86,26 @@ def head(r: Result) -> str:
             open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE]
             which = ", ".join(dict.fromkeys(o.law for o in open_))
             return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
-    return "conforms"
+    return r.said
+
+
+def tally(results: Sequence[Result]) -> str:
+    """How many conform, and what is to be said of how many others."""
+    of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
+    good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
+    said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
+    said += [f"{of[v]} {words[of[v] > 1]}" for v, words in TOLD.items() if of[v]]
+    if excused := sum(r.excused for r in results):
+        said.append(f"{excused} expected failure{'s' * (excused > 1)}")
+    return ", ".join(said) + "."
+
+
+def replays(r: Result) -> list[str]:
+    """The commands that play its failures again, where they were kept."""
+    if not r.capsule or not r.command:
+        return []
+    out = [shlex.join(["fedspec", "replay", r.capsule, shlex.split(r.command)[2]])]
+    return [*out, shlex.join(["python", r.script])] if r.script else out
 
 
 def _wrong(r: Result) -> str:
@@ -140,18 +172,24 @@ def _unanswered(r: Result) -> str:
 
 def told(o: Obligation, r: Result) -> str:
     """What an obligation found; where large cases of one type come down to the same, it is said of the first."""
-    if o.deviation is None:
-        return o.reason
     for other in _failed(r) if o.law.startswith("far-") else ():
         if other is o:
             break
         if other.law.startswith("far-") and other.dtype == o.dtype and _same(other.deviation, o.deviation):
             return f"as {other.law}"
-    return str(o.deviation)
+    return alone(o)
 
 
-def _same(one: Deviation | None, two: Deviation) -> bool:
-    return one is not None and (one.equation, one.note) == (two.equation, two.note)
+def alone(o: Obligation) -> str:
+    """What an obligation found, where nobody sees the others."""
+    said = str(o.deviation or "")
+    if o.status is Status.XFAIL:
+        return "; ".join(filter(None, (f"expected: {o.reason}", said)))
+    return said or o.reason
+
+
+def _same(one: Deviation | None, two: Deviation | None) -> bool:
+    return one is not None and two is not None and (one.equation, one.note) == (two.equation, two.note)
 
 
 def offer_single(r: Result) -> str:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from math import ceil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
 from fedspec_suite.measure.verdict import Conformity, Result, Status
 from fedspec_suite.report import sentences
 from fedspec_suite.report.table import plain
+from fedspec_suite.report.terminal import Plain
 
 COLOURS = {
     Conformity.CONFORMS: "green",
@@ -25,13 +27,6 @@ COLOURS = {
     Conformity.ERROR: "magenta",
     Conformity.INCONCLUSIVE: "yellow",
 }
-
-TOLD = {
-    Conformity.DOES_NOT: ("does not", "do not"),
-    Conformity.ERROR: ("gave no answer", "gave no answer"),
-    Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
-}
-"""What is said of one, and of several, that do not conform."""
 
 WIDEST = 100
 """Columns that are used at most."""
@@ -73,6 +68,13 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
     console.print(Text(ran + (f"; {withheld} obligations not offered" if withheld and not details else "")))
 
 
+def text(results: Sequence[Result], ran: str) -> str:
+    """The same as a string, without colours."""
+    out = StringIO()
+    show(results, Plain(file=out, width=WIDEST, no_color=True), ran)
+    return out.getvalue()
+
+
 def _reach(results: Sequence[Result], console: Console) -> None:
     """What the cases reached over, and what offers kept out of them: beyond it nothing was looked at."""
     whole: Extent = {}
@@ -93,18 +95,18 @@ def _reach(results: Sequence[Result], console: Console) -> None:
 def _summary(results: Sequence[Result], console: Console) -> None:
     """How many conform; a sentence for each of the others."""
     of = {verdict: [r for r in results if r.verdict is verdict] for verdict in Conformity}
-    good, offers = len(of[Conformity.CONFORMS]), "offer" if len(results) == 1 else "offers"
-    said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
-    said += [f"{len(of[v])} {words[len(of[v]) > 1]}" for v, words in TOLD.items() if of[v]]
-    console.print(Text(", ".join(said) + ".", style="bold"))
+    console.print(Text(sentences.tally(results), style="bold"))
     called = dict(zip(map(id, results), sentences.names(results), strict=True))
-    for verdict in TOLD:
+    for verdict in sentences.TOLD:
         if of[verdict]:
             console.print()
             console.print(Text(f"{verdict}:", style=COLOURS[verdict]))
         for r in of[verdict]:
             for line in _told(r, called[id(r)], console):
                 console.print(line, no_wrap=True)
+            for command in sentences.replays(r):
+                said = Text.assemble(" " * 2 * INDENT, ("again: ", "dim"), _words(command, console, "dim"))
+                console.print(said, soft_wrap=True)
 
 
 def _told(r: Result, name: str, console: Console) -> list[Text]:
@@ -166,7 +168,7 @@ def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
 def _table(results: Sequence[Result], console: Console) -> None:
     """A line for each offer below its subject; what is long is wrapped in its cell, and never the verdict."""
     head = ("algorithm", "level", "reading claimed", "verdict", "passed")
-    rows = [(r.algorithm, r.level, _claimed(r, results), str(r.verdict), f"{r.passed}/{r.required}") for r in results]
+    rows = [(r.algorithm, r.level, _claimed(r, results), r.said, f"{r.passed}/{r.required}") for r in results]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     around = INDENT + GAP * (len(head) - 1)
     for column, least in NARROW.items():
@@ -210,7 +212,8 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
     if r.extent:
         _block(Text.assemble(("cases: ", "dim"), in_words(r.extent)), console, INDENT)
     if r.command:
-        console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(r.command, console)), soft_wrap=True)
+        for command in (r.command, *sentences.replays(r)):
+            console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(command, console)), soft_wrap=True)
     table = plain("law", "type", "status", "cases", "largest ratio", "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")

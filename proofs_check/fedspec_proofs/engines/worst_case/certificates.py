@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -16,8 +16,12 @@ from typing import Any
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.claim import Dropped, Finding, Sharpness, Verdict
-from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.rates import RATE, flaw_between
+from fedspec_proofs.engines.worst_case.attained import Attained, replayed, share, unfit
+from fedspec_proofs.engines.worst_case.open_rate import RATE
+from fedspec_proofs.engines.worst_case.proof import Problem, flaw
+from fedspec_proofs.engines.worst_case.rates import flaw_between
+from fedspec_proofs.refutation import refutation
+from fedspec_proofs.words import said
 
 PATH = Path(__file__).with_name("certificates.json")
 
@@ -27,17 +31,21 @@ RENEW = "fedspec claims certify {}"
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be certified, at every rate of an interval.
+    """What is to be certified, at every rate of an interval; or to be refuted at its end.
 
     Attributes:
-        make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.rates.RATE`.
+        make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
         low: the smallest rate.
         high: the largest.
+        holds: whether it is true; if not, functions that break it are looked for, and stored.
+        drop: whether each term of the right side is left out in turn, at the largest rate.
     """
 
     make: Callable[[Any], Problem]
     low: Fraction
     high: Fraction
+    holds: bool = True
+    drop: bool = False
 
 
 Cases = Mapping[str, Case]
@@ -48,17 +56,34 @@ CERTIFIED: dict[str, Cases] = {}
 
 
 @dataclass(frozen=True)
+class Needs:
+    """How much of its right side a case needs at the largest rate, from both sides.
+
+    Attributes:
+        most: a part of the right side that is enough.
+        multipliers: what proves it; none where it is all of it.
+        attained: functions at which little less is needed; none where what is given is not all that holds of them.
+    """
+
+    most: Fraction
+    multipliers: Mapping[str, Fraction]
+    attained: Attained | None
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What proves one case.
 
     Attributes:
         multipliers: at some rates, from the smallest to the largest, those of the inequalities that are taken.
-        ratio: the worst case over the constant on the right side at the largest rate, by the program, in floating
-            point; -1 where the right side has none.
+        needs: how much of the right side is needed; nothing where the claim names none.
+        lacking: for each term that was left out, functions that break the claim then, or multipliers that prove it
+            all the same; nothing where neither was found.
     """
 
     multipliers: Mapping[Fraction, Mapping[str, Fraction]]
-    ratio: float = -1
+    needs: Needs | None = None
+    lacking: Mapping[str, Attained | Mapping[str, Fraction] | None] = field(default_factory=dict)
 
 
 @cache
@@ -75,10 +100,27 @@ def load(id: str, case: str) -> Certificate:
     """
     try:
         row = _stored()[id][case]
-        at = {Fraction(rate): {n: Fraction(c) for n, c in m.items()} for rate, m in row["multipliers"].items()}
-        return Certificate(at, row["ratio"])
     except KeyError:
         raise FedspecError(f"certificates: none for {case!r} of {id}; {RENEW.format(id)}") from None
+    at = {Fraction(rate): _fractions(m) for rate, m in row["multipliers"].items()}
+    lacking = {
+        term: _attained(one) or _fractions(one.get("multipliers", {})) or None
+        for term, one in row.get("lacking", {}).items()
+    }
+    if "needs" not in row:
+        return Certificate(at, lacking=lacking)
+    needs = row["needs"]
+    most, multipliers = Fraction(needs["most"]), _fractions(needs["multipliers"])
+    return Certificate(at, Needs(most, multipliers, _attained(needs)), lacking)
+
+
+def _attained(row: Mapping[str, Any]) -> Attained | None:
+    vectors = {n: tuple(map(Fraction, v)) for n, v in row.get("vectors", {}).items()}
+    return Attained(vectors, _fractions(row["values"])) if vectors else None
+
+
+def _fractions(of: Mapping[str, str]) -> dict[str, Fraction]:
+    return {name: Fraction(c) for name, c in of.items()}
 
 
 def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
@@ -96,8 +138,26 @@ def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
 
 
 def _row(c: Certificate) -> dict[str, Any]:
-    at = {str(rate): {name: str(m) for name, m in proof.items()} for rate, proof in c.multipliers.items()}
-    return {"ratio": c.ratio, "multipliers": at}
+    row: dict[str, Any] = {"multipliers": {str(rate): _words(proof) for rate, proof in c.multipliers.items()}}
+    if c.needs:
+        row["needs"] = {"most": str(c.needs.most), "multipliers": _words(c.needs.multipliers)}
+        if c.needs.attained:
+            row["needs"] |= _numbers(c.needs.attained)
+    if c.lacking:
+        row["lacking"] = {
+            term: _numbers(one) if isinstance(one, Attained) else {"multipliers": _words(one)} if one else {}
+            for term, one in c.lacking.items()
+        }
+    return row
+
+
+def _numbers(found: Attained) -> dict[str, Any]:
+    vectors = {name: [*map(str, v)] for name, v in found.vectors.items()}
+    return {"vectors": vectors, "values": _words(found.values)}
+
+
+def _words(of: Mapping[str, Fraction]) -> dict[str, str]:
+    return {name: str(c) for name, c in of.items()}
 
 
 def fault(case: Case, certificate: Certificate) -> str:
@@ -105,12 +165,44 @@ def fault(case: Case, certificate: Certificate) -> str:
     rates = list(certificate.multipliers)
     if (rates[0], rates[-1]) != (case.low, case.high) or rates != sorted(rates):
         return f"it is about the rates {rates[0]} to {rates[-1]}"
-    open_ = case.make(RATE) if len(rates) > 1 else None
-    return flaw_between(open_, [(r, case.make(r), certificate.multipliers[r]) for r in rates])
+    problem, at = case.make(case.high), certificate.multipliers
+    wrong = flaw_between(case.make(RATE), at) if len(at) > 1 else flaw(problem, at[case.high])
+    return wrong or (misjudged(problem, certificate.needs) if certificate.needs else "")
+
+
+def misjudged(problem: Problem, needs: Needs) -> str:
+    """Why a case does not need what is said; empty where it does."""
+    enough = flaw(problem.within(needs.most), needs.multipliers) if needs.multipliers else ""
+    if enough or not (needs.multipliers or needs.most == 1):
+        return f"{needs.most} of the right side is not shown to be enough: {enough or 'no multipliers'}"
+    if needs.attained is None:
+        return ""
+    wrong = unfit(problem, needs.attained) or (problem.play and replayed(problem.play, needs.attained))
+    return f"the functions that attain it are none of the class: {wrong}" if wrong else ""
+
+
+def noticeable(problem: Problem, one: Attained | Mapping[str, Fraction] | None) -> tuple[bool, str]:
+    """Whether a claim without a term is broken, and what shows it."""
+    if isinstance(one, Attained):
+        wrong = unfit(problem, one)
+        ratio = share(problem, one)
+        broken = not wrong and ratio > 1
+        return (
+            broken,
+            f"broken by functions of {one.d} coordinates, {float(ratio):.4g}" if broken else f"unclear: {wrong}",
+        )
+    wrong = flaw(problem, one) if one else "neither functions nor multipliers were found"
+    return False, f"unclear: {wrong}" if wrong else "certified all the same, it is not needed"
+
+
+TIGHT = Fraction(999, 1000)
+"""The part of its right side that a claim must need to be called tight."""
 
 
 def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]]) -> Callable[[], Finding]:
     """What becomes of a claim whose cases have certificates: certified if every one of them still proves its case.
+
+    Tight, if in every case functions of the class need all but a thousandth of the right side at the largest rate.
 
     Args:
         id: the claim.
@@ -120,7 +212,8 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
     CERTIFIED[id] = cases
 
     def found() -> Finding:
-        told, largest, ratio = [], 0, -1.0
+        told, largest, shares = [], 0, []
+        noticed: dict[str, bool] = {}
         for name, case in cases.items():
             certificate = load(id, name)
             wrong = fault(case, certificate)
@@ -129,14 +222,55 @@ def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]
                     Verdict.UNKNOWN, f"the certificate for {name} proves nothing: {wrong}; {RENEW.format(id)}"
                 )
             proofs, problem = certificate.multipliers.values(), case.make(case.high)
-            needs = f"; worst case over the right side {certificate.ratio:.3g}" if certificate.ratio >= 0 else ""
-            told.append(
-                f"{name}: {len(problem.given)} inequalities, order {len(problem.basis)}, {len(proofs)} rates{needs}"
-            )
+            words = f"{name}: {len(problem.given)} inequalities, order {len(problem.basis)}, {len(proofs)} rates"
+            if certificate.needs:
+                words += f"; of its right side {float(certificate.needs.most):.4g} is enough"
+            if certificate.needs and certificate.needs.attained:
+                shares.append(share(problem, certificate.needs.attained))
+                words += (
+                    f" and {float(shares[-1]):.4g} needed (functions of {certificate.needs.attained.d} coordinates)"
+                )
+            told.append(words)
+            for term, one in certificate.lacking.items():
+                seen = noticeable(problem.lacking(term), one)
+                told += [f"without its term {term!r}: {seen[1]}"]
+                noticed |= {term: noticed.get(term, False) or seen[0]} if one else {}
             largest = max(largest, *(c.denominator for proof in proofs for c in proof.values()))
-            ratio = max(ratio, certificate.ratio)
         words = f"{len(cases)} certificates check in fractions, denominators up to {largest}\n" + "\n".join(told)
-        sharpness = Sharpness(ratio) if ratio >= 0 else None
-        return Finding(Verdict.CERTIFIED, words, without(), sharpness=sharpness)
+        sharpness = Sharpness(float(max(shares)), noticed) if shares else None
+        tight = len(shares) == len(cases) and min(shares) >= TIGHT
+        return Finding(Verdict.TIGHT if tight else Verdict.CERTIFIED, words, without(), sharpness=sharpness)
 
     return found
+
+
+def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Finding:
+    """Refuted, by functions of the class at which a case fails, with a part of its right side: the program's own.
+
+    Args:
+        case: what is claimed, at its largest rate.
+        found: the functions.
+        part: how much of the right side is left.
+    """
+    problem = case.make(case.high).within(part)
+    conditions = {f"{name} <= 0": found.of(q) <= 0 for name, q in problem.given.items()}
+    if problem.play:
+        wrong = replayed(problem.play, found)
+        conditions[f"the rule, run on the functions that are built, ends there {wrong}".strip()] = not wrong
+    vectors = "; ".join(f"{name} = {said(v)}" for name, v in found.vectors.items())
+    right = found.of(problem.right)
+    return refutation(
+        instance=f"functions through the points of {vectors}; {found.d} coordinates",
+        conditions=conditions,
+        left=found.of(problem.claimed) + right,
+        right=right,
+    )
+
+
+def with_less(id: str, part: Fraction) -> Finding:
+    """The first case of a claim with a part of its right side, refuted by the functions that need nearly all of it."""
+    name, case = next(iter(CERTIFIED[id].items()))
+    needs = load(id, name).needs
+    if needs is None or needs.attained is None:
+        return Finding(Verdict.UNKNOWN, f"no functions are stored for {name} of {id}")
+    return refuted(case, needs.attained, part)

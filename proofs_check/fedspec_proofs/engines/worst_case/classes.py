@@ -6,7 +6,6 @@ the class (Taylor, Hendrickx and Glineur 2017). So nothing is lost by putting th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
@@ -26,38 +25,33 @@ class Point:
     f: Value
 
 
-Class = Callable[[Point, Point], Value]
-"""For two points of one function, what is at most zero."""
+@dataclass(frozen=True)
+class Class:
+    """Functions f with f - low |x|^2 / 2 convex and high |x|^2 / 2 - f convex: their curvature is between the two."""
+
+    low: Fraction
+    high: Fraction
+
+    def __call__(self, i: Point, j: Point) -> Value:
+        """For two points of one function, what is at most zero."""
+        dx, dg = i.x - j.x, i.g - j.g
+        bent = square(dg - self.low * dx) / (2 * (self.high - self.low))
+        return j.f - i.f + inner(j.g, dx) + self.low / 2 * square(dx) + bent
 
 
 def smooth(L: Fraction | int) -> Class:
     """Gradients that are Lipschitz with constant L; not convex."""
-
-    def below(i: Point, j: Point) -> Value:
-        dx, dg = i.x - j.x, i.g - j.g
-        return j.f - i.f + inner(i.g + j.g, dx) / 2 + square(dg) / (4 * L) - Fraction(L) / 4 * square(dx)
-
-    return below
+    return Class(-Fraction(L), Fraction(L))
 
 
 def convex(L: Fraction | int) -> Class:
     """Convex with gradients that are Lipschitz with constant L."""
-
-    def below(i: Point, j: Point) -> Value:
-        return j.f - i.f + inner(j.g, i.x - j.x) + square(i.g - j.g) / (2 * L)
-
-    return below
+    return Class(Fraction(0), Fraction(L))
 
 
 def strongly_convex(mu: Fraction | int, L: Fraction | int) -> Class:
     """f - mu |x|^2 / 2 convex, with gradients that are Lipschitz with constant L > mu."""
-
-    def below(i: Point, j: Point) -> Value:
-        dx, dg = i.x - j.x, i.g - j.g
-        curved = square(dg) / L + mu * square(dx) - 2 * mu / Fraction(L) * inner(dg, dx)
-        return j.f - i.f + inner(j.g, dx) + curved / (2 * (1 - Fraction(mu) / L))
-
-    return below
+    return Class(Fraction(mu), Fraction(L))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
+from fedspec_proofs.engines.worst_case.open_rate import Powers
 
 
 def _by_entry(operation: Callable[[Form, Any], Form]) -> Callable[[Form, Any], Form]:
@@ -27,7 +28,7 @@ class Form:
     """sum_k c_k b_k + c: a vector (c = 0) over basis vectors b_k of which only inner products are known, or a number.
 
     A rule runs on it as on a number. What is not linear in its vectors is refused. Coefficients are fractions, or
-    rational functions of a rate that is left open.
+    polynomials in a rate that is left open.
 
     Attributes:
         parts: c_k by the name of b_k, none of them zero, in the order of the names.
@@ -144,17 +145,13 @@ def _known(value: Any) -> Fraction:
 
 
 def coefficient(value: Any) -> Any:
-    """A number as a fraction; a rational function of a rate (of sympy's field) as itself, unless it is constant.
+    """A number as a fraction; one that depends on an open rate as itself.
 
     Raises:
         TypeError: it is no such number.
     """
     if isinstance(value, Rational):
         return Fraction(value)
-    top, below = getattr(value, "numer", None), getattr(value, "denom", None)
-    if top is None or below is None:
-        raise TypeError(f"worst case: the method needs the number {value}; only its inner products are known")
-    if not (top.is_ground and below.is_ground):
+    if isinstance(value, Powers):
         return value
-    whole = top.LC / below.LC
-    return Fraction(int(whole.numerator), int(whole.denominator))
+    raise TypeError(f"worst case: the method needs the number {value}; only its inner products are known")

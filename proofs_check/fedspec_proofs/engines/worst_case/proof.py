@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from fedspec_proofs.engines.worst_case.plays import Play
 from fedspec_proofs.engines.worst_case.values import Value
 
 
@@ -16,10 +17,26 @@ class Problem:
     Attributes:
         claimed: a number, for every Gram matrix and all values.
         given: the inequalities by name.
+        right: the right side of the claim, in proportion to which the worst case is said; none where it is zero.
+        play: the run of the rule that the claim is about, to be run again on numbers.
+        terms: of which the right side is the sum, by name; none where it is one.
+        relaxed: whether less is given than holds of functions and noise, so that none can be built.
     """
 
     claimed: Value
     given: Mapping[str, Value]
+    right: Value = field(default_factory=Value)
+    play: Play | None = None
+    terms: Mapping[str, Value] = field(default_factory=dict)
+    relaxed: bool = False
+
+    def within(self, part: Fraction) -> Problem:
+        """The same claim with only a part of its right side."""
+        return replace(self, claimed=self.claimed + (1 - part) * self.right, right=part * self.right)
+
+    def lacking(self, term: str) -> Problem:
+        """The same claim without a term of its right side, which still is the measure of both sides."""
+        return replace(self, claimed=self.claimed + self.terms[term])
 
     @property
     def basis(self) -> list[str]:
@@ -41,12 +58,9 @@ def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
     With lambda_k >= 0 and sum lambda_k q_k - s = <R, G> + r, R positive semidefinite and r >= 0, s is at most zero
     wherever all q_k are.
     """
-    unknown = [name for name in multipliers if name not in problem.given]
-    if unknown:
-        return f"there is no inequality {unknown[0]!r}"
-    negative = [name for name, c in multipliers.items() if c < 0]
-    if negative:
-        return f"the multiplier of {negative[0]!r} is negative"
+    wrong = ill_formed(problem, multipliers)
+    if wrong:
+        return wrong
     left = remainder(problem, multipliers)
     if left.values:
         return f"{next(iter(left.values))} is left over"
@@ -55,6 +69,17 @@ def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
     names = problem.basis
     if not semidefinite(matrix(left, names)):
         return "the matrix that is left over is not positive semidefinite"
+    return ""
+
+
+def ill_formed(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
+    """Whether some multiplier is negative or belongs to nothing that is given; empty where none is."""
+    unknown = [name for name in multipliers if name not in problem.given]
+    if unknown:
+        return f"there is no inequality {unknown[0]!r}"
+    negative = [name for name, c in multipliers.items() if c < 0]
+    if negative:
+        return f"the multiplier of {negative[0]!r} is negative"
     return ""
 
 

@@ -12,14 +12,9 @@ from itertools import pairwise
 from math import comb
 from typing import Any
 
-from sympy import QQ, field
-
-from fedspec_proofs.engines.worst_case.forms import coefficient
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder, semidefinite
+from fedspec_proofs.engines.worst_case.open_rate import Powers
+from fedspec_proofs.engines.worst_case.proof import Problem, ill_formed, matrix, semidefinite
 from fedspec_proofs.engines.worst_case.values import Value
-
-_, RATE = field("rate", QQ)
-"""A rate that is left open."""
 
 Multipliers = Mapping[str, Fraction]
 
@@ -27,59 +22,101 @@ Polynomial = list[Fraction]
 """Its coefficients, that of the power 0 first."""
 
 
-def flaw_between(open_: Problem | None, at: Sequence[tuple[Fraction, Problem, Multipliers]]) -> str:
+def flaw_between(open_: Problem, at: Mapping[Fraction, Multipliers]) -> str:
     """Why the multipliers do not prove the claim at every rate from the first to the last; empty where they do.
 
     Args:
-        open_: the claim at the rate :data:`RATE`; needed where there are several.
-        at: rates that rise, the claim at each, and multipliers there.
+        open_: the claim at the rate :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
+        at: multipliers at two or more rates, which rise.
     """
-    for rate, problem, multipliers in at:
-        wrong = flaw(problem, multipliers)
+    for rate, multipliers in at.items():
+        wrong = ill_formed(open_, multipliers)
         if wrong:
             return f"at the rate {rate}: {wrong}"
-    for (low, _, first), (high, _, last) in pairwise(at):
-        assert open_ is not None, "a claim between rates is a claim about an open one"
-        wrong = _flaw_of_mixtures(open_, low, high, first, last)
+    claimed, given = _entries(open_.claimed), {name: _entries(q) for name, q in open_.given.items()}
+    for before, after in pairwise(at.items()):
+        # The first and the last coefficient are what is left over at the two rates themselves.
+        wrong = _flaw_along(_left(claimed, given, before, after), open_.basis)
         if wrong:
-            return f"between the rates {low} and {high}: {wrong}"
+            return f"between the rates {before[0]} and {after[0]}: {wrong}"
     return ""
 
 
-def _flaw_of_mixtures(open_: Problem, low: Fraction, high: Fraction, first: Multipliers, last: Multipliers) -> str:
-    share = (RATE - low) / (high - low)
-    ends = {name: (first.get(name, Fraction(0)), last.get(name, Fraction(0))) for name in {**first, **last}}
-    left = remainder(open_, {name: a + (b - a) * share for name, (a, b) in ends.items()})
-    if left.values:
-        return f"{next(iter(left.values))} is left over"
-    parts = {pair: _along(c, low, high) for pair, c in left.products.items()}
-    constant = _along(left.constant, low, high)
-    degree = max(map(len, (*parts.values(), constant))) - 1
-    if any(c < 0 for c in _bernstein(constant, degree)):
+Entries = Mapping[Any, Polynomial]
+"""The coefficients of a number: of products by two names, of function values by one, and the constant by none."""
+
+
+def _entries(value: Value) -> Entries:
+    found: dict[Any, Any] = {**value.products, **value.values, (): value.constant}
+    return {key: _polynomial(c) for key, c in found.items()}
+
+
+def _left(
+    claimed: Entries,
+    given: Mapping[str, Entries],
+    before: tuple[Fraction, Multipliers],
+    after: tuple[Fraction, Multipliers],
+) -> Entries:
+    """What the multipliers leave over, those of two rates mixed: polynomials in the share s of the way between them."""
+    (low, first), (high, last) = before, after
+    at_first = {key: [-c for c in p] for key, p in claimed.items()}
+    more: dict[Any, Polynomial] = {}
+    for name in {**first, **last}:
+        a, b = first.get(name, Fraction(0)), last.get(name, Fraction(0))
+        for key, p in given[name].items():
+            at_first[key] = _plus(at_first.get(key, []), a, p)
+            more[key] = _plus(more.get(key, []), b - a, p)
+    out = {}
+    for key, p in at_first.items():
+        mixed = _plus(_moved(p, low, high), Fraction(1), [Fraction(0), *_moved(more.get(key, []), low, high)])
+        while mixed and not mixed[-1]:
+            mixed.pop()
+        out[key] = mixed
+    return out
+
+
+def _plus(p: Polynomial, c: Fraction, q: Polynomial) -> Polynomial:
+    long = max(len(p), len(q))
+    p, q = p + [Fraction(0)] * (long - len(p)), q + [Fraction(0)] * (long - len(q))
+    return [a + c * b for a, b in zip(p, q, strict=True)]
+
+
+def _moved(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
+    """A polynomial of the rate as one of s, at low + s (high - low), by Horner's rule."""
+    out: Polynomial = []
+    for c in reversed(p):
+        before = out
+        out = _plus([c], low, out)
+        out = _plus(out, high - low, [Fraction(0), *before])
+    return out
+
+
+def _flaw_along(left: Entries, names: Sequence[str]) -> str:
+    over = [key for key, p in left.items() if isinstance(key, str) and p]
+    if over:
+        return f"{over[0]} is left over"
+    parts = {key: p for key, p in left.items() if not isinstance(key, str)}
+    degree = max(0, *(len(p) - 1 for p in parts.values()))
+    raised = {key: _bernstein(p, degree) for key, p in parts.items()}
+    if any(c < 0 for c in raised.pop(())):
         return "a constant is left over"
-    raised = {pair: _bernstein(p, degree) for pair, p in parts.items()}
     for k in range(degree + 1):
         at = Value({pair: cs[k] for pair, cs in raised.items() if cs[k]})
-        if not semidefinite(matrix(at, open_.basis)):
+        if not semidefinite(matrix(at, names)):
             return "a matrix that is left over is not positive semidefinite"
     return ""
 
 
-def _along(c: Any, low: Fraction, high: Fraction) -> Polynomial:
-    """A coefficient at low + s (high - low), as a polynomial in s.
+def _polynomial(c: Any) -> Polynomial:
+    """A coefficient as a polynomial in the rate.
 
     Raises:
         TypeError: the rate stands below a fraction stroke.
     """
-    c = coefficient(c)
-    if isinstance(c, Fraction):
-        return [c]
-    if not c.denom.is_ground:
+    parts = dict(c.parts) if isinstance(c, Powers) else {0: c} if c else {}
+    if any(k < 0 for k in parts):
         raise TypeError(f"worst case: {c} is no polynomial in the rate")
-    s = RATE.numer
-    moved = (c.numer / c.denom.LC).compose(s, low + (high - low) * s)
-    found = [moved.coeff(s**power if power else 1) for power in range(moved.degree() + 1)]
-    return [Fraction(int(number.numerator), int(number.denominator)) for number in found]
+    return [parts.get(k, Fraction(0)) for k in range(max(parts, default=-1) + 1)]
 
 
 def _bernstein(p: Polynomial, degree: int) -> Polynomial:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cache
 
 from fedspec_proofs.claim import Dropped
-from fedspec_proofs.engines.worst_case.classes import Function
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
@@ -30,11 +29,10 @@ class Parabola:
         return self.c * (x - self.e) ** 2 / 2
 
 
-def valued(
-    functions: Sequence[Function], parabolas: Sequence[Parabola], start: Mapping[str, Fraction], value: Value
-) -> Fraction:
+def valued(problem: Problem, parabolas: Sequence[Parabola], start: Mapping[str, Fraction], value: Value) -> Fraction:
     """What a value comes to if the functions are these parabolas and the free vectors these numbers."""
-    asked = {f.name: (list(f.points.values()), p) for f, p in zip(functions, parabolas, strict=True)}
+    assert problem.play is not None, "a claim about a run of a rule"
+    asked = {f.name: (list(f.points.values()), p) for f, p in zip(problem.play.functions, parabolas, strict=True)}
 
     @cache
     def vector(name: str) -> Fraction:
@@ -59,7 +57,6 @@ def valued(
 
 def dropped(
     problem: Problem,
-    functions: Sequence[Function],
     parabolas: Sequence[Parabola],
     *,
     but: str,
@@ -70,7 +67,6 @@ def dropped(
 
     Args:
         problem: the claim.
-        functions: its functions, as the rule asked them.
         parabolas: what each of them is.
         but: what the names of the inequalities begin with that the instance need not meet; empty for an
             assumption that is no inequality, such as a limit of the rate, which the problem itself does not meet then.
@@ -78,6 +74,6 @@ def dropped(
         start: the free vectors.
     """
     names = [name for name in problem.given if not (but and name.startswith(but))]
-    meets = all(valued(functions, parabolas, start, problem.given[name]) <= 0 for name in names)
-    by = valued(functions, parabolas, start, problem.claimed)
+    meets = all(valued(problem, parabolas, start, problem.given[name]) <= 0 for name in names)
+    by = valued(problem, parabolas, start, problem.claimed)
     return Dropped(meets and by > 0, f"{words}: left side less right side {float(by):.4g}")

@@ -6,18 +6,22 @@ What is found is in floating point and shows nothing by itself: multipliers are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedspec_proofs.engines.worst_case.certificates import Case, Certificate
+from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
+from fedspec_proofs.engines.worst_case.certificates import TIGHT, Case, Certificate, Needs
+from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder
-from fedspec_proofs.engines.worst_case.rates import RATE, flaw_between
+from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import Value
 
 Floats = npt.NDArray[np.float64]
@@ -31,15 +35,17 @@ COMMON = (10**3, 10**4, 10**6, 10**9, 10**12)
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest value of what is claimed to be at most zero, in floating point.
+    """The largest value of what is claimed to be at most zero, in floating point; or of left over right side.
 
     Attributes:
         value: that value; infinite where there is none.
-        gram: the Gram matrix of the basis where it is attained.
+        names: the basis.
+        gram: its Gram matrix where it is attained.
         values: the function values there, by name.
     """
 
     value: float
+    names: list[str]
     gram: Floats
     values: Mapping[str, float]
 
@@ -53,30 +59,62 @@ def _names(problem: Problem) -> list[str]:
     return sorted({n for v in (problem.claimed, *problem.given.values()) for n in v.values})
 
 
-def worst(problem: Problem) -> Worst:
-    """The largest value of what is claimed, over all Gram matrices and values that obey what is given."""
+def _closer(basis: list[str], scale: float) -> Floats:
+    """The basis, by one that has a gradient's difference from its client's first one, enlarged, in place of it.
+
+    Those of a round with small rates are nearly alike, which costs the program its accuracy.
+    """
+    T = np.eye(len(basis))
+    for i, name in enumerate(basis):
+        of, _, k = name.rpartition(".g")
+        if of and k != "0" and f"{of}.g0" in basis:
+            T[i, i], T[i, basis.index(f"{of}.g0")] = scale, 1
+    return T
+
+
+def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Worst:
+    """The largest value of what is claimed, over all Gram matrices and values that obey what is given.
+
+    With a room, what is given holds with that much of the right side to spare, and the value is left over right side.
+    """
     cp: Any = import_module("cvxpy")
 
     basis, names = problem.basis, _names(problem)
-    G, f = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names)))
+    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), _closer(basis, scale)
+    fixed = 1.0 if problem.right.products else float(problem.right.constant) or 1.0
 
     def said(value: Value) -> Any:
         R, c, constant = _floats(value, basis, names)
-        return cp.trace(R @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
+        return cp.trace(T.T @ R @ T @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
 
-    program = cp.Problem(cp.Maximize(said(problem.claimed)), [said(q) <= 0 for q in problem.given.values()])
-    program.solve(solver=cp.CLARABEL)
+    limits = [said(q) <= -(room or 0) * fixed for q in problem.given.values()]
+    if room is not None:
+        limits += [said(problem.right) <= fixed] if problem.right.products else []
+    aim = said(problem.claimed if room is None else problem.claimed + problem.right) / (1 if room is None else fixed)
+    program = cp.Problem(cp.Maximize(aim), limits)
+    try:
+        program.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return Worst(float("inf"), [], np.zeros((0, 0)), {})
     if G.value is None:
-        return Worst(float("inf"), np.zeros((0, 0)), {})
-    return Worst(float(program.value), G.value, dict(zip(names, f.value, strict=False)))
+        return Worst(float("inf"), [], np.zeros((0, 0)), {})
+    return Worst(float(program.value), basis, T @ G.value @ T.T, dict(zip(names, f.value, strict=False)))
+
+
+SPARED = (0.5, 0.1, 0.02, 0.005)
+"""Parts of a constant on the right side, of which the largest that can be is spared."""
 
 
 def prove(problem: Problem) -> dict[str, Fraction]:
     """Multipliers that prove the claim exactly; none where none were found.
 
-    Where half of a constant on the right side can be spared it is, so that the same multipliers serve rates nearby.
+    What can be spared of a constant on the right side is, so that the same multipliers serve rates nearby.
     """
-    return (problem.claimed.constant < 0 and _proof(problem, 0.5)) or _proof(problem, 0.0)
+    for spared in SPARED if problem.claimed.constant < 0 else ():
+        found = _proof(problem, spared)
+        if found:
+            return found
+    return _proof(problem, 0.0)
 
 
 def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
@@ -116,6 +154,9 @@ def certificate(case: Case) -> Certificate | None:
 
     Rates are put between those of an interval until multipliers mixed of theirs prove all that lies between.
     """
+    if not case.holds:
+        broken = attaining(case.make(case.high))
+        return Certificate({}, Needs(Fraction(0), {}, broken)) if broken else None
     open_ = case.make(RATE) if case.low < case.high else None
     found = {rate: prove(case.make(rate)) for rate in dict.fromkeys((case.low, case.high))}
     left = [(case.low, case.high, MOST)]
@@ -123,7 +164,7 @@ def certificate(case: Case) -> Certificate | None:
         low, high, more = left.pop()
         if not (found[low] and found[high]):
             return None
-        if not flaw_between(open_, [(r, case.make(r), found[r]) for r in dict.fromkeys((low, high))]):
+        if open_ is None or not flaw_between(open_, {low: found[low], high: found[high]}):
             continue
         if not more:
             return None
@@ -131,9 +172,97 @@ def certificate(case: Case) -> Certificate | None:
         found[middle] = prove(case.make(middle))
         left += [(low, middle, more - 1), (middle, high, more - 1)]
     problem = case.make(case.high)
-    right = -problem.claimed.constant
-    ratio = round(1 + worst(problem).value / float(right), 6) if right > 0 else -1
-    return Certificate({rate: found[rate] for rate in sorted(found)}, ratio)
+    lacking = {term: _lacking(problem.lacking(term)) for term in (problem.terms if case.drop else ())}
+    needs = _needs(problem, found[case.high])
+    return Certificate({rate: found[rate] for rate in sorted(found)}, needs, lacking)
+
+
+def _lacking(problem: Problem) -> Attained | Mapping[str, Fraction] | None:
+    """Functions that break a claim without a term, or what proves it all the same; neither where none was found."""
+    proof = prove(problem)
+    if proof or problem.relaxed:
+        return proof or None
+    found = attaining(problem)
+    return found if found and share(problem, found) > 1 else None
+
+
+def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
+    """How much of its right side a claim needs; nothing where it names none or no functions were found."""
+    if not (problem.right.constant or problem.right.products):
+        return None
+    if problem.relaxed:
+        for most in PARTS:
+            less = prove(problem.within(most))
+            if less:
+                return Needs(most, less, None)
+        return None
+    found = attaining(problem)
+    if found is None:
+        return None
+    least = share(problem, found)
+    if least >= TIGHT:
+        return Needs(Fraction(1), {}, found)
+    for more in (3, 10, 100):
+        unit = Fraction(10) ** (math.floor(math.log10(least)) - 3)
+        most = unit * (math.ceil(least / unit) + more)
+        less = prove(problem.within(most))
+        if less:
+            return Needs(most, less, found)
+    return Needs(Fraction(1), proof, found)
+
+
+PARTS = tuple(Fraction(1, k) for k in (100, 50, 20, 10, 5, 4, 3, 2))
+"""Parts of a right side of which the smallest that is enough is said, where no functions are built."""
+
+ROOMS = (1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
+"""By how much of the right side what is given is kept free, so that the functions can be rounded."""
+
+SCALES = (0.1, 1.0, 0.01)
+"""By what later gradients are made comparable with the first; others are tried where one leads nowhere."""
+
+RANKS = (1e-3, 1e-5, 1e-7, 1e-9)
+"""Eigenvalues of the Gram matrix, over the largest, below which directions are left out."""
+
+NEAR = 1 - 2e-4
+"""The part of the worst case with which the search for functions that attain it is content."""
+
+
+def attaining(problem: Problem) -> Attained | None:
+    """Functions, in fractions, that come near the worst case of a claim; none where none were found."""
+    best: Attained | None = None
+    goal = 0.0
+    for scale, room in product(SCALES, ROOMS):
+        if best and scale != SCALES[0]:
+            break
+        there = worst(problem, room, scale)
+        if not there.names:
+            continue
+        size, ways = np.linalg.eigh(there.gram)
+        goal = max(goal, there.value)
+        for rank in RANKS:
+            kept = size > rank * size.max()
+            factor = ways[:, kept] * np.sqrt(size[kept])
+            # Rotated so that the first vectors have few coordinates.
+            factor = factor @ np.linalg.qr(factor.T)[0]
+            for denominator in (10**3, 10**5, 10**7, 10**9):
+                rounded = Attained(
+                    {n: tuple(_near(c, denominator) for c in row) for n, row in zip(there.names, factor, strict=True)},
+                    {n: _near(f, denominator**2) for n, f in there.values.items()},
+                )
+                if not unfit(problem, rounded) and (best is None or _aim(problem, rounded) > _aim(problem, best)):
+                    best = rounded
+                    if _aim(problem, best) >= NEAR * goal:
+                        return best
+    return best
+
+
+def _aim(problem: Problem, found: Attained) -> Fraction:
+    """What is made as large as can be: left over right side, or the left side where there is no right one."""
+    return share(problem, found) if found.of(problem.right) else found.of(problem.claimed)
+
+
+def _near(c: float, denominator: int) -> Fraction:
+    return Fraction(round(float(c) * denominator), denominator)
 
 
 def restored(problem: Problem, multipliers: Mapping[str, Fraction]) -> dict[str, Fraction]:

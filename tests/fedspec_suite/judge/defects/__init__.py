@@ -12,11 +12,15 @@ from fedspec.catalogue import Method
 from fedspec_suite.judge.defects import (
     clients,
     events,
+    exchanges,
+    functions,
     gradients,
     lagging,
+    late,
     messages,
     numbers,
     remembered,
+    sequence,
     state,
     waiting,
 )
@@ -35,8 +39,12 @@ def defects(setting: Setting) -> Iterator[Defect]:
     if setting.level in {"round", "trace"}:
         yield from clients.of(setting)
         yield from remembered.of(setting)
+        yield from sequence.of(setting)
         yield from waiting.of(setting)
+        yield from late.of(setting)
+        yield from exchanges.of(setting)
     yield from lagging.of(setting)
     yield from events.of()
     yield from state.of(setting)
+    yield from functions.of(setting)
     yield from numbers.of(setting)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
-from fedspec.contract import Arrival, Quadratics, Round
-from fedspec_suite.judge.defects.defect import Defect
+from fedspec.contract import Arrival, Event, Quadratics, Round
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -54,6 +56,21 @@ def _drawn_once(e: Round) -> Round:
     return replace(e, participants=tuple(last), **told)
 
 
+def _noise_after(inner: Running, s: Scenario) -> Running:
+    """The server's step knows nothing of the noise; the model that it gives gets it whole."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Round):
+            return inner.step(event)
+        answer = inner.step(replace(event, noise=tuple(0 * z for z in event.noise)))
+        share = inner.h.sigma * inner.h.clip_norm / len(event.participants)
+        x = model(inner.state) + np.array([share * z for z in event.noise])
+        inner.state = with_x(inner.state, x)
+        return {**answer, "x": x}
+
+    return Stepping(inner, take)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     yield _problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
     if setting.level == "round":
@@ -76,6 +93,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _rounds("a client that is drawn twice counts once", _drawn_once)
         if "noise" in setting.takes:
             yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
+            yield Defect(words="the noise is added to the model, not to the mean change", session=_noise_after)
             yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))
     if setting.algorithm.event == "arrival":
         yield _arrivals("no update counts as late", lambda e: replace(e, delay=0))

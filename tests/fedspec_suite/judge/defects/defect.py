@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec.contract import Event
@@ -33,8 +33,20 @@ class Defect:
 
 
 def with_x(state: Any, x: Any) -> Any:
-    """A state of a session with another model in it."""
-    return replace(state, x=x) if is_dataclass(state) and not isinstance(state, type) else x
+    """A state of a session with another model in it, wherever it holds that: in a record within, or as its last one."""
+    if not is_dataclass(state) or isinstance(state, type):
+        return x
+    names = {f.name for f in fields(state)}
+    if "x" in names:
+        return replace(state, x=x)
+    if "X" in names and "server" not in names:
+        return replace(state, X=x)
+    changed: dict[str, Any] = {}
+    if "versions" in names:
+        changed["versions"] = (*state.versions[:-1], x)  # type: ignore[attr-defined]
+    if "server" in names:
+        changed["server"] = with_x(state.server, x)  # type: ignore[attr-defined]
+    return replace(state, **changed)
 
 
 class Stepping:

@@ -102,6 +102,26 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+def _shared(name: str, everyone: bool) -> Callable[[Running, Scenario], Running]:
+    """What is kept of each client is the mean over the participants, theirs or everybody's."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            answer = inner.step(event)
+            if not isinstance(event, Round):
+                return answer
+            S = list(dict.fromkeys(event.participants))
+            now = getattr(inner.state, name)
+            mean = now[S].sum(axis=0) / len(S)
+            after = put(now, list(range(len(now))) if everyone else S, mean)
+            inner.state = replace(inner.state, **{name: after})
+            return {**answer, name: after} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
 def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
     """A decay is zero in the first events."""
 
@@ -121,6 +141,27 @@ def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
+    """What is kept is multiplied by this event's number and divided by that of the one before."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        before: list[Any] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if isinstance(event, Begin):
+                return inner.step(event)
+            state = inner.state
+            # What the number is comes out when the event is taken.
+            now = inner.step(event)[by]
+            inner.state = replace(state, **{name: getattr(state, name) * now / (before[-1] if before else now)})
+            before.append(now)
+            return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """The defects of some fields of the state, and of the decays."""
     for n in names:
@@ -129,6 +170,15 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
         if setting.level == "round":
             yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
+            mean = f"the mean of {n} over the participants is kept of"
+            yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, everyone=False))
+            yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, everyone=True))
+        if "tau_eff" in setting.algorithm.shows_at(setting.level):
+            yield Defect(
+                words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
+                tail=n,
+                session=_rescaled(n, "tau_eff"),
+            )
     if setting.level != "client":
         for n in setting.numbers:
             if DOMAINS[n].domain is DECAY and not DOMAINS[n].of_clients:

@@ -24,10 +24,10 @@ from fedspec_suite.mutants import wrapped
 
 
 @dataclass(frozen=True)
-class _Solver:
-    """A local solver with a state: what begins it, what steps it, and what it keeps beside the model."""
+class Solver:
+    """A local solver with a state: what begins it, if a function does, what steps it, and what it keeps."""
 
-    begin: FunctionType
+    begin: FunctionType | None
     steps: tuple[FunctionType, ...]
     names: tuple[str, ...]
 
@@ -38,19 +38,19 @@ def _kind(function: FunctionType) -> Any:
     return kind if is_dataclass(kind) else None
 
 
-def _solvers(found: Sequence[FunctionType]) -> list[_Solver]:
+def solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
+    """The local solvers among some functions."""
     local = [f for f in found if f.__module__.startswith("fedspec.client.")]
+    kinds = list(dict.fromkeys(kind for kind in map(_kind, local) if kind is not None))
     out = []
-    for begin in (f for f in local if f.__name__ == "begin"):
-        kind = _kind(begin)
-        if kind is None:
-            continue
+    for kind in kinds:
+        begin = next((f for f in local if f.__name__ == "begin" and _kind(f) is kind), None)
         steps = tuple(f for f in local if f is not begin and _kind(f) is kind)
-        out.append(_Solver(begin, steps, tuple(f.name for f in fields(kind) if f.name != "x")))
+        out.append(Solver(begin, steps, tuple(f.name for f in fields(kind) if f.name != "x")))
     return out
 
 
-def _lives_on(solvers: Sequence[_Solver], names: Sequence[str]) -> Callable[[Running, Scenario], Running]:
+def _lives_on(solvers: Sequence[Solver], names: Sequence[str]) -> Callable[[Running, Scenario], Running]:
     """Some fields begin a client's next round as its last one left them."""
 
     def session(inner: Running, s: Scenario) -> Running:
@@ -80,7 +80,7 @@ def _lives_on(solvers: Sequence[_Solver], names: Sequence[str]) -> Callable[[Run
 
                 return step
 
-            begins = dict.fromkeys((solver.begin for solver in solvers), begun)
+            begins = {solver.begin: begun for solver in solvers if solver.begin}
             with wrapped({**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}):
                 return inner.step(event)
 
@@ -130,7 +130,7 @@ def _pulled(found: Sequence[FunctionType], first: bool) -> Callable[[Running, Sc
 def of(setting: Setting) -> Iterator[Defect]:
     """What clients remember of rounds that are over, where they run a solver themselves."""
     found = functions(setting.algorithm, setting.level)
-    solvers = _solvers(found)
+    solvers = [solver for solver in solvers_of(found) if solver.begin]
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))
     if names:
         yield Defect(

@@ -1,0 +1,154 @@
+"""Which examples a minibatch holds.
+
+Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
+round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
+or on whether a run was stopped and resumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec.arith import Array
+from fedspec.plan import check_clients
+from fedspec_torch.data import Examples, Held, Minibatch, Pool
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
+
+    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
+    client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
+    are shuffled.
+
+    Raises:
+        PlanError: there is no such client.
+    """
+
+    pool: Pool
+    clients: tuple[int, ...]
+    size: int | None
+    seed: int
+    round: int
+    shuffled: bool = True
+
+    def __post_init__(self) -> None:
+        check_clients("batches", self.clients, len(self.pool.examples))
+
+    @cached_property
+    def _found(self) -> tuple[Tensor, Tensor, Array]:
+        return self.pool.of(self.clients)
+
+    @cached_property
+    def counts(self) -> Array:
+        """[n] the sample sizes n_i."""
+        return np.array([self.pool.examples[i] for i in self.clients])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """[n] how many examples a batch of each client holds."""
+        return self.counts if self.size is None else np.minimum(self.counts, self.size)
+
+    @cached_property
+    def _order(self) -> Array:
+        """[n, largest n_i] every client's order; beyond its n_i nothing of meaning."""
+        places = np.arange(self.counts.max())
+        if not self.shuffled:
+            return np.broadcast_to(places, (len(self.counts), len(places)))
+        keys = mixed(self.seed, self.round, np.array(self.clients)[:, None], places[None])
+        whole = (self.sizes == self.counts)[:, None]
+        keys = np.where(whole, places[None].astype(np.uint64), keys >> np.uint64(1))
+        keys = np.where(places[None] < self.counts[:, None], keys, np.uint64(2**64 - 1))
+        return np.argsort(keys, axis=1, kind="stable")
+
+    def first(self, n: int) -> Batches:
+        """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
+        if n == len(self.clients):
+            return self
+        some, (inputs, targets, starts), seen = replace(self, clients=self.clients[:n]), self._found, self._in_order
+        vars(some).update(
+            counts=self.counts[:n],
+            sizes=self.sizes[:n],
+            _found=(inputs, targets, starts[:n]),
+            _order=self._order[:n],
+            _in_order=seen and (seen[0][:n], seen[1][:n]),
+            _numbers=self._numbers[:n],
+            _memory=self._memory,
+        )
+        return some
+
+    @cached_property
+    def _in_order(self) -> tuple[Tensor, Tensor] | None:
+        """[n, n_i, ...] inputs and targets, seen where they are: of neighbours with equally many, in their order."""
+        n, (inputs, targets, starts) = int(self.counts[0]), self._found
+        if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
+            return None
+        every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
+        x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
+        return x, y
+
+    def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:
+        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
+
+        Args:
+            k: the step.
+            size: of their batches.
+            across: whether inputs are wanted features first too, where the pool has them.
+        """
+        if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
+            return self._of_even_pool(k, size, across) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+        x, y = (part[:, first : first + size] for part in self._in_order)
+        if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
+            return Minibatch(x, y)
+        i = self.clients[0]
+        return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
+
+    def _of_even_pool(self, k: int, size: int, across: bool) -> Minibatch | None:
+        """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""
+        pool, n = self.pool, int(self.counts[0])
+        if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
+            return None
+        at = self._numbers * (n // size) + k % (n // size)
+        parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
+        parts += [pool.across(size).flatten(0, 1)] if across else []
+        self._memory.extend(part.new_empty(0) for part in parts[len(self._memory) :])
+        # The batches of a step are gone at the next: they take the same memory, which is there already.
+        some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self._memory, strict=False)]
+        return Minibatch(*(torch.index_select(part, 0, at, out=out) for part, out in zip(parts, some, strict=True)))
+
+    @cached_property
+    def _numbers(self) -> Tensor:
+        return torch.tensor(self.clients, device=self._found[0].device)
+
+    @cached_property
+    def _memory(self) -> list[Tensor]:
+        return []
+
+    def at(self, k: int, rows: Array, size: int) -> Examples:
+        """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
+        inputs, targets, starts = self._found
+        places = (k * size + np.arange(size))[None] % self.counts[rows, None]
+        which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
+        at = torch.from_numpy(which.reshape(-1)).to(inputs.device)
+        # Several times as fast as indexing by a table.
+        x, y = (part.index_select(0, at).reshape(len(rows), size, *part.shape[1:]) for part in (inputs, targets))
+        return x, y
+
+
+def mixed(*words: Any) -> Array:
+    """Integers that look random and are a function of these words alone (SplitMix64, Steele et al. 2014)."""
+    state: Any = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for word in words:
+            z = (np.asarray(word).astype(np.uint64) ^ state) + np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state = z ^ (z >> np.uint64(31))
+    return np.asarray(state)

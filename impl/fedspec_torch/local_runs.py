@@ -1,0 +1,71 @@
+"""All local steps of a block of clients by a solver that writes over what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from fedspec.domains import check_steps
+from fedspec_torch.arith import Stack
+from fedspec_torch.blocks import Block
+from fedspec_torch.plan import Oracle
+from fedspec_torch.solvers import InPlace
+
+
+def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Every step k, and how many clients take it: the first few, since those with most steps come first."""
+    left = len(tau)
+    for k in range(tau[0]):
+        while tau[left - 1] <= k:
+            left -= 1
+        yield k, left
+
+
+def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequence[int]) -> tuple[Stack, ...]:
+    """The local models after tau steps from x, stacks of their own, and what the solver hands back beside them.
+
+    Of clients with unequal numbers of steps, those with most come first, and step k is taken by the first few: nobody
+    computes a step that is not taken. Clients that are written out take all their steps by themselves
+    (:class:`fedspec_torch.training.Trained`).
+
+    Args:
+        solver: what a step does.
+        x: where the clients begin, which is not written to.
+        gradient: of the clients, or of the first few of them.
+        tau: how many steps each client takes; one number: all of them.
+
+    Raises:
+        PlanError: a number of steps is not a whole number >= 1.
+    """
+    steps = [tau] * len(x) if isinstance(tau, int) else tau
+    for tau_i in (steps[0], steps[-1]):
+        check_steps(tau_i)
+    alone = getattr(gradient, "run_in_place", None)
+    found: tuple[Stack, ...] | None = alone and alone(solver, x, steps)
+    return found or _by_gradients(solver, x, gradient, steps)
+
+
+def _by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
+    n, d = x.shape
+    vectors: dict[str, Tensor] = {}
+
+    def memory(name: str) -> Tensor:
+        if name not in vectors:
+            vectors[name] = torch.empty_like(x, memory_format=torch.contiguous_format)
+        return vectors[name]
+
+    block = Block(n, n, solver.parts or ((slice(0, d), (d,)),), layerwise=False, memory=memory)
+    if solver.rate is None:
+        y = memory("y").copy_(x)
+        step = solver.begin(block, y)
+    for k, left in taken(steps):
+        if solver.rate is None:
+            step(k, block.first(left), y, gradient(k, y[:left]).contiguous())
+        elif k == 0:
+            y = torch.sub(x, gradient(0, x), alpha=solver.rate(0))
+        else:
+            y_ = y[:left]
+            torch.sub(y_, gradient(k, y_), alpha=solver.rate(k), out=y_)
+    return y, *(vectors[name] for name in solver.kept)

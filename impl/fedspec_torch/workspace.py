@@ -1,0 +1,73 @@
+"""The memory in which chains of layers are passed forward and backward, the same at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from fedspec_torch.arith import Stack
+from fedspec_torch.blocks import Block
+from fedspec_torch.layered import Chain
+
+
+@dataclass(frozen=True, eq=False)
+class Workspace:
+    """Memory of n clients with minibatches of b.
+
+    Attributes:
+        z: [n, outputs, b], what a layer gives.
+        dh: [n, inputs, b], the derivative by what it takes in.
+        sums: [n, outputs, 1].
+        dz: [n, outputs, b] of the last layer.
+        across: inputs of the first layer, features first.
+        narrow: its weights [n, inputs, outputs] and outputs [n, b, outputs], where they are fewer than examples.
+        vectors: of n d numbers, as many as were asked for, by name.
+    """
+
+    z: tuple[Tensor, ...]
+    dh: tuple[Tensor, ...]
+    sums: tuple[Tensor, ...]
+    dz: Tensor
+    across: Tensor
+    narrow: tuple[Tensor, Tensor]
+    vectors: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, chain: Chain, x: Stack, b: int) -> Workspace:
+        """For such a stack; nothing of it is written yet."""
+        n, layers = len(x), [stage.linear for stage in chain.stages]
+        first = layers[0]
+        wide = first.outputs >= b
+        return cls(
+            tuple(x.new_empty(n, l.outputs, b) for l in layers),
+            (x.new_empty(0), *(x.new_empty(n, l.inputs, b) for l in layers[1:])),
+            tuple(x.new_empty(n, l.outputs, 1) for l in layers),
+            x.new_empty(n, layers[-1].outputs, b),
+            x.new_empty(n, first.inputs, b if wide else 0),
+            (x.new_empty(n, first.inputs, 0 if wide else first.outputs), x.new_empty(n, b, first.outputs)),
+            {},
+        )
+
+    def first(self, n: int) -> Workspace:
+        """The part of the first n clients."""
+        if n == len(self.dz):
+            return self
+        return Workspace(**{name: _first(part, n) for name, part in vars(self).items()})
+
+    def block(self, chain: Chain, x: Stack) -> Block:
+        """Its memory for the vectors of such a stack, which has no more clients than that for which it was made."""
+
+        def memory(name: str) -> Tensor:
+            if name not in self.vectors or len(self.vectors[name]) < x.numel():
+                self.vectors[name] = x.new_empty(x.numel())
+            return self.vectors[name][: x.numel()]
+
+        return Block(len(x), len(x), chain.parts, layerwise=True, memory=memory)
+
+
+def _first(part: Any, n: int) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_first(inner, n) for inner in part)
+    return part if isinstance(part, dict) else part[:n]

@@ -1,0 +1,105 @@
+"""The numbers of docs/worst-cases.md: a round from distance 1, and one of methods whose clients keep a vector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fedspec_proofs import contraction
+from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.contraction import HELD, Round, problem_of
+from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
+from fedspec_proofs.fednova.strongly_convex import STRONG, UNLIKE
+
+PATH = Path(contraction.__file__).with_suffix(".json")
+"""Written by ``python scripts/worst_cases.py``."""
+
+RENEW = "python scripts/worst_cases.py"
+
+
+def rows() -> list[dict[str, Any]]:
+    """The rounds, the number of each, and multipliers that prove it."""
+    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
+    return found
+
+
+def round_of(row: dict[str, Any]) -> Round:
+    """The round of a row."""
+    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"], row["share"])
+
+
+def _of(kept: bool) -> Iterator[dict[str, Any]]:
+    return (row for row in rows() if (row["algorithm"] in HELD) is kept)
+
+
+def _checked(kept: bool) -> Finding:
+    """Every number, by the rule as it stands."""
+    above = []
+    for row in _of(kept):
+        r, bound = round_of(row), Fraction(row["bound"])
+        wrong = flaw(problem_of(r, bound), {name: Fraction(c) for name, c in row["proof"].items()})
+        if wrong:
+            return Finding(Verdict.UNKNOWN, f"{r}: {wrong}; {RENEW}")
+        above.append((float(bound) - row["worst"], str(r)))
+    most, where = max(above)
+    evidence = f"{len(above)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
+    return Finding(Verdict.CERTIFIED, f"{evidence}attains ({where}); docs/worst-cases.md has them")
+
+
+def _broken(r: Round, bound: Fraction, **of: Fraction) -> Callable[[str, int], Dropped]:
+    def instance(but: str, curvature: int) -> Dropped:
+        parabolas = [Parabola(Fraction(curvature))] * len(r.steps)
+        words = f"F_i = {curvature} x^2/2, {r}, from x = 1"
+        return dropped(problem_of(r, bound), parabolas, but=but, words=words, x=Fraction(1), **of)
+
+    return instance
+
+
+def _numbers(id: str, statement: str, kept: bool) -> Claim:
+    """The claim about all rounds of a kind; its assumptions are dropped at one of them."""
+    found = [*_of(kept)]
+    sizes = sorted({(row["algorithm"], tuple(row["steps"])) for row in found})
+    rates = list(dict.fromkeys(row["eta_l"] for row in found))
+
+    @claim(
+        id,
+        statement=statement,
+        source=Source(FEDNOVA, "ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external"),
+        engine=Engine.WORST_CASE,
+        verdict=Verdict.CERTIFIED,
+        assumptions=STRONG if kept else UNLIKE,
+        sizes="; ".join(f"{algorithm}, tau = {steps}" for algorithm, steps in sizes) + f"; eta_l = {', '.join(rates)}",
+    )
+    def numbers() -> Finding:
+        out = _checked(kept)
+        row = next(row for row in found if row["steps"] == [2, 2])
+        zeros = {"s0": Fraction(0), **({"c0": Fraction(0), "c1": Fraction(0)} if kept else {})}
+        one = _broken(round_of(row), Fraction(row["bound"]), **zeros)
+        without = {"strong": one("F", -1), "smooth": one("F", 100)}
+        if not kept:
+            last = next(row for row in found if row["steps"] == [1, 3])
+            far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
+            made = problem_of(round_of(last), Fraction(last["bound"]))
+            words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {round_of(last)}, from x = 1"
+            without["zeta"] = dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))
+        return Finding(out.verdict, out.evidence, without)
+
+    return numbers
+
+
+distances = _numbers(
+    "fednova.round-distances",
+    "From |x - x*| <= 1 a round of FedAvg, FedProx or FedNova ends at |x_+ - x*|^2 at most the number of the table",
+    kept=False,
+)
+
+factors = _numbers(
+    "fednova.round-factors",
+    "In a round of SCAFFOLD or FedDyn |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 changes by at most the factor of the "
+    "table, however unlike the clients are",
+    kept=True,
+)

@@ -1,0 +1,80 @@
+"""Judging from a script or a test: :func:`check_subject`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import date
+from os import PathLike
+from pathlib import Path
+
+from fedspec.contract import Subject
+from fedspec_suite.judge.check import check, complaints_of
+from fedspec_suite.judge.expected import Complaint, read
+from fedspec_suite.judge.request import Request
+from fedspec_suite.measure.process import LIMIT
+from fedspec_suite.measure.verdict import Result, exit_code
+from fedspec_suite.report import verdicts
+
+
+class DoesNotConform(AssertionError):
+    """Something that was judged does not conform; the text says what, as the command does.
+
+    Attributes:
+        results: what came of each offer.
+        complaints: what is wrong with the expected failures.
+    """
+
+    def __init__(self, text: str, results: Sequence[Result], complaints: Sequence[Complaint]) -> None:
+        super().__init__(text)
+        self.results = results
+        self.complaints = complaints
+
+
+def check_subject(
+    subject: str | Subject,
+    *,
+    only: str | Sequence[str] = (),
+    law: str = "*",
+    profile: str = "quick",
+    seed: int = 0,
+    limit: float = LIMIT,
+    expect: str | PathLike[str] | None = None,
+    today: date | None = None,
+) -> list[Result]:
+    """Judge a subject; return what came of each offer if all conform.
+
+    Args:
+        subject: what the command takes, such as ``py:mine.py:Subject``, which runs in a process of its own; or an
+            object, which runs in this one, where nobody can stop it if it hangs.
+        only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
+        law: pattern of the laws.
+        profile: ``quick``, ``full`` or ``soak``.
+        seed: of the drawn cases.
+        limit: seconds that one answer may take.
+        expect: a file of expected failures.
+        today: the day that their last days are compared with; the present one by default.
+
+    Raises:
+        DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none.
+        FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
+    """
+    name = subject if isinstance(subject, str) else subject.info.name
+    request = Request(
+        implementations=(name,),
+        only=(only,) if isinstance(only, str) else tuple(only),
+        law=law,
+        profile=profile,
+        seed=seed,
+        limit=limit,
+        expect=() if expect is None else read(Path(expect)),
+        today=today or date.today(),
+        given={} if isinstance(subject, str) else {name: subject},
+    )
+    begun = time.monotonic()
+    results = list(check(request))
+    wrong = complaints_of(request, results)
+    if wrong or exit_code(results):
+        ran = f"profile {profile}, seed {seed}, {time.monotonic() - begun:.0f} s"
+        raise DoesNotConform("\n".join([verdicts.text(results, ran).rstrip(), *map(str, wrong)]), results, wrong)
+    return results

@@ -1,0 +1,178 @@
+"""A capsule played again: each failure's own case through its own law, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Offer, Subject
+from fedspec.errors import ContractError, FedspecError
+from fedspec_suite.judge.capsules.stored import Capsule, Failure
+from fedspec_suite.judge.runner import REQUIREMENT, requirement_obligations
+from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffered, Status, Undecided, declared
+
+
+class Outcome(StrEnum):
+    """What became of a failure."""
+
+    SAME = "still fails, with the same number"
+    OTHER = "still fails, with another number"
+    PASSES = "passes now"
+    OPEN = "cannot be decided"
+    SILENT = "no answer"
+    UNKNOWN = "no such law any more"
+
+
+CODES = {Outcome.SAME: 1, Outcome.OTHER: 1, Outcome.SILENT: 2, Outcome.OPEN: 3, Outcome.UNKNOWN: 3, Outcome.PASSES: 0}
+"""The exit code for each."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A failure and what became of it.
+
+    Attributes:
+        failure: what was stored.
+        outcome: what became of it.
+        deviation: how it deviates now.
+        reason: why it cannot be decided, or why there is no answer.
+    """
+
+    failure: Failure
+    outcome: Outcome
+    deviation: Deviation | None = None
+    reason: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """The outcome as JSON values."""
+        f = self.failure
+        return {
+            "id": f.id,
+            "outcome": str(self.outcome),
+            "stored": str(f.deviation or ""),
+            "now": str(self.deviation or ""),
+            "reason": self.reason,
+        }
+
+
+def exit_code(replayed: list[Replayed]) -> int:
+    """1 one still fails, 2 one got no answer, 3 one cannot be decided, 0 all pass."""
+    codes = {CODES[r.outcome] for r in replayed}
+    return next((code for code in (1, 2, 3) if code in codes), 0)
+
+
+def offer_of(capsule: Capsule, subject: Subject) -> Offer:
+    """What the subject offers today in the place of what was judged.
+
+    Raises:
+        ContractError: it offers nothing like it.
+    """
+    was, offers = capsule.offer, subject.info.offers
+    for same in (
+        lambda o: o == was,
+        lambda o: (
+            (o.variant, o.algorithm, o.level, declared(o)) == (was.variant, was.algorithm, was.level, declared(was))
+        ),
+        lambda o: (
+            (o.variant, o.algorithm, o.level, o.reading, dict(o.options))
+            == (was.variant, was.algorithm, was.level, was.reading, dict(was.options))
+        ),
+    ):
+        for offer in offers:
+            if same(offer):
+                return offer
+    known = ", ".join(f"{o.algorithm}/{o.level}/{declared(o)}" for o in offers[:12])
+    raise ContractError(
+        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{declared(was)}, which the capsule is "
+        f"about; it offers: {known}"
+    )
+
+
+def replayed(capsule: Capsule, subject: Subject) -> list[Replayed]:
+    """Play every failure again.
+
+    Raises:
+        FedspecError: the subject offers nothing like it, or what it offers cannot be judged.
+    """
+    offer = offer_of(capsule, subject)
+    setting_of(offer)
+    return [_played(failure, subject, offer) for failure in capsule.failures]
+
+
+def _played(failure: Failure, subject: Subject, offer: Offer) -> Replayed:
+    if failure.law == REQUIREMENT:
+        return _required(failure, offer)
+    law = LAWS.get(failure.law)
+    if law is None:
+        return Replayed(failure, Outcome.UNKNOWN)
+    if failure.dtype not in offer.dtypes:
+        return Replayed(failure, Outcome.OPEN, reason=f"{failure.dtype} is no longer offered")
+    setting = setting_of(offer, failure.dtype)
+    if reason := law.why_not(setting, offer.intermediates, subject.info.concurrent) or _unlike(failure.case, setting):
+        return Replayed(failure, Outcome.OPEN, reason=reason)
+    return _asked(failure, law, subject, offer, setting)
+
+
+def _asked(failure: Failure, law: Law, subject: Subject, offer: Offer, setting: Setting) -> Replayed:
+    try:
+        with np.errstate(all="ignore"):
+            law.check(bench_of(subject, offer, setting), failure.case)
+    except Deviates as broken:
+        return _fails(failure, broken.deviation)
+    except (Beyond, NotOffered) as reason:
+        return Replayed(failure, Outcome.OPEN, reason=str(reason))
+    except Undecided:
+        return Replayed(failure, Outcome.OPEN, reason="rounding errors could hide any deviation")
+    except SubjectError as error:
+        return Replayed(failure, Outcome.SILENT, reason=str(error))
+    except FedspecError as error:
+        return Replayed(
+            failure, Outcome.OPEN, reason=f"the specification refuses the case: {inert(str(error), most=300)}"
+        )
+    except Exception as error:
+        # Whoever writes a capsule by hand can give a law what it never draws.
+        said = inert(f"{type(error).__name__}: {error}", most=200)
+        return Replayed(failure, Outcome.OPEN, reason=f"its case is none that the law draws today ({said})")
+    return Replayed(failure, Outcome.PASSES)
+
+
+def _required(failure: Failure, offer: Offer) -> Replayed:
+    """What a reading asks of pinned hyper-parameters is looked up in the offer of today."""
+    wanted = failure.deviation.equation if failure.deviation else ""
+    for o in requirement_obligations(setting_of(offer)):
+        if o.status is Status.FAIL and wanted in o.equations:
+            return _fails(failure, o.deviation)
+    return Replayed(failure, Outcome.PASSES)
+
+
+def _unlike(case: Any, setting: Setting) -> str:
+    """Which hyper-parameter the subject fixes today at another value than the case has; empty where none."""
+    if isinstance(case, tuple):
+        return next(filter(None, (_unlike(part, setting) for part in case)), "")
+    if not isinstance(case, Scenario):
+        return ""
+    told = case.case.hyper
+    for name, value in setting.fixed.items():
+        if name in told and told[name] != value:
+            return f"not offered: {name} is fixed at {value:g}, the case has {told[name]:g}"
+    return ""
+
+
+def _fails(failure: Failure, now: Deviation | None) -> Replayed:
+    """A failure that is there; whether the very same number is wrong."""
+    same = _bare(failure.deviation) == _bare(now)
+    return Replayed(failure, Outcome.SAME if same else Outcome.OTHER, now)
+
+
+def _bare(d: Deviation | None) -> str:
+    """What a deviation says, without what was found out about its case; infinite and missing numbers included."""
+    return repr(d if d is None or d.got is None else replace(d, note="", ratio=None))

@@ -1,0 +1,82 @@
+"""The script beside a capsule: it plays the calls that show one wrong number, with NumPy and the adapter alone."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from fedspec_suite.judge.capsules.recorded import Number
+
+LINES = 15
+"""A script is no longer, so that it is read at a glance."""
+
+PYTHON = """\
+# Exits 1 while {law} fails like this; run it where the check ran, with the capsule beside it.
+import importlib, json, pathlib, sys, types, numpy as np
+sys.path.insert(0, {folder!r}); subject = importlib.import_module({module!r}).{attribute}
+subject, run = subject() if isinstance(subject, type) or not hasattr(subject, "start") else subject, {{}}
+def made(v, key, array=lambda v: np.array(v, {dtype!r})):
+    if key in ("x0", "g", "x", "delta", "control") and v: return {{n: array(a) for n, a in v.items()}}
+    if key in ("H", "e", "mixing", "examples"): return array(v) if key != "examples" else np.array(v, float)
+    if key in ("options", "hyper") or type(v) != dict: return tuple(made(e, key) for e in v) if type(v) == list else v
+    kind = {{"case": "Case", "problem": "Quadratics", "messages": "ClientMessage"}}.get(key) or v.pop("type").title()
+    return getattr(sys.modules.get("fedspec.contract"), kind, types.SimpleNamespace)(**{{n: made(v[n], n) for n in v}})
+for call in {calls}:
+    if "case" in call: run[call["session"]] = subject.start(made(call["case"], "case"))
+    else: x = run[call["session"]].step(made(call["event"], "event"))[{name!r}]
+{seen}
+"""
+
+COMMAND = """\
+# Exits 1 while {law} fails like this; run it where the check ran, with the capsule beside it.
+import json, pathlib, subprocess, sys, numpy as np
+process = subprocess.Popen({words!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def ask(**request):
+    print(json.dumps(request), file=process.stdin, flush=True)
+    return json.loads(process.stdout.readline())
+ask(cmd="hello", protocol=1)
+for call in {calls}:
+    call.pop("answer", None)
+    reply = ask(cmd="start" if "case" in call else "step", **call)
+process.kill()
+x = reply["answer"][{name!r}]
+{seen}
+"""
+
+CALLS = 'json.loads(pathlib.Path(__file__).with_suffix(".json").read_text("utf-8"))["failures"][{k}]["calls"][:{n}]'
+
+VALUES = "x.values() if isinstance(x, dict) else x if type(x) in (list, tuple) else [x]"
+
+SEEN = """\
+got = float(np.concatenate([np.ravel(a) for a in ({values})])[{component}])
+print(f"{name}[{component}]: got {{got!r}}, want {want!r}"); sys.exit(not abs(got - {want!r}) <= {allowed!r})\
+"""
+
+
+def script(implementation: str, law: str, dtype: str, failure: int, number: Number) -> tuple[str, str]:
+    """The text of a script, and why there is none where there is none.
+
+    Args:
+        implementation: the subject, as it was typed.
+        law: the failed obligation.
+        dtype: its floating-point type.
+        failure: its place in the capsule.
+        number: what is wrong.
+    """
+    kind, _, rest = implementation.partition(":")
+    seen = SEEN.format(
+        values=VALUES, name=number.name, component=number.component, want=number.want, allowed=number.allowed
+    )
+    calls = CALLS.format(k=failure, n=number.calls)
+    common = {"law": law, "dtype": dtype, "name": number.name, "seen": seen, "calls": calls}
+    if kind == "cmd":
+        return COMMAND.format(words=shlex.split(rest), **common), ""
+    where, _, attribute = rest.rpartition(":")
+    if kind != "py" or not attribute.isidentifier():
+        return "", f"{implementation} runs in an environment of its own"
+    module = Path(where).stem if where.endswith(".py") else where
+    if module in sys.stdlib_module_names:
+        return "", f"a module called {module} is one of Python's own"
+    folder = str(Path(where).parent) if where.endswith(".py") else "."
+    return PYTHON.format(folder=folder, module=module, attribute=attribute, **common), ""

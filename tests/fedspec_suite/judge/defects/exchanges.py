@@ -1,0 +1,45 @@
+"""Exchanges among peers: the matrix by which they mix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Exchange
+from fedspec_suite.judge.defects.defect import Defect
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _mixed(words: str, change: Callable[[Array], Array]) -> Defect:
+    def given(s: Scenario) -> Scenario:
+        events = (replace(e, mixing=change(e.mixing)) if isinstance(e, Exchange) else e for e in s.events)
+        return replace(s, events=tuple(events))
+
+    return Defect(words=words, given=given)
+
+
+def _square(W: Array, change: Callable[[Array], Array]) -> Array:
+    """The changed matrix, where there is a row for each column."""
+    return change(W) if W.shape[0] == W.shape[1] else W
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    if setting.level != "trace" or setting.algorithm.event != "exchange":
+        return
+    yield _mixed("W is transposed", lambda W: _square(W, lambda W: W.T.copy()))
+    yield _mixed("W is made symmetric, (W + W')/2", lambda W: _square(W, lambda W: (W + W.T) / 2))
+    yield _mixed("every exchange is made twice", lambda W: _square(W, lambda W: W @ W))
+    yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
+    yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
+    yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
+
+
+def _never_idle(s: Scenario) -> Scenario:
+    events = (
+        replace(e, computing=tuple(S for S in e.computing if S)) if isinstance(e, Exchange) else e for e in s.events
+    )
+    return replace(s, events=tuple(events))

@@ -1,0 +1,125 @@
+"""What late and waiting updates count for: discounts, what a full buffer is divided by, and what decays meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass, replace
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from fedspec import population
+from fedspec.algorithms import buffered
+from fedspec.contract import Event
+from fedspec.mixing import arrivals
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import wrapped
+
+Around = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
+
+DECAYS = {"m": "beta1", "v": "beta2"}
+"""Which decay is that of what a server keeps, where it is not called beta."""
+
+
+def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario], Running]:
+    """Every update is multiplied by a function of its delay."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
+            changes = there(client, clients, came, versions)
+            for k, a in enumerate(came):
+                changes[k] = changes[k] * factor(a.delay)
+            return changes
+
+        return each
+
+    return _around({population.each_arrival: around})  # type: ignore[dict-item]
+
+
+def _around(functions: Around) -> Callable[[Running, Scenario], Running]:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        with wrapped(functions):
+            return inner.step(event)
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _divided(
+    inside: Callable[..., Any], counted: Callable[..., Any], undone: Callable[..., Any]
+) -> Callable[[Running, Scenario], Running]:
+    """A full buffer is divided by a sum of what each update counted for, not by the number of updates.
+
+    Args:
+        inside: the function that makes an update's share of the buffer.
+        counted: what an update counts for, from its arguments and its result.
+        undone: what waits instead of the result, likewise.
+    """
+
+    def session(inner: Running, s: Scenario) -> Running:
+        counts: list[Any] = []
+
+        def one(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def run(*given: Any, **named: Any) -> Any:
+                out = there(*given, **named)
+                counts.append(counted(out, **named))
+                return undone(out, **named)
+
+            return run
+
+        def all_(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def collected(pending: Any, deltas: Any, *, m: int, like: Any) -> Any:
+                pending, delta = there(pending, deltas, m=m, like=like)
+                if delta is not None:
+                    delta = delta * len(counts) / sum(counts)
+                    counts.clear()
+                return pending, delta
+
+            return collected
+
+        around = {inside: one, buffered.collected: all_}
+        return _around(around)(inner, s)  # type: ignore[arg-type]
+
+    return session
+
+
+def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
+    """What the server keeps decays at an arrival that only waits, too."""
+    answer = inner.step(event)
+    state = inner.state
+    if state.pending and is_dataclass(state.server) and not isinstance(state.server, type):
+        decays = {n: b for n, b in DECAYS.items() if hasattr(state.server, n) and hasattr(inner.h, b)}
+        decays |= {"v": "beta"} if hasattr(inner.h, "beta") and hasattr(state.server, "v") else {}
+        faded = {n: getattr(inner.h, b) * getattr(state.server, n) for n, b in decays.items()}
+        inner.state = replace(state, server=replace(state.server, **faded))
+    return answer
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What becomes of updates that are late, and of what waits, where updates arrive one by one."""
+    if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
+        return
+    said = "late changes are multiplied by"
+    yield Defect(words=f"{said} 1/(1 + delay)", tail="delta_i", session=_discounted(lambda delay: 1 / (1 + delay)))
+    yield Defect(
+        words=f"{said} 1/sqrt(1 + delay)", tail="delta_i", session=_discounted(lambda delay: (1 + delay) ** -0.5)
+    )
+    if "staleness" in setting.algorithm.options:
+        yield Defect(
+            words="divided by the sum of the discounts, not by the number of updates",
+            tail="delta",
+            session=_divided(arrivals.discount, lambda out, **_: out, lambda out, **_: out),
+        )
+    if setting.options.get("normalise") == "per-step":
+        yield Defect(
+            words="the sum of the changes is divided by the sum of their local steps, not each by its own",
+            tail="delta",
+            session=_divided(
+                arrivals.local_change, lambda out, *, steps, **_: steps, lambda out, *, steps, **_: out * steps
+            ),
+        )
+    yield stepping("what the server keeps decays at every arrival, not only when the server steps", _decays_meanwhile)

@@ -1,0 +1,180 @@
+"""Expected failures: a TOML file that says which obligations may fail, why, and until when.
+
+[[expect]]
+offer = "fedadam/server"        # as --only takes it
+law = "follows-v"               # with * and ?; all laws unless told
+dtype = "float32"               # both unless told
+reason = "v0 cannot be set"
+issue = "https://example.org/issues/7"
+until = 2027-01-31
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from fedspec.errors import ContractError
+from fedspec.schema import said
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+
+KEYS = {"offer": str, "law": str, "dtype": str, "reason": str, "issue": str, "until": date}
+REQUIRED = ("offer", "reason")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One entry of the file.
+
+    Attributes:
+        file: where it stands.
+        number: which entry it is, from 1.
+        line: the line that it begins in; 0 where that is not known.
+        offer: the pattern of the offers.
+        reason: why they fail.
+        law: the pattern of the laws.
+        dtype: the floating-point type; empty: every one.
+        issue: where it is discussed.
+        until: the last day on which it counts.
+    """
+
+    file: str
+    number: int
+    line: int
+    offer: str
+    reason: str
+    law: str = "*"
+    dtype: str = ""
+    issue: str = ""
+    until: date | None = None
+
+    @property
+    def place(self) -> str:
+        """File and line, or file and entry."""
+        return f"{self.file}:{self.line} (entry {self.number})" if self.line else f"{self.file} (entry {self.number})"
+
+    @property
+    def words(self) -> str:
+        """Reason and issue."""
+        return f"{self.reason} ({self.issue})" if self.issue else self.reason
+
+    def about(self, o: Obligation) -> bool:
+        """Whether it speaks of an obligation of its offers."""
+        return fnmatch.fnmatchcase(o.law, self.law) and self.dtype in {"", o.dtype}
+
+    def expired(self, today: date | None) -> bool:
+        """Whether its last day is over."""
+        return self.until is not None and today is not None and self.until < today
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong with an entry.
+
+    Attributes:
+        entry: which.
+        words: what, and what to do.
+    """
+
+    entry: Expectation
+    words: str
+
+    def __str__(self) -> str:
+        return f"expect: {self.entry.place}: {self.words}"
+
+
+def read(path: Path) -> tuple[Expectation, ...]:
+    """Read the entries of a file.
+
+    Raises:
+        ContractError: it cannot be read, is no TOML, or an entry has an unknown key, a wrong type or no reason.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        body = tomllib.loads(text)
+    except OSError as error:
+        raise ContractError(f"expect: cannot read {path} ({error.strerror}); give a file that exists") from error
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"expect: {path} is no TOML in UTF-8: {' '.join(str(error).split())[:200]}") from error
+    entries = body.get("expect", [])
+    if set(body) - {"expect"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise ContractError(f"expect: {path}: holds {', '.join(map(said, body))}; write entries as [[expect]]")
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*[\"']?expect[\"']?\s*\]\]", line)]
+    lines = heads if len(heads) == len(entries) else [0] * len(entries)
+    return tuple(_entry(str(path), k, line, e) for k, (line, e) in enumerate(zip(lines, entries, strict=True), 1))
+
+
+def _entry(file: str, number: int, line: int, given: dict[str, Any]) -> Expectation:
+    where = f"expect: {Expectation(file, number, line, '', '').place}"
+    for name, value in given.items():
+        kind = KEYS.get(name)
+        if kind is None:
+            raise ContractError(f"{where}: has an unknown key {said(name)}; known: {', '.join(KEYS)}")
+        if not isinstance(value, kind) or isinstance(value, datetime):
+            want = "a date such as 2027-01-31, without quotes" if kind is date else "a string"
+            raise ContractError(f"{where}: {name}: got {said(value)}; want {want}")
+    if missing := [name for name in REQUIRED if not str(given.get(name, "")).strip()]:
+        raise ContractError(f"{where}: has no {' and no '.join(missing)}; every entry needs offer and reason")
+    if given.get("dtype", "") not in {"", "float64", "float32", "any"}:
+        raise ContractError(f"{where}: dtype: got {said(given['dtype'])}; want float64, float32 or any")
+    return Expectation(file, number, line, **given)
+
+
+def excused(obligations: Sequence[Obligation], entries: Sequence[Expectation], today: date | None) -> list[Obligation]:
+    """The obligations of an offer, where what fails as expected says so.
+
+    Args:
+        obligations: what came out.
+        entries: those about the offer.
+        today: what has expired by then excuses nothing.
+    """
+    valid = [e for e in entries if not e.expired(today)]
+
+    def one(o: Obligation) -> Obligation:
+        entry = next((e for e in valid if e.about(o)), None) if o.status is Status.FAIL else None
+        return o if entry is None else replace(o, status=Status.XFAIL, reason=entry.words)
+
+    return [one(o) for o in obligations]
+
+
+def complaints(
+    entries: Sequence[Expectation], results: Sequence[Result], today: date | None, narrowed: bool
+) -> list[Complaint]:
+    """What is wrong with the entries, after everything was judged.
+
+    Args:
+        entries: all of the file.
+        results: the offers, each with the numbers of the entries about it.
+        today: the day.
+        narrowed: whether only some offers or laws were asked: entries about others are left alone.
+    """
+    out = []
+    for e in entries:
+        mine = [r for r in results if e.number in r.expected]
+        asked = [o for r in mine for o in r.obligations if e.about(o)]
+        # What gave no answer was not asked everything.
+        if words := wrong(e, asked, today, narrowed or any(r.verdict is Conformity.ERROR for r in mine)):
+            out.append(Complaint(e, words))
+    return out
+
+
+def wrong(e: Expectation, mine: Sequence[Obligation], today: date | None, narrowed: bool) -> str:
+    """What is wrong with an entry, given the obligations that it is about; empty where nothing is."""
+    asked = [o for o in mine if o.status is not Status.SKIP]
+    if narrowed and not asked:
+        return ""
+    if e.expired(today):
+        return f"expired on {e.until}; mend what it excuses, or give a later `until`"
+    if not asked:
+        about = f"{e.offer!r} and law {e.law!r}{f' in {e.dtype}' if e.dtype else ''}"
+        what = "only what is not offered is" if mine else "nothing that was asked is"
+        return f"{what} about {about}; correct the entry, or delete it"
+    if all(o.status is Status.PASS for o in asked):
+        return f"everything that it excuses passes now ({len(asked)} obligations); delete the entry"
+    return ""

@@ -1,0 +1,105 @@
+"""The obligations of an offer, asked one by one, as the judge asks them all: each once, with the same cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from fedspec.contract import Offer, Subject
+from fedspec_suite.judge.check import explanation
+from fedspec_suite.judge.expected import Expectation, excused
+from fedspec_suite.judge.request import Request, chosen, command
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, requirement_obligations, run_law
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Obligation, Status, claimed, declared
+
+
+class OneByOne:
+    """An offer and what is known of it so far.
+
+    Attributes:
+        rows: the law and the type of each obligation.
+        entries: the expected failures that are about the offer.
+        command: what judges it alone.
+    """
+
+    def __init__(self, request: Request, name: str, subject: Subject, number: int) -> None:
+        """List what is to be asked.
+
+        Args:
+            request: how thoroughly.
+            name: the subject, as it was typed.
+            subject: the subject.
+            number: which of its offers.
+
+        Raises:
+            FedspecError: the offer cannot be judged.
+        """
+        self.request, self.name, self.subject = request, name, subject
+        self.offer: Offer = subject.info.offers[number]
+        self.entries = [e for e in request.expect if number in chosen(subject.info.offers, [e.offer])]
+        self.command = command(request, name, self.offer, subject.info.offers)
+        self._settings = {dtype: setting_of(self.offer, dtype, request.reach) for dtype in self.offer.dtypes}
+        self._benches = {dtype: bench_of(subject, self.offer, s) for dtype, s in self._settings.items()}
+        self._known: dict[tuple[str, str], Obligation] = {}
+        self.rows: list[tuple[str, str]] = []
+        for dtype, setting in self._settings.items():
+            for law, reason in asked_of(setting, self.offer, subject.info.concurrent, request.law):
+                self.rows.append((law.id, dtype))
+                if reason:
+                    self._known[law.id, dtype] = Obligation(law.id, dtype, Status.SKIP, (), reason=reason)
+        required = requirement_obligations(setting_of(self.offer))
+        for o in required if fnmatchcase(REQUIREMENT, request.law) else ():
+            self.rows.append((REQUIREMENT, o.dtype))
+            self._known[REQUIREMENT, o.dtype] = o
+        self._nearest: str | None = None
+
+    def ask(self, law: str, dtype: str) -> Obligation:
+        """One obligation; it is asked once."""
+        if (law, dtype) not in self._known:
+            cases, bench = PROFILES[self.request.profile], self._benches[dtype]
+            found = run_law(LAWS[law], bench, self._settings[dtype], cases, self.request.seed)
+            self._known[law, dtype] = replace(found, case=None)
+        (o,) = excused([self._known[law, dtype]], self.entries, self.request.today)
+        return o
+
+    def about(self, entry: Expectation) -> list[Obligation]:
+        """The obligations of an expected failure, up to the first that fails as it says."""
+        out: list[Obligation] = []
+        for law, dtype in self.rows if entry in self.entries else ():
+            if entry.about(Obligation(law, dtype, Status.SKIP, ())):
+                out.append(self.ask(law, dtype))
+                if out[-1].status is Status.XFAIL:
+                    break
+        return out
+
+    def nearest(self, law: str) -> str:
+        """The nearest known variant, the first time that a law fails; empty afterwards."""
+        if self._nearest is not None:
+            return ""
+        _, self._nearest = explanation(self.subject, self.offer, {law})
+        return self._nearest
+
+    def again(self, law: str) -> str:
+        """The command that asks one law alone."""
+        return command(replace(self.request, law=law), self.name, self.offer, self.subject.info.offers)
+
+
+def names(offers: Sequence[Offer]) -> list[str]:
+    """What each offer is called: variant, algorithm, level, reading, and as much more as tells it from the others."""
+
+    def said(o: Offer, reading: str) -> str:
+        return f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{reading}"
+
+    out: list[str] = []
+    for k, o in enumerate(offers):
+        for words in (lambda p: p.reading, claimed, declared):
+            name = said(o, words(o))
+            twins = [j for j, p in enumerate(offers) if said(p, words(p)) == name]
+            if len(twins) == 1:
+                break
+        out.append(name if len(twins) == 1 else f"{name} ({twins.index(k) + 1} of {len(twins)})")
+    return out

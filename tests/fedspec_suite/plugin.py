@@ -1,0 +1,193 @@
+"""The pytest plugin: ``pytest --pyargs fedspec_suite --fedspec-impl IMPL`` has a test for each obligation.
+
+It does nothing unless it is asked, and imports the judge only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from fedspec_suite.judge.expected import Expectation
+    from fedspec_suite.judge.one_by_one import OneByOne
+
+HERE = Path(__file__).resolve()
+
+OPEN = pytest.StashKey[ExitStack]()
+"""The subjects that run."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("fedspec", "fedspec: judge an implementation, with `--pyargs fedspec_suite`")
+    group.addoption("--fedspec-impl", metavar="IMPL", help="what to judge, as `fedspec check` takes it")
+    group.addoption("--fedspec-only", metavar="P", action="append", help="[VARIANT:]ALGORITHM[/LEVEL[/READING]]")
+    group.addoption("--fedspec-law", metavar="P", default="*", help="the laws to ask")
+    group.addoption("--fedspec-profile", metavar="P", default="quick", help="how many cases: quick, full, soak")
+    group.addoption("--fedspec-seed", metavar="N", type=int, default=0, help="seed of the drawn cases")
+    group.addoption("--fedspec-expect", metavar="FILE", help="expected failures, a TOML file")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of this package, only this file has tests."""
+    inside = config.getoption("fedspec_impl") and HERE.parent in collection_path.resolve().parents
+    return True if inside and collection_path.resolve() != HERE else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The tests of the implementation, where one is given."""
+    if parent.config.getoption("fedspec_impl") and file_path.resolve() == HERE:
+        return Implementation.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the subjects."""
+    if OPEN in config.stash:
+        config.stash[OPEN].close()
+
+
+class Implementation(pytest.File):
+    """What was given: its offers, and the expected failures."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        """A collector for each offer, and one for the entries."""
+        from fedspec.errors import FedspecError
+
+        try:
+            yield from self._offers()
+        except FedspecError as error:
+            raise self.CollectError(f"fedspec: {error}") from None
+        except ImportError as error:
+            raise self.CollectError(f"fedspec: {error}; pip install 'fedspec[suite]'") from None
+
+    def _offers(self) -> Iterator[pytest.Collector]:
+        from fedspec_suite.judge import locate
+        from fedspec_suite.judge.check import unmatched
+        from fedspec_suite.judge.expected import read
+        from fedspec_suite.judge.one_by_one import OneByOne, names
+        from fedspec_suite.judge.request import Request, chosen
+        from fedspec_suite.judge.runner import profile_named
+
+        option = self.config.getoption
+        file, only = option("fedspec_expect"), tuple(option("fedspec_only") or ())
+        request = Request(
+            implementations=(option("fedspec_impl"),),
+            only=only,
+            law=option("fedspec_law"),
+            profile=profile_named(option("fedspec_profile")),
+            seed=option("fedspec_seed"),
+            expect=read(Path(file)) if file else (),
+            today=date.today(),
+        )
+        stack = self.config.stash.setdefault(OPEN, ExitStack())
+        asked: list[OneByOne] = []
+        offered: list[str] = []
+        subjects = locate.expand(request.implementations[0])
+        for name in subjects:
+            subject = stack.enter_context(locate.opened(name))
+            called = names(subject.info.offers)
+            offered += called
+            for number in chosen(subject.info.offers, only):
+                asked.append(OneByOne(request, name, subject, number))
+                label = called[number] if len(subjects) == 1 else f"{name}/{called[number]}"
+                yield Offered.from_parent(self, name=label, nodeid=label, asking=asked[-1])
+        if not asked:
+            raise unmatched(request.implementations, only, offered)
+        if request.expect:
+            yield Entries.from_parent(self, name="expect", nodeid="expect", entries=request.expect, asked=asked)
+
+
+class Offered(pytest.Collector):
+    """An offer."""
+
+    def __init__(self, *, asking: OneByOne, **more: Any) -> None:
+        super().__init__(**more)
+        self.asking = asking
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for each obligation."""
+        for law, dtype in self.asking.rows:
+            yield Asked.from_parent(self, name=f"{law}/{dtype}", asking=self.asking, row=(law, dtype))
+
+
+class Unmet(AssertionError):
+    """Its text says everything: no traceback of the judge is shown."""
+
+
+class _Test(pytest.Item):
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The text alone, where an obligation is not met."""
+        if isinstance(excinfo.value, Unmet):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where it is said to stand."""
+        return HERE, None, self.nodeid
+
+
+class Asked(_Test):
+    """An obligation."""
+
+    def __init__(self, *, asking: OneByOne, row: tuple[str, str], **more: Any) -> None:
+        super().__init__(**more)
+        self.asking, self.row = asking, row
+
+    def runtest(self) -> None:
+        """Ask the law."""
+        from fedspec_suite.measure.verdict import Status
+        from fedspec_suite.report import sentences
+
+        o = self.asking.ask(*self.row)
+        match o.status:
+            case Status.SKIP:
+                pytest.skip(o.reason)
+            case Status.XFAIL:
+                pytest.xfail(sentences.alone(o))
+            case Status.FAIL | Status.ERROR | Status.INCONCLUSIVE:
+                near = self.asking.nearest(o.law) if o.status is Status.FAIL else ""
+                lines = (
+                    sentences.alone(o) if o.status is Status.FAIL else f"{o.status}: {sentences.alone(o)}",
+                    f"law: {sentences.words(o.law)}",
+                    f"nearest known: {near}" if near else "",
+                    f"again: {self.asking.again(o.law)}",
+                    o.detail,
+                )
+                raise Unmet("\n".join(filter(None, lines)))
+
+
+class Entries(pytest.Collector):
+    """The file of expected failures."""
+
+    def __init__(self, *, entries: tuple[Expectation, ...], asked: list[OneByOne], **more: Any) -> None:
+        super().__init__(**more)
+        self.entries, self.asked = entries, asked
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for each entry: it excuses something that is asked and fails."""
+        for entry in self.entries:
+            yield Entry.from_parent(self, name=str(entry.number), entry=entry, asked=self.asked)
+
+
+class Entry(_Test):
+    """An entry of it."""
+
+    def __init__(self, *, entry: Expectation, asked: list[OneByOne], **more: Any) -> None:
+        super().__init__(**more)
+        self.entry, self.asked = entry, asked
+
+    def runtest(self) -> None:
+        """Look for a failure that it excuses."""
+        from fedspec_suite.judge.expected import Complaint, wrong
+
+        mine = [o for asking in self.asked for o in asking.about(self.entry)]
+        request = self.asked[0].request
+        if words := wrong(self.entry, mine, request.today, bool(request.only) or request.law != "*"):
+            raise Unmet(str(Complaint(self.entry, words)))

@@ -1,0 +1,84 @@
+"""What ``--report`` writes: the suffix of a file says in which form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from fedspec.errors import FedspecError, ParameterError
+from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.measure.verdict import Result
+from fedspec_suite.report.junit import junit
+from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.sarif import sarif
+
+Whole = Callable[[Sequence[Result], Sequence[Complaint], str], str]
+
+WHOLE: dict[str, tuple[str, Whole]] = {
+    ".xml": ("JUnit", junit),
+    ".md": ("Markdown", markdown),
+    ".sarif": ("SARIF", sarif),
+}
+"""Forms that are written when everything is known."""
+
+LINES = ".jsonl"
+"""One JSON object a line, written as the offers are judged; a file without a suffix is written so, too."""
+
+KNOWN = ", ".join([f"{LINES} (a JSON object a line)", *(f"{suffix} ({words})" for suffix, (words, _) in WHOLE.items())])
+
+
+class Report:
+    """A file about the offers; what stood in it goes when the first offer is judged, not before."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, so that a file that cannot be written is refused before the work.
+
+        Raises:
+            ParameterError: no form has its suffix.
+            FedspecError: it cannot be written.
+        """
+        self.path = path
+        self.failure = ""
+        self._results: list[Result] = []
+        self._new = not path.exists()
+        if path.suffix not in ("", LINES, *WHOLE):
+            raise ParameterError(f"report: {path} ends in {path.suffix!r}; known: {KNOWN}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream: TextIO = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise FedspecError(f"report: cannot write {path} ({error.strerror}); give another file") from error
+
+    def write(self, result: Result) -> None:
+        """Add an offer; the first failure is remembered, and nothing is written after it."""
+        first = not self._results
+        self._results.append(result)
+        if self.path.suffix not in WHOLE:
+            self._put(json.dumps(result.record()) + "\n", afresh=first)
+
+    def close(self, complaints: Sequence[Complaint] = (), ran: str = "") -> None:
+        """Write what is still to be written; where nothing was judged, leave things as they were."""
+        if self._results and self.path.suffix in WHOLE:
+            self._put(WHOLE[self.path.suffix][1](self._results, complaints, ran), afresh=True)
+        try:
+            self._stream.close()
+            if self._new and not self._results:
+                self.path.unlink()
+        except OSError as error:
+            self._failed(error)
+
+    def _put(self, text: str, afresh: bool) -> None:
+        if self.failure:
+            return
+        try:
+            if afresh and self.path.is_file():
+                self._stream.truncate(0)
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        self.failure = self.failure or f"report: {self.path} is not complete ({error.strerror}); the table is"

@@ -1,0 +1,60 @@
+"""JUnit XML: a suite for each offer, a test case for each obligation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as Xml
+
+from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.verdict import Obligation, Result, Status
+from fedspec_suite.report import sentences
+
+
+def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
+    """The text of the file.
+
+    Args:
+        results: the offers.
+        complaints: what is wrong with the expected failures.
+        ran: what was run.
+    """
+    root = Xml.Element("testsuites", name="fedspec")
+    for r in results:
+        name = sentences.label(r, results)
+        suite = Xml.SubElement(root, "testsuite", name=inert(name))
+        for o in r.obligations:
+            case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id))
+            _outcome(case, o, r)
+        _counted(suite)
+        Xml.SubElement(suite, "system-out").text = inert("; ".join(filter(None, (sentences.head(r), r.command, ran))))
+    if complaints:
+        suite = Xml.SubElement(root, "testsuite", name="expected failures")
+        for c in complaints:
+            case = Xml.SubElement(suite, "testcase", classname="expected failures", name=inert(c.entry.place))
+            Xml.SubElement(case, "failure", message=inert(str(c)))
+        _counted(suite)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _outcome(case: Xml.Element, o: Obligation, r: Result) -> None:
+    said = inert(sentences.alone(o))
+    match o.status:
+        case Status.FAIL:
+            Xml.SubElement(case, "failure", message=said, type="deviation").text = inert(
+                "\n".join(filter(None, (said, sentences.words(o.law), sentences.head(r), r.command))), keep="\n"
+            )
+        case Status.ERROR | Status.INCONCLUSIVE:
+            # JUnit has no word for what could not be decided; it must not look like a pass.
+            Xml.SubElement(case, "error", message=said, type=str(o.status)).text = inert(o.detail, keep="\n")
+        case Status.SKIP:
+            Xml.SubElement(case, "skipped", message=said)
+        case Status.XFAIL:
+            Xml.SubElement(case, "skipped", message=said, type="xfail")
+
+
+def _counted(suite: Xml.Element) -> None:
+    """Say how many of each there are, as readers of the format want."""
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(len(list(suite.iter(tag)))))

@@ -1,0 +1,48 @@
+"""Markdown for a job's summary: a sentence for each offer that does not conform, then the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.report import sentences
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
+
+
+def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
+    """The text of the file.
+
+    Args:
+        results: the offers.
+        complaints: what is wrong with the expected failures.
+        ran: what was run.
+    """
+    names = sentences.names(results)
+    lines = [f"**{_words(sentences.tally(results))}**", ""]
+    for r, name in zip(results, names, strict=True):
+        if r.verdict is not Conformity.CONFORMS:
+            lines.append(f"* **{_words(name)}** {_words(str(r.verdict))}: {_words(sentences.head(r))}")
+            lines += [f"  Again: {_code(line)}" for line in (r.command, *sentences.replays(r)) if line]
+    lines += [f"* {_words(str(c))}" for c in complaints]
+    lines += ["", "| subject | algorithm | level | reading claimed | verdict | passed |", "|---|---|---|---|---|---|"]
+    for r in results:
+        cells = (sentences.subject(r), r.algorithm, r.level, r.declared, r.said, f"{r.passed}/{r.required}")
+        lines.append(f"| {' | '.join(map(_words, cells))} |")
+    return "\n".join([*lines, "", _words(ran), ""])
+
+
+def _words(text: str) -> str:
+    """Words that may be a subject's: they are shown as they are, and are no markup."""
+    return _SPECIAL.sub(r"\\\1", inert(text))
+
+
+def _code(text: str) -> str:
+    """A command, between as many backticks as it takes."""
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest else ""
+    return f"{fence}{space}{inert(text)}{space}{fence}"

@@ -1,0 +1,99 @@
+"""SARIF 2.1.0, which code hosts show beside the code: a result for each obligation that is not met."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fedspec import __version__
+from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.verdict import Obligation, Result, Status
+from fedspec_suite.report import sentences
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+EXPECTED = "expected-failures"
+"""The rule that an entry of the file of expected failures breaks."""
+
+_TOLD = (Status.FAIL, Status.ERROR, Status.INCONCLUSIVE, Status.XFAIL)
+
+
+def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) -> str:
+    """The text of the file.
+
+    Args:
+        results: the offers.
+        complaints: what is wrong with the expected failures.
+        ran: what was run.
+    """
+    found = [
+        _result(o, r, name, sentences.label(r, results))
+        for r, name in zip(results, sentences.names(results), strict=True)
+        for o in r.obligations
+        if o.status in _TOLD
+    ]
+    found += [_complaint(c) for c in complaints]
+    words = {r["ruleId"]: sentences.words(r["ruleId"]) for r in found}
+    words |= {EXPECTED: "what is expected to fail is asked, fails, and has not expired"} if complaints else {}
+    rules = [{"id": rule, "shortDescription": {"text": inert(said)}} for rule, said in words.items()]
+    driver = {"name": "fedspec", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": found, "properties": {"ran": ran}}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
+    about = inert(f"{name}: {sentences.alone(o)} ({o.id}: {sentences.words(o.law)})")
+    if o.status is Status.FAIL:
+        about = "; ".join(filter(None, (about, inert(sentences.head(r)), inert(r.command))))
+    logical = {"fullyQualifiedName": inert(f"{label}/{o.id}"), "kind": "function"}
+    where: dict[str, Any] = {"logicalLocations": [logical]}
+    if file := _file(r):
+        where["physicalLocation"] = _physical(file, 1)
+    out: dict[str, Any] = {
+        "ruleId": o.law,
+        "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",
+        "level": {Status.INCONCLUSIVE: "none", Status.XFAIL: "note"}.get(o.status, "error"),
+        "message": {"text": about},
+        "locations": [where],
+        "partialFingerprints": {"obligation/v1": _digits(label, o.id)},
+    }
+    if o.status is Status.XFAIL:
+        out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": inert(o.reason)}]
+    return out
+
+
+def _complaint(c: Complaint) -> dict[str, Any]:
+    return {
+        "ruleId": EXPECTED,
+        "level": "error",
+        "message": {"text": inert(str(c))},
+        "locations": [{"physicalLocation": _physical(c.entry.file, max(1, c.entry.line))}],
+        "partialFingerprints": {"obligation/v1": _digits(EXPECTED, c.entry.offer, c.entry.law, c.entry.dtype)},
+    }
+
+
+def _physical(file: str, line: int) -> dict[str, Any]:
+    path = Path(file)
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}
+
+
+def _file(r: Result) -> str:
+    """The file of the adapter, where the subject was named by it."""
+    words = shlex.split(r.command)[2:3] if r.command else []
+    kind, _, rest = (words or [""])[0].partition(":")
+    try:
+        candidates = [rest.rpartition(":")[0]] if kind == "py" else shlex.split(rest) if kind == "cmd" else []
+    except ValueError:
+        return ""
+    return next((c for c in candidates if Path(c).is_file()), "")
+
+
+def _digits(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

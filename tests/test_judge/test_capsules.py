@@ -1,0 +1,342 @@
+"""Capsules: every case that a law draws comes back to the bit, a failure plays again, and so does the script."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.kept import drawn, failed, of_mutant
+from test_judge.results import result
+from test_judge.support import fedspec, inside, py, standalone
+
+from fedspec.catalogue import find as find_algorithm
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.errors import ContractError, FedspecError
+from fedspec.reference import SUBJECT
+from fedspec.serve import load
+from fedspec_suite.cli_check import Capsules
+from fedspec_suite.judge.capsules import replay, script
+from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec_suite.judge.capsules.made import Made, capsule
+from fedspec_suite.judge.capsules.replay import Outcome, replayed
+from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
+from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
+from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Status
+
+
+def with_options(algorithm: str, options: dict[str, str]) -> Iterator[Offer]:
+    """The readings of an algorithm that leave these options open."""
+    for reading in find_algorithm(algorithm).readings_at("round"):
+        offer = Offer(algorithm, "round", reading.name, options)
+        with suppress(FedspecError):
+            setting_of(offer)
+            yield offer
+
+
+_NOVA = {"tau_eff_choice": "weighted-norm", "nova_weights": "implied", "solver": "proximal"}
+_SINGLE = {"cover": "singletons", "client": "adam", "server": "adagrad", "idle": "carried"}
+
+OFFERS = (
+    *SUBJECT.info.offers,
+    # What the specification does not offer, and what laws are about.
+    *(o for name, options in (("fednova", _NOVA), ("fedada2", _SINGLE)) for o in with_options(name, options)),
+    *(replace(o, rates="each") for o in SUBJECT.info.offers if o.level == "client" and o.algorithm in {"sgd", "adam"}),
+)
+SETTINGS = [setting_of(o) for o in OFFERS]
+pytestmark = pytest.mark.long
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/mine.py"
+FEW = ("--profile", "quick", "--jobs", "1", "--law", "follows-x")
+
+
+def exact(value: Any) -> Any:
+    """A value with every type and every bit."""
+    name = type(value).__name__
+    if isinstance(value, np.ndarray):
+        return name, str(value.dtype), value.shape, value.tobytes()
+    if is_dataclass(value):
+        return name, [exact(getattr(value, f.name)) for f in fields(value)]
+    if isinstance(value, dict):
+        return name, [(k, exact(v)) for k, v in value.items()]
+    if isinstance(value, list | tuple):
+        return name, [exact(v) for v in value]
+    return name, value.hex() if isinstance(value, float) else repr(value)
+
+
+def comes_back(case: Any) -> bool:
+    return bool(exact(decoded(json.loads(json.dumps(encoded(case))), "case")) == exact(case))
+
+
+def asked_of(law: Law) -> Iterator[Offer]:
+    return (o for o, s in zip(OFFERS, SETTINGS, strict=True) if not law.why_not(s, o.intermediates, concurrent=True))
+
+
+@pytest.mark.slow
+def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
+    wrong = []
+    for k, law in enumerate(LAWS.values()):
+        offers = list(asked_of(law))
+        if not offers:
+            wrong.append(law.id)
+            continue
+        dtype = ("float64", "float32")[k % 2]
+        wrong += [law.id for offer in offers[k % len(offers) :][:1] if not comes_back(drawn(law, offer, dtype)[-1])]
+    assert not wrong
+
+
+@pytest.mark.night
+def test_a_case_of_every_law_for_every_offer_comes_back_to_the_bit() -> None:
+    wrong = []
+    for law in LAWS.values():
+        for k, offer in enumerate(asked_of(law)):
+            if not comes_back(drawn(law, offer, ("float64", "float32")[k % 2])[-1]):
+                wrong.append((law.id, offer))
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(-1, 3), slice(1, None, 2), -0.0, float("inf"), 5e-324, (), [], {}, None, True]
+)
+def test_what_a_case_could_hold_comes_back(value: Any) -> None:
+    assert comes_back(value)
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), np.zeros(2, dtype=object), np.float64(1), Status.PASS, 1j])
+def test_what_no_case_holds_is_refused(value: Any) -> None:
+    with pytest.raises(ContractError, match="which no capsule can"):
+        encoded(value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a wrong adapter, the right one and the capsule of the wrong one."""
+    folder = tmp_path_factory.mktemp("capsules")
+    text = EXAMPLE.read_text(encoding="utf-8")
+    (folder / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
+    (folder / "right.py").write_text(text)
+    more = ("--capsules", "kept", "--report", "report.jsonl", "--details")
+    ran = fedspec("check", "py:mine.py:Subject", *FEW, *more, cwd=folder, cases=4)
+    assert ran.code == 1, ran.err
+    (folder / "said.txt").write_text(ran.out)
+    return folder
+
+
+def names(folder: Path) -> tuple[str, str]:
+    """The capsule and the script of the one offer that was judged."""
+    row = json.loads((folder / "report.jsonl").read_text())
+    assert not {"made", "case"} & {*row, *row["obligations"][0]}
+    return row["capsule"], row["script"]
+
+
+def play(folder: Path, *, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the script in the capsule's folder."""
+    _, text = names(folder)
+    return subprocess.run(
+        [sys.executable, text],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def test_a_failure_plays_again(folder: Path) -> None:
+    name, _ = names(folder)
+    ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)
+    assert ran.code == 1
+    assert [r["outcome"] for r in ran.rows] == [Outcome.SAME] * 2
+    right = fedspec("replay", name, "py:right.py:Subject", "--json", cwd=folder)
+    assert (right.code, {r["outcome"] for r in right.rows}) == (0, {Outcome.PASSES})
+
+
+def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text((folder / "mine.py").read_text().replace("- self.h", "- 3 * self.h"))
+    ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Subject", "--details")
+    assert ran.code == 1 and ran.out.count("still fails, with another number") == 2
+    assert "now: fedavg.step" in ran.out and "event 1: client " in ran.out and "answer: x = {" in ran.out
+
+
+def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path, tmp_path: Path) -> None:
+    _, text = names(folder)
+    lines = (folder / text).read_text().splitlines()
+    assert len(lines) <= script.LINES and not any("fedspec" in line and "import" in line for line in lines[1:4])
+    ran = play(folder)
+    assert ran.returncode == 1 and ran.stdout.startswith("x[0]: got ") and not ran.stderr, ran
+    # Where fedspec cannot be imported, the adapter gets plain namespaces.
+    alone = tmp_path / "alone"
+    shutil.copytree(folder / "kept", alone / "kept")
+    (alone / "fedspec").mkdir()
+    (alone / "fedspec/__init__.py").write_text("raise ImportError('there is no fedspec here')\n")
+    shutil.copy(folder / "report.jsonl", alone)
+    adapter = (folder / "mine.py").read_text().replace("from fedspec.contract import", "NOTHING = ''  #")
+    adapter = (
+        adapter.partition("class Subject:")[0]
+        + "class Subject:\n    def start(self, case):\n        return Session(case)\n"
+    )
+    (alone / "mine.py").write_text(adapter)
+    without = play(alone, environment={"PYTHONPATH": str(alone)})
+    assert (without.returncode, without.stdout) == (1, ran.stdout), without.stderr
+    (alone / "mine.py").write_text(adapter.replace("- self.h", "+ self.h"))
+    assert play(alone, environment={"PYTHONPATH": str(alone)}).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
+    right = Path(standalone().partition(" ")[2].strip("'")).read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(right.replace("x + self.h", "x - self.h"))
+    asked = (*FEW, "--only", "fedavg", "--capsules", "kept", "--report", "report.jsonl")
+    assert fedspec("check", f"cmd:{sys.executable} mine.py", *asked, cwd=tmp_path, cases=4).code == 1
+    assert len((tmp_path / names(tmp_path)[1]).read_text().splitlines()) <= script.LINES
+    again = play(tmp_path)
+    assert again.returncode == 1 and ": got " in again.stdout and not again.stderr, again
+    (tmp_path / "mine.py").write_text(right)
+    assert play(tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["momentum_client", "fednova_round", "gossip_trace", "async_trace"])
+def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path) -> None:
+    text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
+    adapter = tmp_path / f"uphill_{name}.py"
+    adapter.write_text(re.sub(r'(self\.)?h\["eta_l"\]', r"-\g<0>", text))
+    subject = Inside(load(f"{adapter}:SUBJECT"))
+    offers = subject.info.offers
+    made = capsule(f"py:{adapter.name}:SUBJECT", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
+    kept = Capsules(tmp_path).keep(result(made=made))
+    (tmp_path / "report.jsonl").write_text(json.dumps({**kept.record(), "obligations": [{}]}))
+    again = play(tmp_path)
+    assert again.returncode == 1 and ": got " in again.stdout and not again.stderr, again
+    adapter.write_text(text)
+    assert play(tmp_path).returncode == 0
+
+
+def test_verdict_and_details_name_the_files(folder: Path) -> None:
+    (name, text), said = names(folder), (folder / "said.txt").read_text()
+    assert said.count(f"again: fedspec replay {name} py:mine.py:Subject\n") == 2
+    assert said.count(f"again: python {text}\n") == 2
+
+
+def test_what_conforms_has_no_capsule(tmp_path: Path) -> None:
+    ran = inside("check", py("right:fedavg"), *FEW, "--only", "fedavg/round", "--capsules", str(tmp_path), "--json")
+    assert (ran.code, ran.rows[0]["capsule"], list(tmp_path.iterdir())) == (0, "", [])
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    inside("check", "spec", *FEW, "--capsules", str(tmp_path / "file/kept")).refused("capsules", "another folder")
+
+
+def test_a_folder_that_is_gone_is_said_once(tmp_path: Path) -> None:
+    kept = Capsules(tmp_path / "kept")
+    made = result(made=Made("mine-1", {"capsule": 1}, "print()\n", ""))
+    assert kept.keep(made).capsule == str(tmp_path / "kept/mine-1.json") and not kept.failure
+    shutil.rmtree(tmp_path / "kept")
+    assert [kept.keep(made).capsule, kept.keep(made).script, kept.keep(made).made] == ["", "", None]
+    assert kept.failure.startswith(f"capsules: cannot write into {tmp_path / 'kept'} (No such file")
+
+
+def test_a_script_that_is_none_any_more_is_taken_away(tmp_path: Path) -> None:
+    kept = Capsules(tmp_path)
+    kept.keep(result(made=Made("mine-1", {"capsule": 1}, "print()\n", "")))
+    kept.keep(result(made=Made("mine-1", {"capsule": 1}, "", "no single number shows what is wrong")))
+    assert [p.name for p in tmp_path.iterdir()] == ["mine-1.json"]
+
+
+def stored(body: dict[str, Any], folder: Path) -> Capsule:
+    path = folder / "capsule.json"
+    path.write_text(json.dumps(body))
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "law", "algorithm"),
+    [
+        ("fedyogi-sign", "follows-v", "fedyogi"),
+        ("fednova-vr-sign", "follows-c-i", "fednova-vr"),
+        ("gossip-transposed", "follows-x", "afga"),
+        ("adagrad-stale", "unrolled", "adagrad"),
+    ],
+)
+def test_the_failures_of_mutants_play_again_and_the_rule_has_none(
+    mutant: str, law: str, algorithm: str, tmp_path: Path
+) -> None:
+    subject, offer, made = of_mutant(mutant, law, algorithm)
+    kept = stored(made.body, tmp_path)
+    assert kept.offer == offer and kept.failures and made.script
+    assert {r.outcome for r in replayed(kept, subject)} == {Outcome.SAME}
+    right = replayed(kept, Inside(SUBJECT))
+    assert {r.outcome for r in right} == {Outcome.PASSES}, [r.reason for r in right]
+
+
+class Fixed:
+    """The specification, as a subject that fixes v0."""
+
+    def __init__(self, *offers: Offer) -> None:
+        self.info = SubjectInfo("fixed", "1", offers)
+        self.start = SUBJECT.start
+
+
+REDDI = Offer("fedadam", "server", "reddi-2021", fixed={"v0": 0.0})
+
+
+def test_a_requirement_is_looked_up_in_the_offer_of_today(tmp_path: Path) -> None:
+    obligations = judge_offer(Inside(Fixed(REDDI)), REDDI, law=REQUIREMENT)
+    made = capsule("py:x.py:it", Inside(Fixed(REDDI)), 0, (REDDI,), obligations)
+    assert made is not None and not made.script and "number" in made.why_not
+    kept = stored(made.body, tmp_path)
+    assert [r.outcome for r in replayed(kept, Fixed(REDDI))] == [Outcome.SAME]
+    assert [r.outcome for r in replayed(kept, Fixed(replace(REDDI, fixed={})))] == [Outcome.PASSES]
+
+
+def test_what_cannot_be_decided_says_why(tmp_path: Path) -> None:
+    _, offer, made = of_mutant("fedyogi-sign", "follows-x", "fedyogi")
+    kept = stored(made.body, tmp_path)
+    (first, *_) = kept.failures
+    odd = replace(first, case=(first.case, 3))
+    asked = replace(kept, failures=(replace(first, law="gravity"), odd, first))
+    found = replayed(asked, Inside(SUBJECT))
+    assert [r.outcome for r in found] == [Outcome.UNKNOWN, Outcome.OPEN, Outcome.PASSES]
+    assert "none that the law draws today" in found[1].reason
+    assert replay.exit_code(found) == 3
+    half = replayed(kept, Fixed(replace(offer, dtypes=("float32",))))
+    assert half[0].reason == "float64 is no longer offered"
+    pinned = replayed(kept, Fixed(replace(offer, fixed={"beta1": 0.125})))
+    assert "beta1 is fixed at 0.125, the case has" in pinned[0].reason
+    with pytest.raises(ContractError, match="does not offer fedyogi/server"):
+        replayed(kept, Fixed(REDDI))
+
+
+def test_the_exit_code_is_that_of_the_worst() -> None:
+    failure = Failure("follows-x", "float64", None)
+    outcomes = [Outcome.PASSES, Outcome.OPEN, Outcome.SILENT, Outcome.OTHER]
+    codes = [replay.exit_code([replay.Replayed(failure, o) for o in outcomes[:n]]) for n in range(1, 5)]
+    assert codes == [0, 3, 2, 1]
+
+
+def test_the_page_names_the_file_that_is_written() -> None:
+    offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"})
+    name = stem("py:wrong.py:Subject", SubjectInfo("mine", "0.1", (offer,)), offer, (offer,), 0)
+    page = (EXAMPLE.parents[1] / "docs/in-your-ci.md").read_text(encoding="utf-8")
+    assert page.count(f"kept/{name}.json") == 2 and page.count(f"python kept/{name}.py") == 1
+
+
+def test_names_are_stable_and_tell_twins_apart() -> None:
+    info = SubjectInfo("A/../b \u202e", "1", (REDDI, REDDI))
+    both = [stem("py:a.py:it", info, REDDI, info.offers, k) for k in (0, 1)]
+    assert both == [stem("py:a.py:it", info, REDDI, info.offers, k) for k in (0, 1)] and len(set(both)) == 2
+    assert all(name.isascii() and not set(name) & set("/ :\\") and not name.startswith(".") for name in both)

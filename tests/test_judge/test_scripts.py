@@ -1,0 +1,201 @@
+"""The suite from a script, from pytest and from a shell: ``check_subject``, the plugin, the help and completion."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_judge.support import inside, py
+
+sys.path.insert(0, str(Path(__file__).with_name("subjects")))
+
+import right
+import wrong
+
+import fedspec_suite
+from fedspec.errors import FedspecError
+from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.cli_manual import PURPOSES
+from fedspec_suite.judge.capsules.codec import encoded
+from fedspec_suite.judge.runner import PROFILES, judge_offer
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Status
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
+
+
+def test_a_right_object_conforms() -> None:
+    (result,) = check_subject(right.fedavg, **FEW)
+    assert (result.verdict, result.passed, result.command) == ("conforms", 1, "")
+
+
+def test_a_wrong_object_raises_what_the_command_prints() -> None:
+    with pytest.raises(AssertionError) as raised:
+        check_subject(wrong.uniform, **FEW)
+    assert isinstance(raised.value, DoesNotConform) and len(raised.value.results) == 1
+    said = str(raised.value)
+    assert said.startswith(
+        "0 of 1 offer conforms, 1 does not.\n\ndoes not conform:\n  Uniform 1 fedavg: weights = uniform"
+    )
+    assert "\x1b" not in said and "profile quick, seed 0" in said
+
+
+def test_an_object_that_writes_into_its_input_is_found_out() -> None:
+    subject, (offer,) = Inside(wrong.in_place, copies=True), wrong.in_place.info.offers
+    (o,) = judge_offer(subject, offer, law="inputs", cases=2)
+    assert o.status is Status.FAIL and o.deviation is not None and "changed in place" in o.deviation.note
+    # The judge's own case is not touched.
+    before = encoded(o.case)
+    session = subject.start(o.case.case)
+    for event in o.case.events:
+        session.step(event)
+    assert encoded(o.case) == before
+
+
+def test_a_name_runs_in_a_process_of_its_own() -> None:
+    (result,) = check_subject(py("right:fedavg"), **FEW)
+    assert result.command.startswith("fedspec check py:")
+
+
+def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text('[[expect]]\noffer = "fedavg"\nreason = "uniform"\nuntil = 2027-01-01\n')
+    (result,) = check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 1))
+    assert (result.verdict, result.excused) == ("conforms", 1)
+    with pytest.raises(DoesNotConform, match="expired on 2027-01-01"):
+        check_subject(right.fedavg, **FEW, expect=path, today=date(2027, 1, 2))
+
+
+def test_a_usage_error_is_none_of_the_subject() -> None:
+    with pytest.raises(FedspecError, match="'slow'"):
+        check_subject(right.fedavg, profile="slow")
+    with pytest.raises(AttributeError, match="no attribute 'nobody'"):
+        _ = fedspec_suite.nobody
+
+
+def test_importing_the_suite_and_its_plugin_is_light() -> None:
+    code = "import sys, fedspec_suite, fedspec_suite.plugin; print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    heavy = {"numpy", "hypothesis", "rich", "typer", "fedspec"}
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'pytest'" in out and not [name for name in heavy if f"'{name}'" in out]
+
+
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a folder of its own, with nothing of this project's configuration."""
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    here = ("-c", "pytest.ini", "--rootdir", ".", "--noconftest", "-p", "no:cacheprovider", "-rA")
+    command = [sys.executable, "-m", "pytest", *here, "--pyargs", "fedspec_suite", *arguments]
+    # Pages of a terminal of any width have the same words.
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+
+
+def run_inside(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """The same in this process, which has imported the judge already."""
+    pytester.makeini("[pytest]")
+    here = ("-c", "tox.ini", "--rootdir", ".", "--noconftest", "-p", "no:cacheprovider", "-rA")
+    return pytester.runpytest_inprocess(*here, "--pyargs", "fedspec_suite", *arguments)
+
+
+def test_the_plugin_is_registered_and_inert(pytester: pytest.Pytester) -> None:
+    body = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert body["project"]["entry-points"]["pytest11"] == {"fedspec": "fedspec_suite.plugin"}
+    ran = run_inside(pytester, "--collect-only", "-q")
+    assert ran.ret == 5 and "no tests" in str(ran.stdout)
+
+
+EXPECT = """
+[[expect]]
+offer = "fedavg"
+law = "client-order"
+reason = "a known one"
+
+[[expect]]
+offer = "fedavg"
+law = "follows-x"
+dtype = "float32"
+reason = "the sign (#7)"
+"""
+
+
+@pytest.mark.slow
+def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
+    text = (ROOT / "examples/mine.py").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
+    (tmp_path / "e.toml").write_text(EXPECT)
+    laws = ("--fedspec-law", "[cf][lo]*[xar]")
+    ran = run_pytest(tmp_path, "--fedspec-impl", "py:mine.py:Subject", *laws, "--fedspec-expect", "e.toml", "-n", "2")
+    assert ran.returncode == 1, ran
+    row = "fedavg/server/mcmahan-2017::"
+    outcomes = {(who, how) for how, who in re.findall(r"^([A-Z]+) (fedavg\S+|expect\S+)", ran.stdout, re.M)}
+    assert outcomes == {
+        (f"{row}follows-x/float64", "FAILED"),
+        (f"{row}follows-x/float32", "XFAIL"),
+        (f"{row}client-order/float64", "PASSED"),
+        (f"{row}client-order/float32", "PASSED"),
+        ("expect::1", "FAILED"),
+        ("expect::2", "PASSED"),
+    }
+    assert "not offered: delta is not shown" in ran.stdout
+    assert "fedavg.step round 1; got[" in ran.stdout and "expected: the sign (#7)" in ran.stdout
+    assert "nearest known: the change is subtracted at fedavg.step" in ran.stdout
+    assert "again: fedspec check py:mine.py:Subject --only fedavg/server --law follows-x --profile quick" in ran.stdout
+    assert "expect: e.toml:2 (entry 1): everything that it excuses passes now (2 obligations)" in ran.stdout
+    assert "Traceback" not in ran.stdout and "one_by_one.py" not in ran.stdout
+
+
+def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROFILES, "quick", 2)
+    reference = f"py:{ROOT / 'examples/mine.py'}:Subject"
+    ran = run_inside(pytester, "--fedspec-impl", reference, "--fedspec-law", "[cf][lo]*[xar]")
+    ran.assert_outcomes(passed=4, skipped=2)
+    assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nobody",), "unknown 'nobody'"),
+        (("py:nowhere.py:it",), "there is no file nowhere.py"),
+        (("spec", "--fedspec-only", "fedbest"), "matches 'fedbest'"),
+        (("spec", "--fedspec-profile", "slow"), "unknown 'slow'"),
+        (("spec", "--fedspec-expect", "no.toml"), "cannot read no.toml"),
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(arguments: tuple[str, ...], says: str, pytester: pytest.Pytester) -> None:
+    ran = run_inside(pytester, "--fedspec-impl", *arguments)
+    assert ran.ret == 2 and says in str(ran.stdout) and "Traceback" not in str(ran.stdout)
+
+
+def test_the_help_has_every_command_once_and_the_exit_codes() -> None:
+    said = inside("--help").out
+    for name in {name for names in PURPOSES.values() for name in names} - {"vectors"}:
+        assert len(re.findall(rf"^  {name} ", said, re.M)) == 1, name
+    assert "\nMore:" not in said and "Exit codes:" in said and "FEDSPEC_CACHE" in said and "Examples:" in said
+    assert not [line for line in said.splitlines()[1:] if len(line) > 80 or line.endswith("...")]
+
+
+def test_shells_complete_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"COMP_WORDS": "fedspec re", "COMP_CWORD": "1", "_FEDSPEC_COMPLETE": "complete_bash"}.items():
+        monkeypatch.setenv(name, value)
+    assert inside().out.split() == ["replay"]
+
+
+def test_the_example_for_actions_runs_commands_that_there_are() -> None:
+    text = (ROOT / "examples/github-actions.yml").read_text(encoding="utf-8")
+    options = set(re.findall(r"(--[a-z]+)", text.partition("fedspec check")[2].partition("- name")[0]))
+    assert options == {"--profile", "--expect", "--capsules", "--report"}
+    known = inside("check", "--help").out
+    assert all(option in known for option in options)
+    assert "upload-sarif" in text and "GITHUB_STEP_SUMMARY" in text and "junit.xml" in text

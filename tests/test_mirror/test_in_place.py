@@ -1,0 +1,137 @@
+"""Local solvers in place, on layers in memory part by part: each is held to the specification's text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from test_mirror.support import HYPER, assert_close, tensors
+from torch import nn
+
+from fedspec.catalogue import Method, find
+from fedspec.plan import Plan, Setup
+from fedspec.readings import Solver
+from fedspec_torch import Federation, training
+from fedspec_torch.blocks import Block
+from fedspec_torch.covers import with_axes
+from fedspec_torch.local_runs import run_in_place, taken
+from fedspec_torch.population import Batched
+from fedspec_torch.rounds import run_round, run_step
+
+N = 5
+NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "eps_s": 0.75}
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    *(("fednova", {"solver": solver}) for solver in Solver),
+    ("fedprox", {}),
+    ("joint-local", {"client": "adagrad"}),
+    ("joint-local", {"client": "adam"}),
+    ("fedada2", {"z": 1, "eps_s": 0}),
+    *(("fedada2", {"idle": idle, "eps_s": 0}) for idle in ("carried", "reset", "recomputed")),
+    ("fedada2", {}),
+    ("fed-lamb", {}),
+    ("fed-lamb", {"beta2": 1e-5}),
+    ("fed-lamb", {"lam": 0.0, "bias_correction": "none", "memory": "reset"}),
+]
+
+
+def federation(way: str, dtype: torch.dtype, seed: int = 3) -> Federation:
+    """Clients of a chain in which one layer has no bias, and one output."""
+    torch.manual_seed(seed)
+    module = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2, bias=False), nn.ReLU(), nn.Linear(2, 1))
+    data = [(torch.randn(6, 3, dtype=dtype), torch.randn(6, 1, dtype=dtype)) for _ in range(N)]
+    return Federation(module.to(dtype), nn.functional.mse_loss, data, batch_size=2, way=way)
+
+
+def hyper(name: str, more: dict[str, Any]) -> Any:
+    row: Any = find(name)
+    options = {**row.defaults(), **{n: str(v) for n, v in more.items() if n in row.options}}
+    numbers = {n: more.get(n, NUMBERS[n]) for n in row.numbers_under("round", options)}
+    return row.run.hyper(**numbers, **options)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize(("name", "more"), FORMS, ids=str)
+def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:
+    run: Any = find(name).run
+    h, ends = hyper(name, more), []
+    for way, by_text in (("looped", True), ("looped", False), ("layered", False)):
+        fed = federation(way, dtype)
+        begin, setup = fed.x0.clone(), fed.setup
+        state = run.init(h, begin) if isinstance(run, Method) else run.init(h, begin, setup)
+        state, shown = with_axes(state, h, setup.shapes), {}
+        # Blocks of three and two; for FedNova's solvers those of unequal steps in one.
+        for number, plan in enumerate((Plan((3, 0, 4, 1, 2), (3, 1, 3, 2, 3), (1,) * N), Plan((2, 0), (2, 4), (3, 1)))):
+            clients = fed.in_round(number)
+            if isinstance(run, Method):
+                method = replace(run, local=partial(run.local)) if by_text else run
+                state = run_round(method, h, state, clients, plan, block=3).state
+            elif by_text:
+                state, shown = run.step(h, state, Batched(clients, 3), plan)
+            else:
+                state, shown = run_step(run, h, state, clients, plan, block=3)
+        assert torch.equal(begin, federation(way, dtype).x0)
+        found = {"x": state} if isinstance(state, torch.Tensor) else tensors(getattr(state, "server", state))
+        ends.append({**found, **shown})
+    assert not torch.allclose(ends[0]["x"], begin, rtol=1e-2)
+    for got in ends[1:]:
+        for part, want in ends[0].items():
+            assert_close(got[part], want.numpy(), 4 * float(want.abs().max()), part, ulps=256)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("fedada2", {"z": 1}), ("fed-lamb", {}), ("fednova", {"solver": "momentum"})]
+)
+def test_who_trains_in_place_has_no_stack_of_gradients(
+    name: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed, run, h = federation("layered", torch.float32), find(name).run, hyper(name, more)
+    monkeypatch.setattr(training, "layered", None)
+    plan, clients = Plan((1, 3), (2, 2), (1, 1)), fed.in_round(0)
+    if isinstance(run, Method):
+        run_round(run, h, run.init(h, fed.x0), clients, plan)
+    else:
+        run_step(run, h, with_axes(run.init(h, fed.x0, fed.setup), h, fed.setup.shapes), clients, plan)  # type: ignore[union-attr]
+
+
+def test_layers_other_than_the_modules_are_stepped_by_gradients() -> None:
+    """Fed-LAMB whose layers are two for the whole module: what is written out has other parts."""
+    run: Any = find("fed-lamb").run
+    h, ends = hyper("fed-lamb", {}), []
+    for step in (run_step, lambda run, h, state, clients, plan: run.step(h, state, Batched(clients), plan)):
+        fed = federation("layered", torch.float64)
+        d = len(fed.x0)
+        state = run.init(h, fed.x0, Setup(fed.setup.examples, {"first": (4,), "rest": (d - 4,)}))
+        ends.append(step(run, h, state, fed.in_round(0), Plan((1, 3), (3, 3), (1, 1)))[0].x)
+    assert_close(ends[0], ends[1].numpy(), 1.0, ulps=64)
+
+
+def test_steps_are_taken_by_those_who_have_some_left() -> None:
+    assert list(taken((3, 1, 1))) == [(0, 3), (1, 1), (2, 1)]
+    assert list(taken((2, 2))) == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("layerwise", [True, False])
+def test_vectors_part_by_part(layerwise: bool) -> None:
+    rows = torch.arange(24.0).reshape(3, 8)
+    parts = ((slice(0, 6), (2, 3)), (slice(6, 8), (2,)))
+    whole = Block(3, 3, parts, layerwise, lambda name: torch.full((24,) if layerwise else (3, 8), torch.nan))
+    v = whole.memory("v")
+    whole.put(v, rows)
+    assert torch.equal(whole.stack(v, rows), rows)
+    assert torch.equal(whole.part(v, 0), rows[:, :6].view(3, 2, 3))
+    some = whole.first(2)
+    for (piece,) in some.together(v):
+        assert piece.is_contiguous()
+        piece.zero_()
+    assert torch.equal(whole.stack(v, rows), torch.cat([torch.zeros(2, 8), rows[2:]]))
+    whole.put(v, rows[1])
+    assert torch.equal(whole.stack(v, rows), rows[1].expand(3, 8))
+
+
+@pytest.mark.parametrize("tau", [0, (2, 0)])
+def test_no_steps_are_refused(tau: Any) -> None:
+    with pytest.raises(ValueError, match="steps: got 0"):
+        run_in_place(None, torch.zeros(2, 3), lambda k, x: x, tau)  # type: ignore[arg-type]
