@@ -50,11 +50,16 @@ def make(
     names: Names = None,
     folder: Folder = FOLDER,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; say what would change.")] = False,
+    choose: Annotated[bool, typer.Option("--choose", help="Choose anew which cases they are (long).")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
 ) -> None:
     """Make the vectors again, from the specification: the same bytes whenever and wherever (minutes)."""
     begun, wanted = time.monotonic(), chosen(names)
     with progress() as told:
+        if anew := wanted if choose else making.unchosen(wanted):
+            if check:
+                raise FedspecError(f"check: the vectors of {', '.join(anew[:5])} are to be chosen first; leave it out")
+            making.choose_anew(anew, jobs, told)
         found = making.files(wanted, jobs, told)
         if check:
             changed = [name for name, body in found if not _same(folder / name, body)]

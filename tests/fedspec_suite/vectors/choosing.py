@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from fedspec_suite.kills.asking import runs
 from fedspec_suite.measure.scenario import Scenario
@@ -29,24 +30,30 @@ LONGEST = 3000
 """Bytes of a vector at most."""
 
 
+Size: TypeAlias = Callable[[Scenario, Want], int]
+"""How many bytes a case takes, before what it tells apart is listed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """A case that becomes a vector.
 
     Attributes:
+        number: of the candidate.
         scenario: the case.
         want: what the rule gives.
         kills: the rivals that it tells from the rule, by id, and how each shows.
         size: bytes that it takes.
     """
 
+    number: int
     scenario: Scenario
     want: Want
     kills: Mapping[str, Kill] = field(default_factory=dict)
     size: int = 0
 
 
-def choose(r: Row, size: Callable[[Scenario, Want], int], tried: set[Edit]) -> tuple[Chosen, ...]:
+def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[Chosen, ...]:
     """The vectors of a row, in the order in which they were chosen.
 
     Args:
@@ -55,7 +62,7 @@ def choose(r: Row, size: Callable[[Scenario, Want], int], tried: set[Edit]) -> t
         tried: the systematic edits that were tried in other rows; those that are tried here join them.
     """
     against = rivals(r)
-    pool = [c for n in range(FIRST) if (c := _candidate(r, n, size, against)) and c.size <= LONGEST]
+    pool = [c for n in range(FIRST) if (c := evaluated(r, n, size, against)) and c.size <= LONGEST]
     left = _living(against, pool)
     pool += _until_seen(r, size, left, range(FIRST, FURTHER))
     chosen = _fewest(pool, LEAST_TURNED if r.turned else LEAST)
@@ -64,21 +71,19 @@ def choose(r: Row, size: Callable[[Scenario, Want], int], tried: set[Edit]) -> t
     return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
 
 
-def _until_seen(
-    r: Row, size: Callable[[Scenario, Want], int], left: Sequence[Rival], numbers: Iterable[int]
-) -> Iterator[Chosen]:
+def _until_seen(r: Row, size: Size, left: Sequence[Rival], numbers: Iterable[int]) -> Iterator[Chosen]:
     """Candidates that tell some of the rivals apart, until all are."""
     for n in numbers:
         if not left:
             return
-        if (c := _candidate(r, n, size, left)) and c.kills:
+        if (c := evaluated(r, n, size, left)) and c.kills:
             whole = _with_kills(c, separated(r, c.scenario, c.want, rivals(r)))
             if whole.size <= LONGEST:
                 yield whole
                 left = [rival for rival in left if rival.id not in c.kills]
 
 
-def further(r: Row, size: Callable[[Scenario, Want], int], unseen: Collection[str]) -> Iterator[Chosen]:
+def further(r: Row, size: Size, unseen: Collection[str]) -> Iterator[Chosen]:
     """Vectors of a row for mutants that no vector of its algorithm shows, by id."""
     left = [v for v in rivals(r) if v.variant.mutants and v.id in unseen]
     return _until_seen(r, size, left, range(FURTHER, LAST))
@@ -107,12 +112,13 @@ def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], t
     return extra
 
 
-def _candidate(r: Row, number: int, size: Callable[[Scenario, Want], int], against: Sequence[Rival]) -> Chosen | None:
+def evaluated(r: Row, number: int, size: Size, against: Sequence[Rival]) -> Chosen | None:
+    """A candidate and which of some rivals it tells from the rule; None where it decides nothing or is too long."""
     s = candidate(r.setting, r.name, number)
     want = want_of(r, s)
     if want is None or (taken := size(s, want)) > LONGEST:
         return None
-    return _with_kills(Chosen(s, want, size=taken), separated(r, s, want, against))
+    return _with_kills(Chosen(number, s, want, size=taken), separated(r, s, want, against))
 
 
 def _with_kills(c: Chosen, kills: Mapping[str, Kill]) -> Chosen:

@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.vectors.choosing import choose, further
-from fedspec_suite.vectors.rivals import Edit, Row, rivals, row
+from fedspec_suite.vectors import picks
+from fedspec_suite.vectors.choosing import choose, evaluated, further
+from fedspec_suite.vectors.rivals import Edit, Row, all_rows, rivals, row
 from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
-from fedspec_suite.vectors.vector import size, vector_of
+from fedspec_suite.vectors.vector import Vector, size, vector_of
+
+T = TypeVar("T")
 
 
 def algorithms() -> list[str]:
@@ -26,41 +30,73 @@ def rows_of(algorithm: str) -> list[Row]:
     return [row(i) for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
 
 
-def made(algorithm: str) -> Stored:
-    """The vectors of one algorithm."""
+def chosen(algorithm: str) -> dict[str, list[int]]:
+    """Which candidates are to be the vectors of an algorithm, by row: chosen anew."""
     tried: set[Edit] = set()
     rows = rows_of(algorithm)
     found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]
     for r in rows:
         unseen = {rival.id for rival in rivals(r)} - {name for _, c in found for name in c.kills}
         found += [(r, c) for c in further(r, partial(size, r), unseen)]
+    return {r.name: [c.number for of, c in found if of is r] for r in rows}
+
+
+def made(algorithm: str, numbers: Mapping[str, Sequence[int]]) -> Stored:
+    """The vectors of one algorithm.
+
+    Args:
+        algorithm: its id.
+        numbers: which candidates they are, by row.
+    """
     defects: dict[str, Mapping[str, str]] = {}
-    for r, c in found:
-        defects |= {v.id: {"words": v.words, "equation": v.equation} for v in rivals(r) if v.id in c.kills}
-    vectors = {vector["id"]: vector for vector in (vector_of(r, c) for r, c in found)}
+    vectors: dict[str, Vector] = {}
+    for r in rows_of(algorithm):
+        for n in numbers[r.name]:
+            c = evaluated(r, n, partial(size, r), rivals(r))
+            if c is None or not c.kills:
+                continue
+            vector = vector_of(r, c)
+            vectors[vector["id"]] = vector
+            defects |= {v.id: {"words": v.words, "equation": v.equation} for v in rivals(r) if v.id in c.kills}
     return Stored(algorithm, defects, tuple(vectors.values()))
 
 
 def files(
     names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None
 ) -> Iterator[tuple[str, str]]:
-    """The files of some algorithms, by name."""
-    for done, (name, body) in enumerate(_texts(names, jobs), 1):
+    """The files of some algorithms, by name; what has no candidates yet has them chosen."""
+    for done, (name, body) in enumerate(_each(file_of, names, jobs), 1):
         progress(f"vectors: {done} of {len(names)} algorithms")
         yield f"{name}.json", body
 
 
-def _texts(names: Sequence[str], jobs: int) -> Iterator[tuple[str, str]]:
-    if jobs == 1 or len(names) == 1:
-        yield from ((name, file_of(name)) for name in names)
+def choose_anew(names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None) -> None:
+    """Choose the candidates of some algorithms, and keep the numbers; those of rows that are no more go."""
+    known = picks.load()
+    for done, (_, numbers) in enumerate(_each(chosen, names, jobs), 1):
+        progress(f"vectors: chosen for {done} of {len(names)} algorithms")
+        known |= numbers
+    there = {r.name for r in all_rows()}
+    picks.save({name: numbers for name, numbers in known.items() if name in there})
+
+
+def unchosen(names: Sequence[str]) -> list[str]:
+    """The algorithms that have a row without candidates."""
+    known = picks.load()
+    return [name for name in names if any(r.name not in known for r in rows_of(name))]
+
+
+def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[tuple[str, T]]:
+    if jobs == 1 or len(names) <= 1:
+        yield from ((name, of(name)) for name in names)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from zip(names, pool.map(file_of, names), strict=True)
+        yield from zip(names, pool.map(of, names), strict=True)
 
 
 def file_of(algorithm: str) -> str:
     """The file of one algorithm."""
-    return text(made(algorithm))
+    return text(made(algorithm, picks.load()))
 
 
 def copy(found: Iterable[Stored], folder: Path) -> None:
