@@ -19,6 +19,11 @@ HERE = Path(__file__).resolve().parents[1] / "spec/fedspec/schemas"
 
 Schema = dict[str, Any]
 
+VECTORS = 1
+"""The version of the vectors' form."""
+
+EXACT = r"^-?\d{1,15}(/[1-9]\d{0,14})?$|^-?\d(\.\d{1,24})?(e-?\d{1,3})?$"
+
 NUMBER, STRING = {"type": "number"}, {"type": "string"}
 TYPES = {"enum": ["float32", "float64"]}
 
@@ -167,9 +172,52 @@ def reply() -> Schema:
     }
 
 
+def vectors() -> Schema:
+    """A file of vectors; ``vector_index`` is that of all files."""
+    named = {"type": "object", "additionalProperties": {"type": "array", "items": ref("exact")}}
+    bounds = {"type": "array", "items": {**NUMBER, "minimum": 0}}
+    whole = {"type": "integer", "minimum": 0}
+    vector = closed(
+        {
+            "id": STRING,
+            "case": ref("case"),
+            "events": {"type": "array", "items": ref("event"), **SOME},
+            "dtypes": {"type": "array", "items": TYPES, **SOME},
+            "equations": mapping(STRING),
+            "want": {"type": "array", "items": named, **SOME},
+            "scale": {"type": "array", "items": mapping(bounds), **SOME},
+            "kills": mapping(mapping({"type": ["number", "null"]})),
+        }
+    )
+    body = closed(
+        {
+            "version": {"const": VECTORS},
+            "algorithm": STRING,
+            "defects": mapping(closed({"words": STRING, "equation": STRING})),
+            "vectors": {"type": "array", "items": ref("vector")},
+        }
+    )
+    file = closed({"sha256": STRING, "bytes": whole, "vectors": whole})
+    return {
+        "title": "A file of vectors; docs/vectors.md says what they mean",
+        **ref("vector_file"),
+        "$defs": {
+            **request()["$defs"],
+            "exact": {
+                **STRING,
+                "description": "An integer, p/q in lowest terms, or up to 25 digits.",
+                "pattern": EXACT,
+            },
+            "vector": vector,
+            "vector_file": body,
+            "vector_index": closed({"version": {"const": VECTORS}, "files": mapping(file)}),
+        },
+    }
+
+
 def main(arguments: Sequence[str]) -> int:
     stale = []
-    for name, schema in (("request", request()), ("reply", reply())):
+    for name, schema in (("request", request()), ("reply", reply()), ("vectors", vectors())):
         path = HERE / f"{name}.schema.json"
         text = json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -114,6 +114,8 @@ PY
 "$venv/bin/fedspec" list </dev/null >"$away/list.txt" 2>&1 ||
   { cat "$away/list.txt" >&2; die "fedspec list"; }
 [ -s "$away/list.txt" ] || die "fedspec list printed nothing"
+"$venv/bin/fedspec" vectors check spec --only sgd </dev/null >"$away/vectors.txt" 2>&1 ||
+  { cat "$away/vectors.txt" >&2; die "fedspec vectors check"; }
 if "$venv/bin/fedspec" claims </dev/null >"$away/claims.txt" 2>&1; then die "fedspec claims without its extra"; fi
 grep -q "pip install" "$away/claims.txt" || { cat "$away/claims.txt" >&2; die "fedspec claims says not what to do"; }
 

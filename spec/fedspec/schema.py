@@ -86,7 +86,7 @@ _WRITTEN: dict[str, Check] = {"number": number, "array": array}
 
 
 def check(value: Any, name: str, where: str) -> None:
-    """Refuse a value that is not what a schema's definition says: ``info``, ``answer``, ``case``, ...
+    """Refuse a value that is not what a schema's definition says: ``info``, ``answer``, ``case``, ``vector``, ...
 
     Raises:
         ContractError: it is not; the message says which field, what came and what is wanted.
@@ -117,7 +117,9 @@ def _schema(direction: str) -> dict[str, Any]:
 
 @cache
 def _definition(name: str) -> Check:
-    return _WRITTEN.get(name) or _compiled({**_schema("request")["$defs"], **_schema("reply")["$defs"]}[name])
+    return _WRITTEN.get(name) or _compiled(
+        {n: s for file in ("request", "reply", "vectors") for n, s in _schema(file)["$defs"].items()}[name]
+    )
 
 
 @cache

@@ -11,7 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError
-from fedspec_suite import cli_catalogue, cli_check, cli_claims, cli_identify, cli_mutants, cli_replay, cli_simulate
+from fedspec_suite import (
+    cli_catalogue,
+    cli_check,
+    cli_claims,
+    cli_identify,
+    cli_mutants,
+    cli_replay,
+    cli_simulate,
+    cli_vectors,
+)
 from fedspec_suite.cli_check import EXIT_CODES, check_limit
 from fedspec_suite.cli_manual import Manual
 from fedspec_suite.judge import locate
@@ -43,6 +52,7 @@ cli_identify.mount(app)
 cli_simulate.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
+app.add_typer(cli_vectors.app, name="vectors")
 
 
 def _said(shown: Mapping[str, Any]) -> str:

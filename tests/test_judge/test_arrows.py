@@ -30,7 +30,7 @@ GROUND = {
 }
 RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
-ROOMS = ("measure", "laws", "mutants", "subjects", "judge", "kills", "report", "cli")
+ROOMS = ("measure", "laws", "mutants", "subjects", "judge", "kills", "vectors", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""

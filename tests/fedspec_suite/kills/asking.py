@@ -131,7 +131,7 @@ def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count
     """Ask some laws about some mutants on one offer of the specification, by its number."""
     offer, setting = SUBJECT.info.offers[number], offered(number)
     plain = drawn(scenarios(setting), count, seed)
-    mutated = {name: Mutated(find(name)) for name in names if _runs(find(name), plain)}
+    mutated = {name: Mutated(find(name)) for name in names if runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
     for law in (LAWS[law] for law in laws if mutated):
         known: dict[bytes, list[Shown]] = {}
@@ -153,7 +153,7 @@ def _asked(killed: list[str], survived: list[str], not_asked: dict[str, list[str
     return Asked(tuple(killed), tuple(survived), {why: tuple(laws) for why, laws in sorted(not_asked.items())})
 
 
-def _runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
+def runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
     """Whether the edited function is called at all in some scenarios."""
 
     @functools.wraps(fresh(mutant))

@@ -78,6 +78,8 @@ def head(r: Result) -> str:
         case Conformity.ERROR:
             said = one_line(r.first_deviation.removeprefix("subject: "))
             return "; ".join(filter(None, (said, _unanswered(r))))
+        case Conformity.INCONCLUSIVE if r.first_deviation:
+            return one_line(r.first_deviation)
         case Conformity.INCONCLUSIVE if not r.required:
             return "nothing is asked of what it offers"
         case Conformity.INCONCLUSIVE:

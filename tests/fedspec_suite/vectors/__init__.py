@@ -1,0 +1,1 @@
+"""Vectors: cases on disk with what the rule gives, for implementations in any language."""

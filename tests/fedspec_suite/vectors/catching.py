@@ -1,0 +1,23 @@
+"""What the vectors alone catch of the catalogue's mutants, counted by what they store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fedspec_suite.mutants import MUTANTS
+from fedspec_suite.vectors.stored import Stored
+
+_TIE = "shows only where v equals the square; rounding may turn the sign, so no bound is finite; law tie-stays asks it"
+
+SURVIVORS: dict[str, str] = {"yogi-tie-falls": _TIE, "fedyogi-tie-grows": _TIE}
+"""Why a mutant stays that no vector tells from the rule."""
+
+
+def counted(files: Iterable[Stored]) -> dict[str, int]:
+    """How many vectors tell each mutant from the rule, in the order of the catalogue."""
+    found = dict.fromkeys(MUTANTS, 0)
+    for stored in files:
+        for vector in stored.vectors:
+            for name in {n for names in vector["kills"].values() for n in names} & found.keys():
+                found[name] += 1
+    return found

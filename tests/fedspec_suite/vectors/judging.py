@@ -1,0 +1,237 @@
+"""Judging by vectors alone: every vector that fits an offer, played twice, and what the failing ones mean."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Messages, Offer
+from fedspec.errors import FedspecError
+from fedspec_suite.judge.comparing import agrees
+from fedspec_suite.judge.diagnosis import NAMED, NONE, Found
+from fedspec_suite.judge.every import every
+from fedspec_suite.judge.runner import PATIENCE, result_of
+from fedspec_suite.judge.variants import Variant, single
+from fedspec_suite.measure.bench import Bench, Measured, Shown
+from fedspec_suite.measure.extent import extent_of
+from fedspec_suite.measure.limits import outside
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import (
+    Conformity,
+    Deviates,
+    Deviation,
+    Obligation,
+    Result,
+    Status,
+    Undecided,
+    called,
+)
+from fedspec_suite.vectors.lint import refuse_unsound
+from fedspec_suite.vectors.numbers import read
+from fedspec_suite.vectors.rivals import PLAYS, id_of_variant
+from fedspec_suite.vectors.stored import FOLDER, Stored, load
+from fedspec_suite.vectors.vector import Vector, scenario
+
+
+@dataclass(frozen=True)
+class Played:
+    """One vector on one subject in one floating-point type.
+
+    Attributes:
+        vector: the vector.
+        scenario: its case, as the subject was told it.
+        obligation: what came of it.
+        answers: what the subject gave, where it gave any.
+    """
+
+    vector: Vector
+    scenario: Scenario
+    obligation: Obligation
+    answers: tuple[Shown, ...] = ()
+
+
+def judge(
+    implementations: Sequence[str],
+    *,
+    only: Sequence[str] = (),
+    folder: Path = FOLDER,
+    limit: float,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Iterator[Result]:
+    """Judge every offer of some subjects, a result each.
+
+    Raises:
+        FedspecError: a name is unknown, a file of vectors is refused, or there is nothing that can be judged.
+    """
+
+    refused: list[FedspecError] = []
+
+    def ask(bench: Bench, setting: Setting) -> Result:
+        try:
+            (stored,) = load(folder, [setting.algorithm.id])
+            refuse_unsound(stored, folder)
+        except FedspecError as error:
+            refused.append(error)
+            raise
+        return _judged(bench, setting, stored)
+
+    for asked in every(implementations, ask, only=only, limit=limit, progress=progress):
+        if refused:
+            raise refused[0]
+        if asked.answer:
+            yield asked.answer
+            continue
+        o = asked.offer
+        yield Result(
+            subject=called(asked.info, o) if asked.info else asked.name,
+            version=asked.info.version if asked.info else "",
+            algorithm=o.algorithm if o else "",
+            level=o.level if o else "",
+            reading=o.reading if o else "",
+            options=dict(o.options) if o else {},
+            fixed=dict(o.fixed) if o else {},
+            verdict=Conformity.ERROR,
+            exercised=0,
+            passed=0,
+            required=1,
+            first_deviation=asked.error,
+        )
+
+
+def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
+    """Why a vector is not for an offer; empty where it is."""
+    case = vector["case"]
+    s = scenario(vector)
+    if (case["level"], case["reading"]) != (offer.level, offer.reading) or case["options"] != dict(setting.options):
+        return "another definition"
+    if any(case["hyper"].get(n, v) != v for n, v in offer.fixed.items()):
+        return "not offered: what it fixes has another value there"
+    if setting.v0_is_tau_squared and case["hyper"]["v0"] != case["hyper"]["tau"] ** 2:
+        return "not offered: v0 is tau^2"
+    zero = {n for n, v in case["hyper"].items() if v == 0} | ({"weight"} if _without_examples(s) else set())
+    if refused := sorted(zero & set(offer.nonzero)):
+        return f"not offered: {refused[0]} = 0 is refused"
+    if beyond := outside(offer, s):
+        return f"not offered: {beyond}"
+    return "" if set(vector["dtypes"]) & set(offer.dtypes) else "not offered: decided in other types only"
+
+
+def _without_examples(s: Scenario) -> bool:
+    there = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
+    return not all(there) or (s.case.problem is not None and not np.all(s.case.problem.examples))
+
+
+def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
+    offer, played, withheld, silent = bench.offer, list[Played](), dict[str, str](), 0
+    for vector in stored.vectors:
+        if why := fits(offer, setting, vector):
+            withheld[vector["id"]] = why
+            continue
+        for dtype in (d for d in offer.dtypes if d in vector["dtypes"]):
+            if silent >= PATIENCE:
+                break
+            one = play(replace(bench, dtype=dtype), setting, vector)
+            silent += one.obligation.status is Status.ERROR
+            played.append(one)
+    skipped = [
+        Obligation(name, "any", Status.SKIP, (), reason=why) for name, why in withheld.items() if why.startswith("not")
+    ]
+    result = result_of(bench.subject, offer, [*(p.obligation for p in played), *skipped])
+    if not played:
+        said = "no vector fits what it offers; `fedspec check` draws cases for it"
+        return replace(result, first_deviation=said)
+    if result.verdict is not Conformity.DOES_NOT:
+        return result
+    first = min((p.obligation for p in played if p.obligation.deviation), key=_event)
+    found = named(setting, played)
+    return replace(
+        result,
+        first_deviation=str(first.deviation),
+        nearest="; or ".join(f"{f.words}{f.equation and f' at {f.equation}'}" for f in found) or NONE,
+        nearest_data=tuple(_data(f) for f in found),
+    )
+
+
+def _event(o: Obligation) -> tuple[int, bool]:
+    return (o.deviation.event if o.deviation else 0, o.dtype != "float64")
+
+
+def play(bench: Bench, setting: Setting, vector: Vector) -> Played:
+    """Play a vector, twice in a row, and compare what is shown."""
+    told = scenario(vector)
+    told = replace(told, case=replace(told.case, variant=setting.variant))
+    s = with_dtype(told, bench.dtype)
+    obligation = Obligation(
+        law=vector["id"],
+        dtype=bench.dtype,
+        status=Status.PASS,
+        equations=(vector["equations"]["x"],),
+        cases=1,
+        extent=extent_of(s),
+        reads=True,
+    )
+    answers: list[Shown] = []
+    try:
+        for _ in range(PLAYS):
+            # A subject may write into what it is given.
+            answers = bench.play(copy.deepcopy(s))
+            ratio = max(_compared(bench, s, vector, answers), obligation.ratio)
+            obligation = replace(obligation, ratio=ratio)
+    except Deviates as broken:
+        obligation = replace(obligation, status=Status.FAIL, deviation=broken.deviation)
+    except Undecided as reason:
+        obligation = replace(obligation, status=Status.INCONCLUSIVE, reason=str(reason))
+    except SubjectError as error:
+        obligation = replace(obligation, status=Status.ERROR, reason=str(error), detail=error.detail)
+    return Played(vector, s, obligation, tuple(answers))
+
+
+def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown]) -> float:
+    """The largest ratio; the first event that deviates ends it, and there what is computed first.
+
+    Raises:
+        Deviates: a number is another, or an intermediate that is offered is not shown.
+    """
+    bench = replace(bench, measured=Measured())
+    for k, (got, want, scale) in enumerate(zip(answers, vector["want"], vector["scale"], strict=True)):
+        where = f"{describe(s.events[k])} {k + 1}"
+        offered = [n for n in want if n != "x" and n in bench.offer.intermediates]
+        for name in (*offered, "x"):
+            if name not in got:
+                note = f"{name} is offered, but the answer does not hold it"
+                raise Deviates(Deviation(bench.equation_of(name), where, note=note))
+            numbers = np.array([float(read(v, name)) for v in want[name]])
+            bench.compare(name, got[name], numbers, where, np.array(scale[name], dtype=float))
+    return bench.measured.worst
+
+
+def named(setting: Setting, played: Sequence[Played]) -> tuple[Found, ...]:
+    """What gives the subject's very numbers in every vector; what the failing vectors list comes first."""
+    played = [p for p in played if p.answers and len(p.answers) == len(p.scenario.events)]
+    failed = [p.vector for p in played if p.obligation.status is Status.FAIL]
+    suspects = {name for vector in failed for names in vector["kills"].values() for name in names}
+    variants = sorted(single(setting), key=lambda v: id_of_variant(v) not in suspects)
+    found = (v for v in variants if _gives(v, played))
+    return tuple(_found(v) for v in islice(found, NAMED))
+
+
+def _gives(v: Variant, played: Sequence[Played]) -> bool:
+    """Whether a variant gives the subject's numbers in every vector."""
+    return bool(played) and all(agrees(v, p.scenario, list(p.answers), ("x",)) for p in played)
+
+
+def _found(v: Variant) -> Found:
+    return Found(v.words, v.equation, 0.0, v.parts, v.kind, v.names, 1.0)
+
+
+def _data(f: Found) -> dict[str, Any]:
+    names = [dict(name) for name in f.names]
+    return {"kind": f.kind, "words": f.words, "equation": f.equation, "names": names, "decided": None, "ratio": None}

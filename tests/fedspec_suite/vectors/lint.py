@@ -1,0 +1,142 @@
+"""What a vector must be beyond its schema: short dyadic inputs, an id that is theirs, one bound for each number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec.wire import decode_case, decode_event
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.vectors.choosing import LONGEST
+from fedspec_suite.vectors.numbers import is_short, read
+from fedspec_suite.vectors.rivals import WIDE_ONLY
+from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
+from fedspec_suite.vectors.vector import Vector, id_of, line
+
+MOST = 1000
+"""No input is larger; a count is that of a small case."""
+
+
+def lint(folder: Path) -> list[str]:
+    """What is wrong with the vectors of a folder, a sentence each; empty where nothing is.
+
+    Raises:
+        FedspecError: a file cannot be read at all.
+    """
+    said: list[str] = []
+    seen: set[str] = set()
+    for stored in load(folder):
+        where = f"{folder / stored.algorithm}.json"
+        said += [f"{where}: {fault}" for fault in _of_file(stored, seen)]
+    total = sum(f["bytes"] for f in indexed(folder).values())
+    return said + ([f"{folder}: {total} bytes, more than {LARGEST}"] if total > LARGEST else [])
+
+
+def _of_file(stored: Stored, seen: set[str]) -> Iterator[str]:
+    used: set[str] = set()
+    for k, vector in enumerate(stored.vectors):
+        used |= {name for names in vector["kills"].values() for name in names}
+        if vector["id"] in seen:
+            yield f"vector {k}: {vector['id']} is used twice"
+        seen.add(vector["id"])
+        for fault in faults(vector, stored.algorithm):
+            yield f"vector {vector['id']}: {fault}"
+    if used != set(stored.defects):
+        odd = sorted(used ^ set(stored.defects))
+        yield f"defects: {', '.join(odd[:5])} in kills without words, or with words and in no kills"
+
+
+def faults(vector: Vector, algorithm: str) -> Iterator[str]:
+    """What is wrong with one vector."""
+    case = vector["case"]
+    if case["algorithm"] != algorithm:
+        yield f"case.algorithm: {case['algorithm']} in the file of {algorithm}"
+    if vector["id"] != (right := id_of(vector)):
+        yield f"id: its inputs have the id {right}; inputs of a vector are not changed"
+    if (size := len(line(vector))) > LONGEST:
+        yield f"{size} bytes, more than {LONGEST}"
+    if not any(vector["kills"].values()):
+        yield "kills: it tells nothing from the rule"
+    for place, number in _numbers({"case": case, "events": vector["events"]}, ""):
+        if not is_short(number) or abs(number) > MOST:
+            yield f"{place}: {number!r} has more than eight bits, or is larger than {MOST}"
+    try:
+        decode_case(case)
+        for event in vector["events"]:
+            decode_event(event, case["dtype"])
+        numbers = _claims().get((case["algorithm"], case["level"], case["reading"], _told(case["options"])))
+        if numbers is None:
+            yield "case: no offer of the specification has this level, reading and options"
+        elif set(case["hyper"]) != set(numbers):
+            yield f"case.hyper: {', '.join(sorted(case['hyper']))}; this row has {', '.join(sorted(numbers))}"
+    except FedspecError as error:
+        yield str(error)
+        return
+    yield from _wanted(vector)
+
+
+@cache
+def _claims() -> dict[tuple[str, str, str, str], tuple[str, ...]]:
+    """The hyper-parameters of every row, by algorithm, level, reading and options."""
+    settings = [(o, setting_of(o)) for o in SUBJECT.info.offers]
+    return {(o.algorithm, o.level, o.reading, _told(s.options)): s.numbers for o, s in settings}
+
+
+def _told(options: Mapping[str, str]) -> str:
+    return json.dumps(dict(options), sort_keys=True)
+
+
+def refuse_unsound(stored: Stored, folder: Path) -> None:
+    """Refuse vectors that are not what they must be.
+
+    Raises:
+        FedspecError: the first fault.
+    """
+    for vector in stored.vectors:
+        for fault in faults(vector, stored.algorithm):
+            raise FedspecError(f"vectors: {folder / stored.algorithm}.json: vector {vector['id']}: {fault}; {REMEDY}")
+
+
+def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:
+    """Every number in a JSON value, and where it stands."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _numbers(part, f"{where}.{name}" if where else name)
+    elif isinstance(value, list):
+        for k, part in enumerate(value):
+            yield from _numbers(part, f"{where}[{k}]")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield where, value
+
+
+def _wanted(vector: Vector) -> Iterator[str]:
+    """What is wrong with what is wanted."""
+    size = sum(int(np.size(a)) for a in vector["case"]["x0"].values())
+    if not len(vector["want"]) == len(vector["scale"]) == len(vector["events"]):
+        yield "want, scale: not one for each event"
+        return
+    for k, (want, scale) in enumerate(zip(vector["want"], vector["scale"], strict=True)):
+        if "x" not in want or set(want) != set(scale) or not set(want) <= set(vector["equations"]):
+            yield f"want[{k}]: x is missing, or scale and equations do not have the same names"
+            continue
+        for name, numbers in want.items():
+            if len(numbers) != len(scale[name]) or (name == "x" and len(numbers) != size):
+                yield f"want[{k}].{name}: not as many numbers as the scale, or the model, has"
+            if not all(math.isfinite(b) and b >= 0 for b in scale[name]):
+                yield f"scale[{k}].{name}: not all are finite and >= 0"
+            for number in numbers:
+                try:
+                    read(number, f"want[{k}].{name}")
+                except FedspecError as error:
+                    yield str(error)
+    places = {f"{name}{tail}" for name in vector["equations"] for tail in ("", WIDE_ONLY)}
+    if odd := set(vector["kills"]) - places:
+        yield f"kills: {sorted(odd)[0]!r} is no place that is wanted"

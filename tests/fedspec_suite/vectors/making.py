@@ -1,0 +1,141 @@
+"""Making the vectors: every row of the catalogue, the same bytes whenever and wherever they are made."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec_suite.vectors import picks
+from fedspec_suite.vectors.choosing import choose, evaluated, further
+from fedspec_suite.vectors.rivals import Edit, Row, all_rows, rivals, row
+from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
+from fedspec_suite.vectors.vector import Vector, size, vector_of
+
+T = TypeVar("T")
+
+
+def algorithms() -> list[str]:
+    """Every algorithm that is offered, in the order of the catalogue."""
+    return list(dict.fromkeys(o.algorithm for o in SUBJECT.info.offers))
+
+
+def rows_of(algorithm: str) -> list[Row]:
+    """Its offers: every level, reading and option."""
+    return [row(i) for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
+
+
+def chosen(algorithm: str) -> dict[str, list[int]]:
+    """Which candidates are to be the vectors of an algorithm, by row: chosen anew."""
+    tried: set[Edit] = set()
+    rows = rows_of(algorithm)
+    found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]
+    for r in rows:
+        unseen = {rival.id for rival in rivals(r)} - {name for _, c in found for name in c.kills}
+        found += [(r, c) for c in further(r, partial(size, r), unseen)]
+    return {r.name: [c.number for of, c in found if of is r] for r in rows}
+
+
+def made(algorithm: str, numbers: Mapping[str, Sequence[int]]) -> Stored:
+    """The vectors of one algorithm.
+
+    Args:
+        algorithm: its id.
+        numbers: which candidates they are, by row.
+    """
+    defects: dict[str, Mapping[str, str]] = {}
+    vectors: dict[str, Vector] = {}
+    for r in rows_of(algorithm):
+        for n in numbers[r.name]:
+            c = evaluated(r, n, partial(size, r), rivals(r))
+            if c is None or not c.kills:
+                continue
+            vector = vector_of(r, c)
+            vectors[vector["id"]] = vector
+            defects |= {v.id: {"words": v.words, "equation": v.equation} for v in rivals(r) if v.id in c.kills}
+    return Stored(algorithm, defects, tuple(vectors.values()))
+
+
+def files(
+    names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None
+) -> Iterator[tuple[str, str]]:
+    """The files of some algorithms, by name; what has no candidates yet has them chosen."""
+    for done, (name, body) in enumerate(_each(file_of, names, jobs), 1):
+        progress(f"vectors: {done} of {len(names)} algorithms")
+        yield f"{name}.json", body
+
+
+def choose_anew(names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None) -> None:
+    """Choose the candidates of some algorithms, and keep the numbers; those of rows that are no more go."""
+    known = picks.load()
+    for done, (_, numbers) in enumerate(_each(chosen, names, jobs), 1):
+        progress(f"vectors: chosen for {done} of {len(names)} algorithms")
+        known |= numbers
+    there = {r.name for r in all_rows()}
+    picks.save({name: numbers for name, numbers in known.items() if name in there})
+
+
+def unchosen(names: Sequence[str]) -> list[str]:
+    """The algorithms that have a row without candidates."""
+    known = picks.load()
+    return [name for name in names if any(r.name not in known for r in rows_of(name))]
+
+
+def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[tuple[str, T]]:
+    if jobs == 1 or len(names) <= 1:
+        yield from ((name, of(name)) for name in names)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from zip(names, pool.map(of, names), strict=True)
+
+
+def file_of(algorithm: str) -> str:
+    """The file of one algorithm."""
+    return text(made(algorithm, picks.load()))
+
+
+def copy(found: Iterable[Stored], folder: Path) -> None:
+    """Write files as they are, and an index of them.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    bodies = {f"{stored.algorithm}.json": text(stored) for stored in found}
+    for name, body in {**bodies, INDEX: index(bodies)}.items():
+        (folder / name).write_text(body, encoding="utf-8", newline="\n")
+
+
+def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
+    """Write files into a folder and renew its index; what is no algorithm's goes.
+
+    Returns:
+        The names of the files whose content changed.
+
+    Raises:
+        FedspecError: the folder cannot be written.
+    """
+    known = {f"{name}.json" for name in algorithms()}
+    changed = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, body in found:
+            changed += _put(folder / name, body)
+        here = {p.name: p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.json")) if p.name in known}
+        for old in {p for p in folder.glob("*.json") if p.name not in known | {INDEX}}:
+            old.unlink()
+        changed += _put(folder / INDEX, index(here))
+    except OSError as error:
+        raise FedspecError(f"vectors: cannot write {folder} ({error.strerror}); give another with --folder") from error
+    return changed
+
+
+def _put(path: Path, body: str) -> list[str]:
+    if path.exists() and path.read_text(encoding="utf-8") == body:
+        return []
+    path.write_text(body, encoding="utf-8", newline="\n")
+    return [path.name]

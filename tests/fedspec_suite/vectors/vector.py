@@ -1,0 +1,115 @@
+"""A vector as data: its inputs as the wire has them, what is wanted, error bounds, and what it tells apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import digits
+from fedspec.errors import InexactError
+from fedspec.params import flatten
+from fedspec.reference import SUBJECT
+from fedspec.wire import decode_case, decode_event, encode
+from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.vectors.choosing import Chosen
+from fedspec_suite.vectors.numbers import rounded_up, written
+from fedspec_suite.vectors.rivals import Kill, Row, Want
+
+VERSION = 1
+
+Vector = dict[str, Any]
+
+
+def inputs(s: Scenario) -> dict[str, Any]:
+    """The case and its events as JSON values; what an event does not hold is left out."""
+    return {"case": encode(s.case), "events": [_without_nothing(encode(e)) for e in s.events]}
+
+
+def _without_nothing(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {n: _without_nothing(v) for n, v in value.items() if v is not None and not (v == [] and n in _MAY_MISS)}
+    return [_without_nothing(v) for v in value] if isinstance(value, list) else value
+
+
+_MAY_MISS = {"strategies", "scales", "noise", "clusters"}
+"""Lists of an event that a reader takes as empty where they are not there."""
+
+
+def scenario(vector: Mapping[str, Any]) -> Scenario:
+    """The case and the events of a vector, which the schema has passed."""
+    dtype = vector["case"]["dtype"]
+    return Scenario(decode_case(vector["case"]), tuple(decode_event(e, dtype) for e in vector["events"]))
+
+
+def id_of(given: Mapping[str, Any]) -> str:
+    """The id of a vector: of its inputs alone, so that one id is always one question."""
+    case = given["case"]
+    told = json.dumps({"case": given["case"], "events": given["events"]}, sort_keys=True, separators=(",", ":"))
+    return f"{case['algorithm']}/{case['level']}/{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+
+
+def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
+    """What the rule gives in fractions; None where a root is irrational."""
+    lifted = lift(s, Fraction)
+    try:
+        with digits():
+            session = SUBJECT.start(lifted.case)
+            return [session.step(event) for event in lifted.events]
+    except InexactError:
+        return None
+
+
+def wanted(s: Scenario, want: Want, in_fractions: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """What is wanted and its error bounds, as JSON values."""
+    values = []
+    for k, names in enumerate(want.digits):
+        shown = {}
+        for name, numbers in names.items():
+            if in_fractions is not None:
+                numbers = [Fraction(v) for v in _flat(in_fractions[k][name])]
+            shown[name] = [written(v) for v in numbers]
+        values.append(shown)
+    scales = [{name: [rounded_up(v) for v in bounds] for name, bounds in names.items()} for names in want.scales]
+    return {"want": values, "scale": scales}
+
+
+def _flat(value: Any) -> Any:
+    return np.asarray(flatten(value) if isinstance(value, Mapping) else value, dtype=object).reshape(-1)
+
+
+def encoded(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill], *, exactly: bool = True) -> Vector:
+    """A vector as JSON values."""
+    given = inputs(s)
+    places: dict[str, dict[str, float | None]] = {}
+    for name, kill in sorted(kills.items()):
+        places.setdefault(kill.place, {})[name] = float(f"{kill.total:.6g}") if math.isfinite(kill.total) else None
+    names = {name for answer in want.values for name in answer}
+    return {
+        "id": id_of(given),
+        **given,
+        "dtypes": list(want.dtypes),
+        "equations": {name: r.bench.equation_of(name) for name in r.shown if name in names},
+        **wanted(s, want, exact(s) if exactly else None),
+        "kills": dict(sorted(places.items())),
+    }
+
+
+def vector_of(r: Row, chosen: Chosen) -> Vector:
+    """The vector that a chosen case becomes."""
+    return encoded(r, chosen.scenario, chosen.want, chosen.kills)
+
+
+def line(vector: Mapping[str, Any]) -> str:
+    """A vector on one line."""
+    return json.dumps(vector, separators=(",", ":"), allow_nan=False)
+
+
+def size(r: Row, s: Scenario, want: Want) -> int:
+    """About how many bytes it takes, before anything is known of what it tells apart."""
+    return len(line(encoded(r, s, want, {}, exactly=False)))

@@ -1,0 +1,428 @@
+"""The vectors: made again they are the same, they hold what they promise, judge as the judge does, and refuse edits."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from test_judge.support import inside, py
+
+from fedspec.arith import digits
+from fedspec.errors import FedspecError
+from fedspec.schema import FOLDER as SCHEMAS
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import MUTANTS
+from fedspec_suite.vectors import catching, lint, making, picks, stored
+from fedspec_suite.vectors.numbers import is_short, read, rounded_up, written
+from fedspec_suite.vectors.rivals import all_rows, rivals, separated, want_of
+from fedspec_suite.vectors.stored import FOLDER, INDEX
+from fedspec_suite.vectors.vector import encoded, id_of, scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("sgd", "normalised-sgd", "fed-sgd")
+"""Algorithms whose vectors are made in a moment."""
+
+Vector = dict[str, Any]
+
+
+@cache
+def every() -> tuple[Vector, ...]:
+    return tuple(v for file in stored.load() for v in file.vectors)
+
+
+def one(algorithm: str) -> stored.Stored:
+    (found,) = stored.load(algorithms=[algorithm])
+    return found
+
+
+def made(*words: str, seed: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of another hash seed."""
+    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", *words]
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+# what they are
+
+
+def test_every_offer_of_the_specification_has_vectors() -> None:
+    have = {(c["algorithm"], c["level"], c["reading"], json.dumps(c["options"])) for c in (v["case"] for v in every())}
+    for r in all_rows():
+        o = r.offer
+        assert (o.algorithm, o.level, o.reading, json.dumps(dict(r.setting.options))) in have, r.name
+
+
+def test_nothing_is_wrong_with_them() -> None:
+    assert lint.lint(FOLDER) == []
+    assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= stored.LARGEST
+
+
+def test_a_sample_is_made_again_to_the_byte() -> None:
+    """The stored ones were made under another hash seed."""
+    ran = made("vectors", "make", *SMALL, "--check", "--jobs", "1", seed="2")
+    assert ran.returncode == 0 and "would change: none" in ran.stdout, ran
+
+
+@pytest.mark.night
+def test_all_are_made_again_to_the_byte() -> None:
+    ran = made("vectors", "make", "--check", seed="3")
+    assert ran.returncode == 0, ran
+
+
+def test_what_would_change_is_said(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "v")
+    path = tmp_path / "v" / "sgd.json"
+    path.write_text(path.read_text().replace('"want"', '"want" '))
+    ran = inside("vectors", "make", "sgd", "--check", "--jobs", "1", "--folder", str(tmp_path / "v"))
+    assert ran.code == 1 and "would change: sgd.json" in ran.out
+
+
+def test_what_has_no_vectors_yet_is_chosen_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "picks.json"
+    path.write_text('{"gone/client/x": [1]}')
+    monkeypatch.setattr(picks, "PATH", path)
+    words = ("vectors", "make", "sgd", "--jobs", "1", "--folder", str(tmp_path / "v"))
+    inside(*words, "--check").refused("sgd", "chosen first", "leave it out")
+    assert inside(*words).code == 0 and [*picks.load()] == ["sgd/client/fednova"]
+    (made_now,) = stored.load(tmp_path / "v")
+    shown = {name for v in made_now.vectors for names in v["kills"].values() for name in names}
+    assert {m.id for m in MUTANTS.values() if "sgd" in m.algorithms} <= shown
+    path.write_text("[")
+    inside(*words).refused("picks.json", "cannot be read", "release")
+
+
+SAMPLE = random.Random(7).sample(range(1000), 5)
+
+
+@pytest.mark.parametrize("place", SAMPLE)
+def test_what_is_stored_is_measured_again(place: int) -> None:
+    """Wanted numbers, bounds and kills, of the inputs as they are read from disk."""
+    vector = every()[place % len(every())]
+    s = scenario(vector)
+    r = next(r for r in all_rows() if _is_row(r, vector))
+    want = want_of(r, s)
+    assert want is not None and encoded(r, s, want, separated(r, s, want, rivals(r))) == vector
+
+
+def _is_row(r: Any, vector: Vector) -> bool:
+    case, o = vector["case"], r.offer
+    same = (o.algorithm, o.level, o.reading) == (case["algorithm"], case["level"], case["reading"])
+    return same and dict(setting_of(o).options) == case["options"]
+
+
+def test_fedavg_by_hand() -> None:
+    """The wanted numbers of one algorithm, computed from the JSON with fractions and nothing of fedspec."""
+    found = [v for v in every() if v["case"]["algorithm"] == "fedavg" and v["case"]["options"]["weights"] == "examples"]
+    assert len(found) > 2
+    for vector in (v for v in found if v["case"]["level"] == "server"):
+        flat = {name: _flat(a) for name, a in vector["case"]["x0"].items()}
+        for event, want in zip(vector["events"], vector["want"], strict=True):
+            total = sum(m["weight"] for m in event["messages"])
+            for name, numbers in flat.items():
+                for j in range(len(numbers)):
+                    mean = sum(Fraction(m["weight"], total) * _flat(m["delta"][name])[j] for m in event["messages"])
+                    numbers[j] += Fraction(vector["case"]["hyper"]["eta"]) * mean
+            right = [v for numbers in flat.values() for v in numbers]
+            assert all(
+                abs(Fraction(a) - b) <= abs(b) * Fraction(1, 10**24) for a, b in zip(want["x"], right, strict=True)
+            )
+
+
+def _flat(value: Any) -> list[Fraction]:
+    return [v for part in value for v in _flat(part)] if isinstance(value, list) else [Fraction(value)]
+
+
+# what they catch
+
+
+def test_they_show_nearly_every_mutant_and_the_rest_is_explained() -> None:
+    counted = catching.counted(stored.load())
+    left = {name for name, n in counted.items() if not n}
+    assert left == set(catching.SURVIVORS) and all(catching.SURVIVORS.values())
+    assert len(left) <= 0.05 * len(MUTANTS)
+    ran = inside("vectors", "mutants")
+    shown = len(MUTANTS) - len(left)
+    assert ran.code == 0 and f"{shown} of {len(MUTANTS)} mutants" in ran.out
+    assert f"The vectors alone show {shown} of them" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_mutant_that_is_not_shown_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catching, "SURVIVORS", {})
+    ran = inside("vectors", "mutants")
+    assert ran.code == 1 and "not explained" in ran.out
+
+
+def test_the_specification_conforms() -> None:
+    ran = inside(
+        "vectors", "check", "spec", "--only", "momentum", "--only", "fedams/server", "--only", "dsgd", "--json"
+    )
+    assert ran.code == 0
+    assert {row["verdict"] for row in ran.rows} == {"conforms"} and all(row["passed"] > 1 for row in ran.rows)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "only"),
+    [
+        ("fedadam-step-correction-late", "fedadam/server/kingma-ba-step"),
+        ("momentum-stale", "momentum"),
+        ("sm3-ii-forgets", "sm3-ii/client/fedada2"),
+    ],
+)
+def test_a_mutant_is_found_and_named(mutant: str, only: str) -> None:
+    ran = inside("vectors", "check", f"mutant:{mutant}", "--only", only, "--json")
+    assert ran.code == 1, ran
+    row = ran.rows[0]
+    assert row["verdict"] == "does not conform" and MUTANTS[mutant].words in row["nearest"]
+    assert any(o["deviation"] for o in row["obligations"]) and row["first_deviation"]
+
+
+def test_a_subject_of_one_type_and_its_limits_is_judged() -> None:
+    ran = inside("vectors", "check", py("right:fedavg"), "--json")
+    assert ran.code == 0 and ran.rows[0]["passed"] > 1
+
+
+def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
+    file = tmp_path / "mine.py"
+    file.write_text(text.replace('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
+    ran = inside("vectors", "check", f"py:{file}:Subject")
+    assert ran.code == 3 and "no vector fits what it offers" in ran.out
+
+
+def test_a_subject_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
+    file = tmp_path / "mine.py"
+    file.write_text(text.replace("n = sum(", "n = self.nothing + sum("))
+    ran = inside("vectors", "check", f"py:{file}:Subject")
+    assert ran.code == 2 and "nothing" in ran.out
+
+
+def test_what_is_remembered_for_good_shows_when_a_vector_is_played_again(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
+    file = tmp_path / "mine.py"
+    kept = text.replace("class Session:", "KEPT = {}\n\n\nclass Session:").replace(
+        "self.x, self.h = dict(case.x0), case.hyper",
+        "self.x, self.h = KEPT.setdefault(str(case), dict(case.x0)), case.hyper",
+    )
+    assert kept.count("KEPT") == 2
+    file.write_text(kept)
+    ran = inside("vectors", "check", f"py:{file}:Subject", "--json")
+    assert ran.code == 1, ran
+
+
+# what is refused
+
+
+def spoiled(folder: Path, name: str, change: Any, digests: bool = False) -> Path:
+    """A copy of the vectors with one file changed, and the index with it if asked."""
+    target = folder / "v"
+    shutil.copytree(FOLDER, target)
+    path = target / name
+    path.write_bytes(change(path.read_bytes()))
+    if digests:
+        index = json.loads((target / INDEX).read_text())
+        index["files"][name]["sha256"] = stored.digest(path.read_bytes())
+        (target / INDEX).write_text(json.dumps(index))
+    return target
+
+
+HOSTILE = b'{"version":1,"algorithm":"sgd","defects":{},"vectors":['
+
+REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
+    "edited": ("sgd.json", lambda b: b.replace(b'"events"', b'"events" ', 1), False, ("sha256", "was changed")),
+    "truncated": ("sgd.json", lambda b: b[: len(b) // 2], False, ("truncated",)),
+    "truncated, and its digest": ("sgd.json", lambda b: b[: len(b) // 2], True, ("truncated",)),
+    "of another version": ("sgd.json", lambda b: b.replace(b'"version":1', b'"version":9', 1), True, ("version 9",)),
+    "index of another version": (
+        INDEX,
+        lambda b: b.replace(b'"version": 1', b'"version": 2', 1),
+        False,
+        ("version 2",),
+    ),
+    "index beyond its folder": (INDEX, lambda b: b.replace(b'"sgd.json"', b'"../x.json"'), False, ("../x.json",)),
+    "an unknown field": ("sgd.json", lambda b: b.replace(b'"want"', b'"run":"rm","want"', 1), True, ("'run'",)),
+    "a number that is none": (
+        "sgd.json",
+        lambda b: re.sub(rb'"eta_l":[\d.]+', b'"eta_l":NaN', b, count=1),
+        True,
+        ("NaN",),
+    ),
+    "a name twice": ("sgd.json", lambda b: b.replace(b'"want"', b'"id":"","want"', 1), True, ("'id' twice",)),
+    "nested": ("sgd.json", lambda b: HOSTILE + b"[" * 100_000, True, ("nested too deeply",)),
+    "no text": ("sgd.json", lambda b: b"\xff\xfe" + b, True, ("no JSON in UTF-8",)),
+    "a list": ("sgd.json", lambda b: b"[1]", True, ("no JSON object",)),
+    "huge": ("sgd.json", lambda b: b + b" " * stored.LARGEST, True, ("larger than",)),
+    "of another algorithm": ("sgd.json", lambda b: b.replace(b'"sgd"', b'"adam"', 1), True, ("'adam'",)),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_was_spoiled_is_refused_with_file_place_and_remedy(what: str, tmp_path: Path) -> None:
+    name, change, digests, words = REFUSED[what]
+    folder = spoiled(tmp_path, name, change, digests)
+    for command in (("check", "spec", "--only", "sgd"), ("lint",), ("export", str(tmp_path / "out"), "--only", "sgd")):
+        ran = inside("vectors", *command, "--folder", str(folder))
+        ran.refused(str(folder / name), *words, "take")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_index_without_a_file_is_refused(tmp_path: Path) -> None:
+    folder = spoiled(tmp_path, INDEX, lambda b: b.replace(b'"sgd.json"', b'"sgp.json"'))
+    inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("names no sgd.json", "take")
+    inside("vectors", "lint", "--folder", str(folder)).refused("sgp.json", "cannot be read", "take")
+
+
+def test_a_folder_without_vectors_is_refused(tmp_path: Path) -> None:
+    inside("vectors", "lint", "--folder", str(tmp_path)).refused("index.json", "cannot be read", "vectors make")
+
+
+def test_unknown_algorithms_and_formats_are_refused(tmp_path: Path) -> None:
+    inside("vectors", "make", "nobody").refused("'nobody'", "fedspec list")
+    inside("vectors", "export", str(tmp_path), "--format", "xml").refused("'xml'", "jsonl")
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    inside("vectors", "export", str(blocked / "deeper"), "--only", "sgd").refused("cannot write", "another folder")
+
+
+FAULTS: dict[str, tuple[Any, str]] = {
+    "nine bits": (lambda v: v["case"]["hyper"].update(eta_l=257 / 512), "more than eight bits"),
+    "inputs changed": (lambda v: v["case"]["hyper"].update(eta_l=2.0), "its inputs have the id"),
+    "too long": (lambda v: v["equations"].update(note="x" * 3000), "more than 3000"),
+    "shows nothing": (lambda v: v.update(kills={}), "tells nothing"),
+    "no number": (lambda v: v["want"][0].update(x=["1/0"] * len(v["want"][0]["x"])), "want an integer"),
+    "too few": (lambda v: v["want"][0]["x"].pop(), "not as many numbers"),
+    "an event more": (lambda v: v["want"].append(v["want"][0]), "not one for each event"),
+    "no such reading": (lambda v: v["case"].update(reading="mine"), "no offer"),
+    "hyper-parameters of another": (lambda v: v["case"]["hyper"].update(rho=0.5), "this row has eta_l"),
+    "no such place": (lambda v: v["kills"].update(y={"sgd-sign": 1.0}), "no place"),
+    "another file": (lambda v: v["case"].update(algorithm="adam"), "in the file of sgd"),
+    "no bound": (lambda v: v["scale"][0].update(x=[-1.0] * len(v["want"][0]["x"])), "finite and >= 0"),
+}
+
+
+@pytest.mark.parametrize("what", ["nine bits", "no number", "too few", "an event more", "no such reading"])
+def test_judging_refuses_what_lint_would_find(what: str, tmp_path: Path) -> None:
+    """Though schema and digest are right."""
+
+    def change(body: bytes) -> bytes:
+        value = json.loads(body)
+        FAULTS[what][0](value["vectors"][0])
+        value["vectors"][0]["id"] = id_of(value["vectors"][0])
+        return json.dumps(value).encode()
+
+    folder = spoiled(tmp_path, "sgd.json", change, digests=True)
+    ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
+    ran.refused(str(folder / "sgd.json"), "vector sgd/client/", FAULTS[what][1], "take")
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_lint_says_what_is_wrong(what: str) -> None:
+    change, words = FAULTS[what]
+    vector = json.loads(json.dumps(one("sgd").vectors[0]))
+    change(vector)
+    assert any(words in fault for fault in lint.faults(vector, "sgd"))
+
+
+def test_what_is_right_has_no_fault() -> None:
+    assert [list(lint.faults(v, "sgd")) for v in one("sgd").vectors] == [[] for _ in one("sgd").vectors]
+
+
+# numbers
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Fraction(0), "0"),
+        (Fraction(-3, 8), "-3/8"),
+        (Fraction(10**14), "100000000000000"),
+        (Fraction(1, 3**40), "8.225263339969959081282058e-20"),
+    ],
+)
+def test_numbers_are_written_exactly_or_to_25_digits(number: Fraction, text: str) -> None:
+    assert written(number) == text
+    assert abs(read(text, "here") - number) <= abs(number) * Fraction(1, 10**24)
+
+
+@pytest.mark.parametrize("text", ["", "nan", "1e5000", "0x1", "1/0", "1.", ".5", "1" * 16, "1/2/3", " 1", 1.0, None])
+def test_what_is_no_wanted_number_is_refused(text: Any) -> None:
+    with pytest.raises(FedspecError, match="here: got"):
+        read(text, "here")
+
+
+def test_a_root_is_written_to_25_digits() -> None:
+    from decimal import Decimal
+
+    with digits():
+        assert written(Decimal(2).sqrt()) == "1.414213562373095048801689"
+
+
+def test_short_numbers_are_those_of_bfloat16() -> None:
+    assert all(map(is_short, (0, 1.5, -255, 2.0**-40, 255 / 256, 9.0)))
+    assert not any(map(is_short, (257, 0.1, 257 / 512, float("nan"), float("inf"), 2.0**-80)))
+
+
+def test_bounds_are_rounded_up() -> None:
+    assert rounded_up(0.0) == 0 and rounded_up(1.001) == 1.01 and rounded_up(1.0) == 1.0
+
+
+# what leaves
+
+
+def test_exported_lines_keep_the_schema_and_say_what_defects_mean(tmp_path: Path) -> None:
+    ran = inside("vectors", "export", str(tmp_path), "--format", "jsonl", "--only", "fedavg", "--only", "sgd")
+    assert ran.code == 0
+    schema = json.loads((tmp_path / "vectors.schema.json").read_text())
+    assert schema == json.loads((SCHEMAS / "vectors.schema.json").read_text())
+    one_vector = jsonschema.Draft202012Validator({"$ref": "#/$defs/vector", "$defs": schema["$defs"]})
+    lines = [json.loads(line) for line in (tmp_path / "vectors.jsonl").read_text().splitlines()]
+    assert len(lines) == len(one("fedavg").vectors) + len(one("sgd").vectors)
+    for line in lines:
+        assert set(line.pop("defects")) == {name for found in line["kills"].values() for name in found}
+        one_vector.validate(line)
+        assert line["id"] == id_of(line)
+
+
+def test_exported_files_are_those_that_fedspec_has(tmp_path: Path) -> None:
+    assert inside("vectors", "export", str(tmp_path)).code == 0
+    names = {p.name for p in FOLDER.iterdir()}
+    assert {p.name for p in tmp_path.iterdir()} == names | {"vectors.schema.json"}
+    assert all((tmp_path / name).read_bytes() == (FOLDER / name).read_bytes() for name in names)
+    whole = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "vectors.schema.json").read_text()))
+    whole.validate(json.loads((tmp_path / "sgd.json").read_text()))
+
+
+def test_the_harness_of_the_page_runs(tmp_path: Path) -> None:
+    """It passes as it stands, and fails with the defect in its list when the mean is a sum."""
+    page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"<!-- harness -->\n```python\n(.*?)```", page, re.S)
+    assert inside("vectors", "export", str(tmp_path), "--format", "jsonl", "--only", "fedavg").code == 0
+
+    def run(text: str) -> subprocess.CompletedProcess[str]:
+        file = tmp_path / "harness.py"
+        file.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-S", str(file), str(tmp_path / "vectors.jsonl")]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    right, wrong = run(code), run(code.replace("n / total * d[j]", "d[j]"))
+    assert right.returncode == 0 and re.fullmatch(r"(\d+) of \1 vectors pass\n", right.stdout), right
+    assert wrong.returncode == 1 and "a sum instead of a mean" in wrong.stdout
+
+
+def test_write_keeps_the_folder_in_order(tmp_path: Path) -> None:
+    (tmp_path / "gone.json").write_text("{}")
+    body = (FOLDER / "sgd.json").read_text(encoding="utf-8")
+    assert making.write([("sgd.json", body)], tmp_path) == ["sgd.json", INDEX]
+    assert making.write([("sgd.json", body)], tmp_path) == []
+    assert {p.name for p in tmp_path.iterdir()} == {"sgd.json", INDEX}
