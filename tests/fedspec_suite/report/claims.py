@@ -21,6 +21,7 @@ COLOURS = {
     "proved": "green",
     "proved at sizes": "green",
     "certified": "green",
+    "tight": "green",
     "checked": "green",
     "not contradicted": "yellow",
     "refuted": "red",
