@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from types import FunctionType
 from typing import Any, TypeAlias
 
 from fedspec.contract import Event
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.mutants import wrapped
 
 Running: TypeAlias = Any
 """A session of the specification; its state can be put back."""
@@ -78,3 +80,17 @@ class Stepping:
 def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
     """A defect in how each event is taken."""
     return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
+
+
+Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
+"""What stands in the place of functions of the specification, from what stands there."""
+
+
+def behind(functions: Around) -> Callable[[Running, Scenario], Running]:
+    """A session whose events are taken while functions of the specification stand behind others."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        with wrapped(functions):
+            return inner.step(event)
+
+    return lambda inner, s: Stepping(inner, take)

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fedspec.arith import Array, largest, smallest
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
+from fedspec_suite.judge.defects.defect import Defect, behind
 from fedspec_suite.judge.edits import functions
-from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
 
 
 def _mean(x: Array) -> Array:
@@ -28,12 +26,8 @@ EXTREMES: dict[str, tuple[Any, Callable[[Array], Array]]] = {
 """What is taken for the largest or the smallest of a cover's numbers."""
 
 
-def _instead(function: Any, other: Callable[..., Any]) -> Callable[[Running, Scenario], Running]:
-    def take(inner: Running, event: Any, k: int) -> Any:
-        with wrapped({function: lambda there: other}):
-            return inner.step(event)
-
-    return lambda inner, s: Stepping(inner, take)
+def _other(function: Callable[[Array], Array]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return lambda there: function
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -42,4 +36,4 @@ def of(setting: Setting) -> Iterator[Defect]:
         "cover" in inspect.signature(inspect.unwrap(f)).parameters for f in functions(setting.algorithm, setting.level)
     ):
         for words, (function, other) in EXTREMES.items():
-            yield Defect(words=words, tail="nu", session=_instead(function, other))
+            yield Defect(words=words, tail="nu", session=behind({function: _other(other)}))

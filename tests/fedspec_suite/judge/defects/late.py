@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass, replace
 from functools import wraps
-from types import FunctionType
 from typing import Any
 
 from fedspec import population
 from fedspec.algorithms import buffered
 from fedspec.contract import Event
 from fedspec.mixing import arrivals
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, stepping
+from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
-
-Around = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
 
 DECAYS = {"m": "beta1", "v": "beta2"}
 """Which decay is that of what a server keeps, where it is not called beta."""
@@ -36,15 +32,7 @@ def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario],
 
         return each
 
-    return _around({population.each_arrival: around})  # type: ignore[dict-item]
-
-
-def _around(functions: Around) -> Callable[[Running, Scenario], Running]:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        with wrapped(functions):
-            return inner.step(event)
-
-    return lambda inner, s: Stepping(inner, take)
+    return behind({population.each_arrival: around})  # type: ignore[dict-item]
 
 
 def _divided(
@@ -82,7 +70,7 @@ def _divided(
             return collected
 
         around = {inside: one, buffered.collected: all_}
-        return _around(around)(inner, s)  # type: ignore[arg-type]
+        return behind(around)(inner, s)  # type: ignore[arg-type]
 
     return session
 

@@ -13,7 +13,7 @@ from typing import Any
 from fedspec import population
 from fedspec.catalogue import Method
 from fedspec.contract import Event
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind
 from fedspec_suite.judge.defects.remembered import Solver, solvers_of
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
@@ -47,11 +47,7 @@ def _each(of_client: OfClient) -> Callable[[Running, Scenario], Running]:
 
         return each
 
-    def take(inner: Running, event: Event, k: int) -> Any:
-        with wrapped({population.each: around}):  # type: ignore[dict-item]
-            return inner.step(event)
-
-    return lambda inner, s: Stepping(inner, take)
+    return behind({population.each: around})  # type: ignore[dict-item]
 
 
 def _one_after_another(sends: str) -> Callable[[Running, Scenario], Running]:
@@ -132,13 +128,7 @@ def _pulled_once(anchored: Sequence[FunctionType]) -> Callable[[Running, Scenari
 
             return one
 
-        pulled = _each(of_client)(inner, s)
-
-        def take(inner: Running, event: Event, k: int) -> Any:
-            with wrapped(dict.fromkeys(anchored, without)):
-                return inner.step(event)
-
-        return Stepping(pulled, take)
+        return behind(dict.fromkeys(anchored, without))(_each(of_client)(inner, s), s)
 
     return session
 
