@@ -153,3 +153,18 @@ def test_the_largest_cases_are_as_large_as_told() -> None:
     long = reached("fedadam", "server", "rounds", reach=Reach(rounds=300))
     wide = reached("sgd", "client", "coordinates", reach=Reach(coordinates=3000))
     assert long["rounds"][1] == 300 and wide["coordinates"][1] == 3000
+
+
+def test_few_cases_hold_sums_beyond_32_bits_long_delays_and_idle_steps() -> None:
+    """As many as the quick profile draws: three implementations that nobody had seen got by without."""
+    rounds = [e for s in drawn(far_scenarios(setting("fedavg", "server"), "numbers"), 12, seed=0) for e in s.events]
+    assert any(sum(m.weight for m in e.messages) >= 2**32 / 2 for e in rounds)
+    arrivals = [e for s in drawn(far_scenarios(setting("fedbuff", "trace"), "rounds"), 3, seed=0) for e in s.events]
+    assert max(e.delay for e in arrivals) > 8
+    steps = [
+        S
+        for s in drawn(far_scenarios(setting("afga", "trace"), "rounds"), 3, seed=0)
+        for e in s.events
+        for S in e.computing
+    ]
+    assert () in steps
