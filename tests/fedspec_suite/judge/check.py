@@ -191,7 +191,11 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
-    d, words = explanation(subject, offer, {o.law for o in result.obligations if o.status is Status.FAIL})
+    try:
+        d, words = explanation(subject, offer, {o.law for o in result.obligations if o.status is Status.FAIL})
+    except Exception as error:
+        # What was judged stands, whatever becomes of its explanation.
+        return replace(result, nearest=f"not diagnosed: {reason_of(error)}")
     return replace(result, nearest=words, nearest_data=tuple(as_data(d)))
 
 

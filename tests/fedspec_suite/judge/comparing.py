@@ -25,6 +25,9 @@ SURE = 2 / 3
 ENOUGH = 3
 """How many components that deviate from the claim a variant must explain, where there are as many."""
 
+HEADS = {"client": 6, "server": 6, "round": 2, "trace": 2}
+"""In how many cases what explains half of a deviation is looked for: whole rounds take longer."""
+
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
 
@@ -35,12 +38,17 @@ class Evidence:
 
     Attributes:
         where: for every sample and event, which components of the model do.
-        head: the sample that deviates soonest, the event in which it does and the answers so far; none where nothing
-            deviates clearly.
+        heads: samples that deviate, the soonest and cheapest first: which, the event in which it does and the answers
+            so far.
     """
 
     where: Mapping[int, list[Array]]
-    head: tuple[int, int, list[Shown]] | None
+    heads: tuple[tuple[int, int, list[Shown]], ...]
+
+    @property
+    def head(self) -> tuple[int, int, list[Shown]] | None:
+        """The first of them; none where nothing deviates clearly."""
+        return self.heads[0] if self.heads else None
 
 
 @dataclass(frozen=True)
@@ -80,15 +88,22 @@ def evidence(known: Known, given: Given) -> Evidence:
         first = next((j for j, mask in enumerate(masks) if mask.any()), None)
         if first is not None:
             heads.append((first, _cost(s, first), k))
-    if not heads:
-        return Evidence(where, None)
-    first, _, k = min(heads)
-    return Evidence(where, (k, first, given[k][: first + 1]))
+    return Evidence(where, tuple((k, first, given[k][: first + 1]) for first, _, k in sorted(heads)))
 
 
 def _cost(s: Scenario, last: int) -> int:
     """How many local steps a case takes up to an event."""
     return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))
+
+
+def _most(s: Scenario) -> int:
+    """The most local steps that a client takes in an event of a case."""
+    return max((t for e in s.events if isinstance(e, Round) for t in e.steps), default=1)
+
+
+def _told_apart(s: Scenario) -> int:
+    """How many hyper-parameters are neither zero nor equal to another."""
+    return len({v for v in s.case.hyper.values() if v})
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
@@ -161,6 +176,15 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
         else:
             out[v] = "fits" if not off(answers[event]["x"], models[event], s).any() else "off"
     return out
+
+
+def halves(known: Known, told: Evidence, variants: Sequence[Variant]) -> list[Variant]:
+    """Those that give what a subject does in some case up to where it first deviates, the most such cases first."""
+    soon = [(replace(s := known.samples[k], events=s.events[: event + 1]), a) for k, event, a in told.heads]
+    plainest = sorted(soon, key=lambda c: (_most(c[0]), _told_apart(c[0]), _cost(c[0], len(c[1])), len(c[1])))
+    cut = plainest[: HEADS[known.setting.level]]
+    fits = {v: sum(agrees(v, s, answers) for s, answers in cut) for v in variants}
+    return sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])
 
 
 def _models(v: Variant, s: Scenario) -> list[Array]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 from fedspec_suite.judge.edits import put_statement, statements
 from fedspec_suite.judge.variants import Variant
@@ -38,24 +39,19 @@ def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant
             yield composed
 
 
-def edited(setting: Setting, standing: Mapping[Variant, str], edits: Mapping[Variant, str]) -> Iterator[Variant]:
-    """A systematic edit and something else at once, one of which gives what the subject does where it deviates soonest.
-
-    Edits are many, so that two that give it only together are not looked for.
+def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Variant]) -> Iterator[Variant]:
+    """One of these and something else at once.
 
     Args:
         setting: what the subject is judged on.
-        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
-        edits: the systematic edits, and how they stand to it.
+        halves: what gives what the subject does in some case where it deviates.
+        others: what may come with it.
     """
-    mine = {v: how for v, how in standing.items() if v.algorithm == setting.algorithm.id and v.kind in RANK}
-    fitting = [v for v, how in (*mine.items(), *edits.items()) if how == "fits"]
     seen: set[frozenset[Variant]] = set()
-    # An edit of what does not run there explains nothing.
-    for other in (*mine, *(v for v, how in edits.items() if how != "idle")):
-        for v in fitting:
+    for v in halves:
+        for other in others:
             both = frozenset((v, other))
-            if len(both) < 2 or both in seen or "edit" not in {v.kind, other.kind}:
+            if len(both) < 2 or both in seen or {v.algorithm, other.algorithm} != {setting.algorithm.id}:
                 continue
             seen.add(both)
             composed = together(setting, v, other)
@@ -82,6 +78,7 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
         mutants=edits,
         defects=(*a.defects, *b.defects),
         parts=2,
+        plain=a.plain or b.plain,
         kind="composed",
         names=(*a.names, *b.names),
     )
@@ -97,7 +94,7 @@ def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mut
     return (one,) if one else None
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _merged(a: Mutant, b: Mutant) -> Mutant | None:
     source, first = texts(a)
     if first.count(b.old) == 1 and source.replace(b.old, b.new).count(a.old) == 1:
@@ -106,26 +103,38 @@ def _merged(a: Mutant, b: Mutant) -> Mutant | None:
         new = _both(source, first, texts(b)[1])
     if new is None:
         return None
-    leaks = a.leaks or b.leaks
-    return replace(a, id=f"{a.id}+{b.id}", old=source, new=new, options={**a.options, **b.options}, leaks=leaks)
+    return replace(
+        a,
+        id=f"{a.id}+{b.id}",
+        old=source,
+        new=new,
+        options={**a.options, **b.options},
+        leaks=a.leaks or b.leaks,
+        given={**a.given, **b.given},
+    )
 
 
 def _both(source: str, first: str, second: str) -> str | None:
     """The text with the statements of two edits of it; none where they edit the same one, or add some."""
-    tree, *others = (ast.parse(text) for text in (source, first, second))
-    into = list(statements(tree))
+    into, others = _dumped(source), [_dumped(text) for text in (first, second)]
     changed: dict[int, ast.stmt] = {}
-    for other in others:
-        theirs = list(statements(other))
-        if [way for way, _ in theirs] != [way for way, _ in into]:
+    for theirs in others:
+        if [way for way, *_ in theirs] != [way for way, *_ in into]:
             return None
-        for k, ((_, mine), (_, new)) in enumerate(zip(into, theirs, strict=True)):
-            if ast.dump(mine) != ast.dump(new):
+        for k, ((_, mine, _), (_, dump, new)) in enumerate(zip(into, theirs, strict=True)):
+            if mine != dump:
                 if k in changed:
                     return None
                 changed[k] = new
     if len(changed) < len(others):
         return None
+    tree = ast.parse(source)
     for k, new in changed.items():
         put_statement(tree, into[k][0], new)
     return ast.unparse(tree)
+
+
+@lru_cache(maxsize=8192)
+def _dumped(text: str) -> list[tuple[Any, str, ast.stmt]]:
+    """The way to every statement that computes something, that as text and as it is."""
+    return [(way, ast.dump(s), s) for way, s in statements(ast.parse(text))]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
-from fedspec_suite.judge.composed import edited, pairs
+from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, halves, measured, standing
+from fedspec_suite.judge.composed import doubled, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.gates import gates
@@ -28,6 +28,9 @@ from fedspec_suite.measure.verdict import Deviates
 
 NAMED = 2
 """How many variants are named where several agree."""
+
+HALVES = 4
+"""How many things that explain half of a deviation are tried with everything else."""
 
 NONE = "no known variant"
 UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
@@ -154,10 +157,11 @@ def _stages(known: Known, setting: Setting, told: Evidence, alone: bool) -> Iter
     """
     yield known.variants
     yield known.edits
+    yield known.mechanical
     if not alone:
-        alone_or_not = standing(known, told, known.variants)
-        yield pairs(setting, alone_or_not)
-        yield edited(setting, alone_or_not, standing(known, told, known.edits))
+        yield pairs(setting, standing(known, told, known.variants))
+        everything = (*known.variants, *known.edits, *known.mechanical)
+        yield doubled(setting, halves(known, told, everything)[:HALVES], everything)
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:

@@ -58,6 +58,11 @@ def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
             held = [server] if level == "server" else [server, local, norm]
         case Program(step=step, served=served):
             held = [served.server] if served and level == "server" else [step]
+    return called_by(held)
+
+
+def called_by(held: Sequence[Any]) -> list[FunctionType]:
+    """These functions and those of the specification that they may call."""
     found: list[FunctionType] = []
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
+import numpy as np
+
+from fedspec_suite.judge.at_hand import seen_running
+from fedspec_suite.judge.edits import functions
+from fedspec_suite.judge.in_edits import REMEMBERED
+from fedspec_suite.judge.mechanical import mechanical
+from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.judge.variants import CANNOT, Edition, Variant, as_claimed, single, systematic
+from fedspec_suite.judge.variants import (
+    CANNOT,
+    Edition,
+    Variant,
+    as_claimed,
+    equation_of,
+    single,
+    systematic,
+)
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -21,13 +37,23 @@ class Known:
         samples: rich cases.
         claimed: the specification under the claimed reading.
         variants: everything that has a name of its own.
-        edits: systematic edits of the rules, tried where nothing that has a name fits.
+        setting: what is judged.
     """
 
     samples: tuple[Scenario, ...]
     claimed: Variant
     variants: tuple[Variant, ...]
-    edits: tuple[Variant, ...]
+    setting: Setting
+
+    @cached_property
+    def edits(self) -> tuple[Variant, ...]:
+        """Systematic edits of the rules, tried where nothing that has a name fits."""
+        return tuple(systematic(self.setting))
+
+    @cached_property
+    def mechanical(self) -> tuple[Variant, ...]:
+        """Mechanical edits, tried where no systematic one fits."""
+        return tuple(_mechanical(self.setting, self.samples))
 
     @cache  # noqa: B019 - it lives as long as what is known does
     def editions(self, variant: Variant) -> Callable[[], Edition]:
@@ -46,4 +72,45 @@ class Known:
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
     """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
-    return Known(samples_of(setting), as_claimed(setting), tuple(single(setting)), tuple(systematic(setting)))
+    return Known(samples_of(setting), as_claimed(setting), tuple(single(setting)), setting)
+
+
+def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Variant]:
+    """Every mechanical edit of what runs on the samples, in the row's plain form where that says the same there."""
+    one = replace(as_claimed(setting), parts=1, kind="edit")
+    boxed = replace(one, plain=True)
+    if plain_run(setting.algorithm.run) != setting.algorithm.run and _same(boxed, one, samples):
+        one = boxed
+    row = replace(setting.algorithm, run=plain_run(setting.algorithm.run)) if one.plain else setting.algorithm
+    texts = seen_running(functions(row, setting.level), lambda: _run(one, samples))
+    found = sorted((e for text in texts for e in mechanical(text)), key=lambda e: e.rank)
+    for e in found:
+        yield replace(
+            one,
+            words=e.mutant.words,
+            equation=equation_of(setting, e.symbol) if e.symbol else "",
+            mutants=(e.mutant,),
+            defects=(REMEMBERED,) if e.averages else (),
+            names=({"edit": e.mutant.words},),
+        )
+
+
+def _run(v: Variant, samples: Iterable[Scenario]) -> None:
+    for s in samples:
+        _answers(v, s)
+
+
+def _answers(v: Variant, s: Scenario) -> list[Any]:
+    try:
+        return list(v.quick(s, v.editions()()))
+    except CANNOT:
+        return []
+
+
+def _same(one: Variant, other: Variant, samples: Sequence[Scenario]) -> bool:
+    """Whether two variants give the same models, bit for bit."""
+    for s in samples:
+        both = [[model["x"] for model in _answers(v, s)] for v in (one, other)]
+        if not (both[0] and all(map(np.array_equal, *both))):
+            return False
+    return True

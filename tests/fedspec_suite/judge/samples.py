@@ -10,13 +10,14 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Begin, Blocks, Exchange, Gradient, Round
+from fedspec.contract import Arrival, Begin, Blocks, Exchange, Gradient, Round
+from fedspec.domains import DECAY, DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 SAMPLES = 8
@@ -50,10 +51,11 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     first = [s for together in zip_longest(*kinds) for s in together if s][:SAMPLES]
     richest = [s for kind in kinds for s in sorted(kind, key=_richness, reverse=True)[:RICH]]
     # Some variants show only where one hyper-parameter is zero, such as a decay: for each, the richest such case.
+    richest_of_all = max(distinct.values(), key=_richness)
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    richest_of_all = max(distinct.values(), key=_richness)
-    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all)) if s]
+    poor += [s for name, those in zero.items() if not those for s in [_zeroed(setting, richest_of_all, name)] if s]
+    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all), _short(richest_of_all)) if s]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
 
@@ -85,6 +87,22 @@ def _empty(s: Scenario) -> Scenario | None:
 
     events = tuple(replace(e, x=emptied(e.x)) if isinstance(e, Begin) else e for e in s.events)
     return replace(s, case=replace(s.case, x0=emptied(s.case.x0)), events=events)
+
+
+def _zeroed(setting: Setting, s: Scenario, name: str) -> Scenario | None:
+    """The case with a decay at zero, where there is one and it may be."""
+    hyper = {**s.case.hyper, name: 0.0}
+    free = name in s.case.hyper and name not in setting.nonzero and name not in setting.fixed
+    holds = all(r.holds(hyper) for r in setting.algorithm.reading(setting.reading).requires)
+    return with_hyper(s, **hyper) if free and holds and DOMAINS[name].domain is DECAY else None
+
+
+def _short(s: Scenario) -> Scenario | None:
+    """The case with one local step for everybody: what goes wrong from step to step does not show in it."""
+    if s.case.level == "server" or not any(hasattr(e, "steps") for e in s.events):
+        return None
+    one = (replace(e, steps=(1,) * len(e.steps)) if isinstance(e, Round) else e for e in s.events)
+    return replace(s, events=tuple(replace(e, steps=1) if isinstance(e, Arrival) else e for e in one))
 
 
 def _runs(s: Scenario) -> bool:

@@ -174,7 +174,7 @@ def exchanged(statement: ast.stmt, node: ast.expr, known: AtHand) -> Iterator[tu
     if len(places) > 1:
         # The smallest expression that holds them all.
         inside = [n for n in nodes if isinstance(n, ast.expr) and {*places} <= {*ast.walk(n)}]
-        which = f"{_ORDINAL[min(places.index(node), 3)]} {which} in {said(inside[-1])}"
+        which = f"{ORDINAL[min(places.index(node), 3)]} {which} in {said(inside[-1])}"
     for other in others:
         yield f"{said(other)} stands for {which}", other
     if isinstance(node, ast.Name) and "t" in known.made and node.id in {*known.made} - {"t", "x"}:
@@ -202,7 +202,7 @@ def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.ex
     return None, None, None
 
 
-_ORDINAL = ("the first", "the second", "the third", "another")
+ORDINAL = ("the first", "the second", "the third", "another")
 
 
 def _divisors(node: ast.expr) -> tuple[str, ...]:

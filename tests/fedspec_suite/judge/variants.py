@@ -13,10 +13,13 @@ import numpy as np
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Messages, Session
 from fedspec.errors import FedspecError
+from fedspec.params import layers, shapes
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.edits import edits
+from fedspec_suite.judge.in_edits import BLOCKS
+from fedspec_suite.judge.plain_form import in_plain_form
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -70,6 +73,7 @@ class Variant:
         kind: ``reading``, ``mutant``, ``generic``, ``edit`` or ``rule``; ``composed`` where it is two of these at once.
         names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
             algorithm and reading of another rule.
+        plain: whether the row's plain form runs in the place of the one with options.
     """
 
     words: str
@@ -81,6 +85,7 @@ class Variant:
     parts: int = 1
     kind: str = "reading"
     names: tuple[Mapping[str, str], ...] = ()
+    plain: bool = False
 
     def told(self, s: Scenario) -> Scenario:
         """A scenario as the variant is told it."""
@@ -94,6 +99,7 @@ class Variant:
 
     def begin(self, s: Scenario) -> Session:
         """A session of the variant, for a scenario as it is told."""
+        BLOCKS[:] = layers(shapes(s.case.x0))
         session: Any = REFERENCE.start(s.case)
         for d in self.defects:
             session = d.session(session, s)
@@ -116,6 +122,9 @@ class Variant:
 
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
+        if self.plain:
+            after = [mutants.editions(m) for m in self.mutants]
+            return lambda: partial(_plainly, self.algorithm, self.mutants, [each() for each in after])
         if not self.mutants:
             return lambda: nullcontext
         after = [mutants.editions(m) for m in self.mutants]
@@ -126,6 +135,12 @@ def _applied(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Abs
     if len(edited) == 1:
         return mutants.applied(edited[0], after[0])
     return _together(edited, after)
+
+
+@contextmanager
+def _plainly(algorithm: str, edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
+    with _together(edited, after), in_plain_form(algorithm):
+        yield
 
 
 @contextmanager
@@ -155,7 +170,7 @@ def single(setting: Setting) -> Iterator[Variant]:
     one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        equation = _equation(setting, BROKEN.get(turned, "step"))
+        equation = equation_of(setting, BROKEN.get(turned, "step"))
         changed = {n: v for n, v in options.items() if v != setting.options[n]}
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
@@ -166,7 +181,7 @@ def single(setting: Setting) -> Iterator[Variant]:
     for d in defects(setting):
         names = ({"defect": d.words},)
         yield replace(
-            one, words=d.words, equation=_equation(setting, d.tail), defects=(d,), kind="generic", names=names
+            one, words=d.words, equation=equation_of(setting, d.tail), defects=(d,), kind="generic", names=names
         )
     for words, other, options in _relatives(setting):
         said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
@@ -178,13 +193,14 @@ def systematic(setting: Setting) -> Iterator[Variant]:
     """Every systematic edit of the rules; what it does is said of the equation of the statement that it edits."""
     one = replace(as_claimed(setting), parts=1)
     for e in edits(setting.algorithm, setting.level):
-        equation = e.equation or _equation(setting, e.symbol)
+        equation = e.equation or equation_of(setting, e.symbol)
         yield replace(
             one, words=e.words, equation=equation, mutants=(e.mutant,), kind="edit", names=({"edit": e.words},)
         )
 
 
-def _equation(setting: Setting, tail: str) -> str:
+def equation_of(setting: Setting, tail: str) -> str:
+    """The equation that a setting breaks where something about a symbol is wrong; else that of the step."""
     return setting.algorithm.equation(tail, setting.options) or setting.algorithm.equation("step", setting.options)
 
 

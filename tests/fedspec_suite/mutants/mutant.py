@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, cast
 
@@ -43,6 +43,7 @@ class Mutant:
         options: the reading under which the edit is made, where it is not the canonical one.
         seen: where such a defect was discussed in public; empty for a systematic one.
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
+        given: what else the new text may use, by name.
     """
 
     id: str
@@ -54,23 +55,38 @@ class Mutant:
     options: Mapping[str, str] = field(default_factory=dict)
     seen: str = ""
     leaks: Leak = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+REMEMBERED = 4096
+"""For how many mutants their texts and functions are kept: a diagnosis makes thousands for every offer."""
+
+
+def original(mutant: Mutant) -> FunctionType:
+    """The function that a mutant edits."""
+    return _named(mutant.rule)
 
 
 @cache
-def original(mutant: Mutant) -> FunctionType:
-    """The function that a mutant edits."""
-    module, _, name = mutant.rule.rpartition(".")
+def _named(rule: str) -> FunctionType:
+    module, _, name = rule.rpartition(".")
     return cast(FunctionType, getattr(sys.modules[module], name))
 
 
 @cache
+def source_of(function: FunctionType) -> str:
+    """The text of a function, without the indentation of its first line."""
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+
+
+@lru_cache(maxsize=REMEMBERED)
 def texts(mutant: Mutant) -> tuple[str, str]:
     """The source of the function that a mutant edits, before and after.
 
     Raises:
         UnknownNameError: the edit's text is not found exactly once in the rule.
     """
-    source = textwrap.dedent(inspect.getsource(inspect.unwrap(original(mutant))))
+    source = source_of(original(mutant))
     if source.count(mutant.old) != 1:
         raise UnknownNameError(
             f"mutant: {mutant.id} edits {mutant.old!r}, found {source.count(mutant.old)} times in {mutant.rule}"
@@ -78,7 +94,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
     return source, source.replace(mutant.old, mutant.new)
 
 
-@cache
+@lru_cache(maxsize=REMEMBERED)
 def _code(mutant: Mutant) -> CodeType:
     # Annotations stay strings, as in the module the text comes from.
     source = "from __future__ import annotations\n" + re.sub(r"@(rule|general\(\w+\))\n", "", texts(mutant)[1])
@@ -88,12 +104,12 @@ def _code(mutant: Mutant) -> CodeType:
 def fresh(mutant: Mutant) -> Callable[..., Any]:
     """The edited function, which remembers no call yet."""
     module, _, name = mutant.rule.rpartition(".")
-    space: dict[str, Any] = {**vars(arith), **vars(sys.modules[module])}
+    space: dict[str, Any] = {**vars(arith), **vars(sys.modules[module]), **mutant.given}
     exec(_code(mutant), space)
     return cast(Callable[..., Any], space[name])
 
 
-@cache
+@lru_cache(maxsize=REMEMBERED)
 def edited(mutant: Mutant) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The function that a mutant edits, before and after.
 

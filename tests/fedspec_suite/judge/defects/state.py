@@ -89,6 +89,16 @@ def _anchored(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
+def _follows(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = model(inner.state), inner.step(event)
+        if not isinstance(event, Begin):
+            inner.anchor = before
+        return answer
+
+    return Stepping(inner, take)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     names = _state_fields(setting)
     vectors = [n for n in names if n != "t"]
@@ -109,3 +119,4 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:
             yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
+            yield Defect(words="the proximal term pulls to the model of the step before", session=_follows)

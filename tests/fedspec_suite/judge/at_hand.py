@@ -1,0 +1,177 @@
+"""What is at hand where a statement of the specification runs: seen by running it, not read off its text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property
+from types import CodeType, FrameType, FunctionType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Kind: TypeAlias = str | tuple[str, Any]
+"""What may stand for one another: a number, a count, an array of one shape, a list of as many of one kind."""
+
+CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
+
+UNREAD = (ast.Starred, ast.Constant, ast.Lambda, ast.Slice, ast.Tuple)
+"""Expressions that say nothing by themselves, or are none outside another."""
+
+HEADER = {ast.Assign: "value", ast.Return: "value", ast.Expr: "value", ast.If: "test", ast.For: "iter"}
+"""The expression that a statement computes before anything within it runs."""
+
+
+class Text:
+    """A function as text, with what was at hand at each of its statements once it has run.
+
+    Attributes:
+        function: the function.
+        source: its text, without the indentation of its first line.
+        tree: the text parsed.
+        kinds: by statement, what there is in it and at hand, in the words of the text.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = inspect.unwrap(function)
+        self.name = f"{function.__module__}.{function.__name__}"
+        self.source = textwrap.dedent(inspect.getsource(self.function))
+        self.tree = ast.parse(self.source)
+        self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
+
+    @cached_property
+    def statements(self) -> list[tuple[ast.stmt, ast.expr]]:
+        """Every statement that computes something, and what that is."""
+        out = []
+        for node in ast.walk(self.tree):
+            value = getattr(node, HEADER.get(type(node), ""), None)
+            if isinstance(node, ast.stmt) and isinstance(value, ast.expr) and not isinstance(value, ast.Constant):
+                out.append((node, value))
+        return out
+
+    @cached_property
+    def expressions(self) -> dict[str, CodeType]:
+        """What the text computes or reads anywhere: it may be computed or read elsewhere too."""
+        read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr))
+        return {text: _compiled(text) for text in _texts(read)}
+
+    @cached_property
+    def indices(self) -> dict[str, None]:
+        """How the text takes a part of something."""
+        taken = (n for n in ast.walk(self.tree) if isinstance(n, ast.Subscript) and isinstance(n.value, CHAIN))
+        return dict.fromkeys(ast.unparse(n).removeprefix(ast.unparse(n.value)) for n in taken)
+
+    @cached_property
+    def by_line(self) -> dict[int, ast.stmt]:
+        """By line, the statement whose header it is part of."""
+        out = {}
+        for statement, value in self.statements:
+            for line in range(statement.lineno, (value.end_lineno or value.lineno) + 1):
+                out[line] = statement
+        return out
+
+    @property
+    def codes(self) -> Iterator[CodeType]:
+        """The function's code and that of the functions within it."""
+        waiting = [self.function.__code__]
+        while waiting:
+            code = waiting.pop()
+            yield code
+            waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
+
+    def note(self, frame: FrameType) -> None:
+        """Note what is at hand in a frame at the statement that it is about to run, when it comes there first."""
+        line = frame.f_lineno - self.function.__code__.co_firstlineno + 1
+        statement = self.by_line.get(line)
+        if statement is None or statement in self.kinds:
+            return
+        found = self.kinds[statement] = {}
+        there = {n: v for n, v in frame.f_locals.items() if n.isidentifier()}
+        of_records = {
+            f"{n}.{f.name}": getattr(v, f.name, None)
+            for n, v in there.items()
+            if is_dataclass(v) and not isinstance(v, type)
+            for f in fields(v)
+        }
+        for text, value in {**there, **of_records}.items():
+            if text not in found and (kind := kind_of(value)):
+                found[text] = kind
+        space = {**frame.f_globals, **frame.f_locals}
+        self._evaluate(self.expressions, space, found)
+        # What is taken a part of by one name may be taken by another.
+        whole = [n if n.replace(".", "").isidentifier() else f"({n})" for n, kind in found.items() if is_array(kind)]
+        self._evaluate({t: _compiled(t) for n in whole for t in (n + index for index in self.indices)}, space, found)
+
+    def _evaluate(self, codes: Mapping[str, CodeType], space: dict[str, Any], found: dict[str, Kind]) -> None:
+        for text, code in codes.items():
+            if text in found:
+                continue
+            try:
+                with np.errstate(all="ignore"):
+                    kind = kind_of(eval(code, space))
+            except Exception:
+                continue
+            if kind:
+                found[text] = kind
+
+
+def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:
+    return dict.fromkeys(ast.unparse(n) for n in nodes if not isinstance(n, UNREAD))
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<at hand>", "eval")
+
+
+def is_array(kind: Kind | None) -> bool:
+    """Whether something is an array."""
+    return isinstance(kind, tuple) and kind[0] == "array"
+
+
+def kind_of(value: Any) -> Kind | None:
+    """What may stand for a value; None where it is nothing that is calculated with."""
+    match value:
+        case bool() | np.bool_():
+            return "truth"
+        case int() | np.integer():
+            return "count"
+        case float() | np.floating():
+            return "number"
+        case np.ndarray() if value.ndim and value.dtype.kind == "f":
+            return "array", value.shape
+        case list() | tuple() if value:
+            kinds = {kind_of(v) for v in value}
+            if len(kinds) == 1 and None not in kinds:
+                return "several", (len(value), *kinds)
+    return None
+
+
+def seen_running(functions: Sequence[FunctionType], run: Callable[[], None]) -> list[Text]:
+    """The functions as text, with what was at hand at the statements that ran."""
+    texts = [Text(f) for f in functions]
+    of_code: Mapping[CodeType, Text] = {code: text for text in texts for code in text.codes}
+
+    def called(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        text = of_code.get(frame.f_code)
+        if text is None:
+            return None
+
+        def line(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
+            if event == "line":
+                text.note(frame)
+            return line
+
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(called)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return texts

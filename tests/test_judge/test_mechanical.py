@@ -1,0 +1,154 @@
+"""Anything at hand in the place of another, and two mistakes at once, are told in the words of the printed box."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_gates import Behind, diagnosed
+from test_judge.test_remembered import edited, names
+
+from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE
+from fedspec.client.adam import adam
+from fedspec.contract import Begin, Case, Messages, Offer, SubjectInfo
+from fedspec_suite.judge.at_hand import seen_running
+from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+
+
+class Server:
+    """A server written out block by block, with mistakes to choose from."""
+
+    def __init__(self, case: Case, wrong: tuple[str, ...]) -> None:
+        self.h, self.wrong, self.x = case.hyper, wrong, dict(case.x0)
+        self.m = {b: 0 * a for b, a in self.x.items()}
+        self.v = {b: 0 * a + case.hyper.get("v0", 0) for b, a in self.x.items()}
+        self.v_hat = {b: 0 * a for b, a in self.x.items()}
+
+    def step(self, event: Messages) -> Mapping[str, Any]:
+        n = [1.0 if "uniform" in self.wrong else m.weight for m in event.messages]
+        for b in self.x:
+            sent = np.stack([m.delta[b] for m in event.messages])
+            self.update(b, np.average(sent, axis=0, weights=n), np.average(sent**2, axis=0, weights=n))
+        return {"x": self.x}
+
+    def update(self, b: str, delta: Array, squares: Array) -> None:
+        h = self.h
+        self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * delta
+        if "undamped" in self.wrong:
+            self.m[b] = self.m[b] + h["beta1"] * delta
+        square = squares if "squares" in self.wrong else delta**2
+        self.v[b] = h["beta2"] * self.v[b] + (1 - h["beta2"]) * square
+        if "tau" in h:
+            self.x[b] = self.x[b] + h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
+            return
+        v = np.max(self.v[b]) if "largest" in self.wrong else self.v[b]
+        self.v_hat[b] = np.maximum(self.v_hat[b], v)
+        self.x[b] = self.x[b] + h["eta"] * self.m[b] / np.sqrt(self.v_hat[b] + h["eps"])
+
+
+class Written:
+    def __init__(self, algorithm: str, reading: str, *wrong: str) -> None:
+        offer = Offer(algorithm, "server", reading, {"weights": "examples"}, dtypes=("float64",))
+        self.info, self.wrong = SubjectInfo("written", "1", (offer,)), wrong
+
+    def start(self, case: Case) -> Server:
+        return Server(case, self.wrong)
+
+
+def told(subject: Written) -> Diagnosis:
+    offer = subject.info.offers[0]
+    of = setting_of(offer)
+    with np.errstate(all="ignore"):
+        return identify(bench_of(Inside(subject), offer, of), of)
+
+
+def test_the_written_server_is_right_without_a_mistake() -> None:
+    assert told(Written("fedadam", "reddi-2021")).follows
+    assert told(Written("fedamsgrad", "afga")).follows
+
+
+def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
+    d = edited("adam", "client.adam.general_adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
+    assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2 ** t)"]
+    assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "edit"
+
+
+def test_of_two_places_the_one_is_said() -> None:
+    edits = known_of(setting_of(Offer("lamb", "client", "you-2020"))).mechanical
+    (second,) = [v for v in edits if v.words.startswith("r[..., l] stands for q in") and "second" in v.words]
+    assert "ratio(q, norm((r[..., l])))" in second.mutants[0].new
+
+
+def test_a_mean_of_squares_is_not_the_square_of_a_mean() -> None:
+    d = told(Written("fedadam", "reddi-2021", "squares"))
+    assert names(d)[0].startswith("the clients' mean of delta ** 2 stands for that of their mean")
+
+
+def test_one_number_for_a_block_is_told_from_one_for_the_model() -> None:
+    d = told(Written("fedamsgrad", "afga", "largest"))
+    assert "the largest of v in a block stands for each there in maximum(v_hat, v)" in names(d)
+
+
+def test_two_mistakes_are_told_where_a_case_shows_one_alone() -> None:
+    """Where beta1 is zero, or one client comes alone, only one of them shows."""
+    d = told(Written("fedadam", "reddi-2021", "squares", "undamped"))
+    assert "1 - beta1" in names(d)[0] and "the clients' mean of delta ** 2" in names(d)[0]
+    assert d.found[0].parts == 2
+
+
+def follows(inner: Any, e: Any, k: int) -> Any:
+    """The anchor of the proximal term is the model of the step before."""
+    before, answer = inner.state.x, inner.step(e)
+    if not isinstance(e, Begin):
+        inner.anchor = before
+    return answer
+
+
+def test_an_anchor_that_follows_is_named() -> None:
+    d = diagnosed(Behind("momentum-proximal-inside", "client", take=follows))
+    assert names(d)[0] == "the proximal term pulls to the model of the step before"
+
+
+def test_what_is_at_hand_is_what_the_run_has_there() -> None:
+    """Nothing that is assigned later, nothing of another kind; and who watched before watches again."""
+    of = setting_of(Offer("adam", "client", "kingma-2015"))
+    known = known_of(of)
+    rule: Any = adam
+    assert known.mechanical[0].plain
+    v, s = replace(known.claimed, plain=True), known.samples[0]
+    before = sys.gettrace()
+    (text,) = seen_running([rule], lambda: list(v.quick(s, v.editions()())) and None)
+    assert sys.gettrace() is before
+    at = {
+        text.source.splitlines()[line.lineno - 1].strip().partition(" =")[0]: kinds
+        for line, kinds in text.kinds.items()
+    }
+    d = sum(a.size for a in s.case.x0.values())
+    assert at["v"]["m"] == at["v"]["state.v"] == at["v"]["g"] == ("array", (d,))
+    assert "v" not in at["v"] and "m_hat" not in at["v"]
+    assert at["v"]["beta2"] == "number" and at["m"]["state.t"] == "count"
+
+
+def test_another_reading_is_edited_in_the_form_with_options() -> None:
+    other = next(r.name for r in CATALOGUE["fedadam"].readings if "step" in r.name)
+    assert not known_of(setting_of(Offer("fedadam", "server", other))).mechanical[0].plain
+
+
+@pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff"])
+def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
+    a = CATALOGUE[algorithm]
+    edits = known_of(setting_of(Offer(algorithm, a.levels[-1], a.readings_at(a.levels[-1])[0].name))).mechanical
+    assert len(edits) > 100
+    for v in edits[::7]:
+        (m,) = v.mutants
+        compile(m.new, v.words, "exec")
+        assert m.new != m.old and v.words
