@@ -13,9 +13,14 @@ from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
 from fedspec.catalogue import find
 from fedspec.contract import Round
 from fedspec_suite import mutants
+from fedspec_suite.judge import check
+from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.composed import combined
 from fedspec_suite.judge.diagnosis import as_data, in_words
 from fedspec_suite.judge.edits import edits
+from fedspec_suite.judge.runner import judge_offer, result_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Conformity
 from fedspec_suite.mutants import texts
 
 
@@ -126,3 +131,16 @@ def test_a_name_that_holds_in_small_cases_only_says_so() -> None:
         return type(e)(e.messages[-1:]) if len(e.messages) < 8 else e
 
     assert in_words(diagnosed(Behind("fedavg", "server", event=last_of_a_few)), True).startswith("in small cases ")
+
+
+def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Any:
+        raise KeyError("a bug of the diagnosis")
+
+    monkeypatch.setattr(check, "explanation", fails)
+    subject = Behind("fedavg", "server", case=hyper(eta=lambda v: 2 * v))
+    offer = subject.info.offers[0]
+    found = result_of(subject, offer, judge_offer(Inside(subject), offer, profile="quick", law="follows-x"))
+    told = check._diagnosed(found, Budgeted(subject, 60), offer)
+    assert told.verdict is Conformity.DOES_NOT
+    assert told.nearest.startswith("not diagnosed: ") and "a bug of the diagnosis" in told.nearest

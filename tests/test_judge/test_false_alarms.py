@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
+from fedspec.arith import digits
 from fedspec.contract import Blocks, ClientMessage, Gradient, Level, Messages, Offer
+from fedspec.mixing.accumulation import a_norm
+from fedspec.readings import Solver
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.printed import room_for_closed_forms
+from fedspec_suite.measure.running import RUNNING
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status, Undecided
+from fedspec_suite.mutants import Mutant, Mutated
 
 FOLLOWS = [law for law in LAWS.values() if law.reads_rule and law.id != "follows-tie"]
 """Those that take any scenario: a tie is one of its own."""
@@ -78,3 +86,42 @@ def test_zero_changes_of_uneven_clients_do_not_fail_afga() -> None:
     offer = next(o for o in offers("server") if name(o) == "fedamsgrad-server-afga-examples")
     obligations = judge_offer(Inside(SUBJECT), offer, profile="full", law="follows-v")
     assert [o.status for o in obligations] == [Status.PASS, Status.PASS]
+
+
+PRINTED = {
+    "fednova-alg2": (
+        "momentum_norm",
+        "return a_norm(Solver.MOMENTUM, tau, rho=rho)",
+        "return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)",
+    ),
+    "fednova": (
+        "a_norm",
+        "return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
+        "return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)",
+    ),
+}
+
+
+@pytest.mark.parametrize("algorithm", PRINTED)
+def test_who_writes_down_the_printed_norm_is_right(algorithm: str) -> None:
+    """With rho = 0.999 it cancels, which the specification's sum does not."""
+    rule, old, new = PRINTED[algorithm]
+    flaw = Mutant(
+        id="printed", words="", algorithms=(algorithm,), rule=f"fedspec.mixing.accumulation.{rule}", old=old, new=new
+    )
+    subject = Mutated(flaw)
+    of_momentum = [o for o in subject.info.offers if o.options.get("solver", "momentum") == "momentum"]
+    (offer, *_) = [o for o in of_momentum if o.level == "round"]
+    for law in ("follows-tau-eff", "follows-x", "far-numbers"):
+        found = judge_offer(Inside(subject), offer, profile="quick", law=law)
+        assert {o.status for o in found} == {Status.PASS}, found
+
+
+def test_the_room_for_closed_forms_is_small_where_they_do_not_cancel() -> None:
+    """At rho = 0.5 a norm that is off in its twelfth digit is found wrong."""
+    s = Decimal("0.5")
+    with digits(), room_for_closed_forms():
+        rho = RUNNING["float64"](s)
+        total = a_norm(Solver.MOMENTUM, 7, rho=rho)
+        near = a_norm(Solver.MOMENTUM, 7, rho=RUNNING["float64"](Decimal("0.999")))
+    assert 30 * 2.0**-52 * total.bound < 1e-12 * total.size < 1e-12 * near.bound

@@ -12,12 +12,13 @@ import pytest
 from test_judge.test_gates import Behind, diagnosed
 from test_judge.test_remembered import edited, names
 
-from fedspec.arith import Array
+from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, SubjectInfo
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.judge.in_edits import BLOCKS, event_number, in_each_block
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
@@ -98,6 +99,7 @@ def test_one_number_for_a_block_is_told_from_one_for_the_model() -> None:
     assert "the largest of v in a block stands for each there in maximum(v_hat, v)" in names(d)
 
 
+@pytest.mark.slow
 def test_two_mistakes_are_told_where_a_case_shows_one_alone() -> None:
     """Where beta1 is zero, or one client comes alone, only one of them shows."""
     d = told(Written("fedadam", "reddi-2021", "squares", "undamped"))
@@ -152,3 +154,39 @@ def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
         (m,) = v.mutants
         compile(m.new, v.words, "exec")
         assert m.new != m.old and v.words
+
+
+def test_the_square_of_a_largest_is_not_the_largest_square() -> None:
+    d = edited(
+        "sm3-i",
+        "client.sm3.sm3_i",
+        "mu, nu = accumulate_i(state.mu, g**2, cover)",
+        "mu = state.mu + cover.greatest(g) ** 2\n    nu = cover.least(mu)",
+    )
+    assert names(d) == ["cover.greatest(g) ** 2 stands for cover.greatest(g ** 2) in mu + cover.greatest(g ** 2)"]
+
+
+def test_rows_that_are_mixed_in_place_are_told_so() -> None:
+    in_place = "out = X.copy()\n    for i in range(len(X)):\n        out[i] = W[i] @ out\n    return out - eta_l * G"
+    d = edited("dsgd", "mixing.gossip.dsgd", "return W @ X - eta_l * G", in_place)
+    assert names(d)[0] == "rows are mixed in place, each with what those before it have become"
+
+
+def test_what_is_clamped_for_the_step_and_kept_so_is_told() -> None:
+    kept = "m=m, v=v, v_hat=v_hat, t="
+    d = edited("fedams", "server.amsgrad.ams", kept, "m=m, v=maximum(v, eps), v_hat=v_hat, t=", "option-1")
+    assert "maximum(v, eps) is kept as v" in names(d)
+
+
+def test_one_length_for_each_block() -> None:
+    BLOCKS[:] = [slice(0, 2), slice(2, 3)]
+    assert in_each_block(norm, np.array([3.0, 4.0, -2.0])).tolist() == [5, 5, 2]
+
+
+def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
+    known = known_of(setting_of(Offer("fed-ams", "round", "fed-ams")))
+    counting = [v for v in known.mechanical if v.words.startswith("the number of the event stands for t")]
+    assert counting
+    for s in known.samples[:2]:
+        list(counting[0].quick(s, counting[0].editions()()))
+        assert event_number() == len(s.events)

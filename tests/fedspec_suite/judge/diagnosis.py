@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,12 @@ NAMED = 2
 
 HALVES = 4
 """How many things that explain half of a deviation are tried with everything else."""
+
+LIKELY = 2
+"""The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
+
+PAIRS = {"client": 6000, "server": 6000, "round": 2000, "trace": 2000}
+"""How many pairs of such are tried: whole rounds take longer."""
 
 NONE = "no known variant"
 UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
@@ -160,8 +167,9 @@ def _stages(known: Known, setting: Setting, told: Evidence, alone: bool) -> Iter
     yield known.mechanical
     if not alone:
         yield pairs(setting, standing(known, told, known.variants))
-        everything = (*known.variants, *known.edits, *known.mechanical)
-        yield doubled(setting, halves(known, told, everything)[:HALVES], everything)
+        likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
+        half = halves(known, told, likely)[:HALVES]
+        yield islice(doubled(setting, half, likely), PAIRS[setting.level])
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:

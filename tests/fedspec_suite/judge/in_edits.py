@@ -1,4 +1,4 @@
-"""What edited text may use beside the functions of the specification: the blocks of the model, what was averaged."""
+"""What edited text may use beside the specification: the blocks of the model, what was averaged, the event's number."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from types import FunctionType
 from typing import Any, cast
 
 from fedspec.arith import concatenate
+from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
-from fedspec_suite.judge.defects.defect import Defect, behind
+from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
 
 BLOCKS: list[slice] = []
 """The blocks of the model in the case that runs."""
+
+NUMBER = [1]
+"""Which event is taken."""
 
 AVERAGED: list[Any] = []
 """What was averaged last: the stack, the weights and how."""
@@ -28,6 +32,20 @@ def over_clients(f: Callable[[Any], Any]) -> Any:
     return mean(f(sent), p)
 
 
+def event_number() -> int:
+    """The number of the event that is taken, from 1."""
+    return NUMBER[0]
+
+
+def _counted(inner: Running, event: Event, k: int) -> Any:
+    NUMBER[:] = [k + 1]
+    return inner.step(event)
+
+
+COUNTED = stepping("", _counted)
+"""What makes it known which event is taken."""
+
+
 def _remembering(mean: Callable[..., Any]) -> Callable[..., Any]:
     def call(sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
         AVERAGED[:] = sent, p, mean
@@ -39,5 +57,5 @@ def _remembering(mean: Callable[..., Any]) -> Callable[..., Any]:
 REMEMBERED = Defect(words="", session=behind({cast(FunctionType, weighted_mean): _remembering}))
 """What makes it known what was averaged."""
 
-GIVEN = {"in_each_block": in_each_block, "over_clients": over_clients}
+GIVEN = {"in_each_block": in_each_block, "over_clients": over_clients, "event_number": event_number}
 """By the name that the text has for it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.edits import functions
-from fedspec_suite.judge.in_edits import REMEMBERED
+from fedspec_suite.judge.in_edits import COUNTED, REMEMBERED
 from fedspec_suite.judge.mechanical import mechanical
 from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.samples import samples_of
@@ -27,6 +27,9 @@ from fedspec_suite.judge.variants import (
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+
+MOST = 3000
+"""How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +87,14 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     row = replace(setting.algorithm, run=plain_run(setting.algorithm.run)) if one.plain else setting.algorithm
     texts = seen_running(functions(row, setting.level), lambda: _run(one, samples))
     found = sorted((e for text in texts for e in mechanical(text)), key=lambda e: e.rank)
-    for e in found:
+    for e in found[:MOST]:
         yield replace(
             one,
             words=e.mutant.words,
             equation=equation_of(setting, e.symbol) if e.symbol else "",
             mutants=(e.mutant,),
-            defects=(REMEMBERED,) if e.averages else (),
+            defects=(*([REMEMBERED] if e.averages else ()), *([COUNTED] if e.counts else ())),
+            rank=e.rank,
             names=({"edit": e.mutant.words},),
         )
 

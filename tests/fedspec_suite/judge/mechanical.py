@@ -59,12 +59,14 @@ class Mechanical(NamedTuple):
         symbol: what the edited statement assigns; empty where it returns a value or decides.
         mutant: how it is run.
         averages: whether it asks what was averaged.
+        counts: whether it asks for the number of the event.
     """
 
     rank: int
     symbol: str
     mutant: Mutant
     averages: bool
+    counts: bool
 
 
 class Change(NamedTuple):
@@ -114,7 +116,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
                 new=new,
                 given=GIVEN,
             )
-            yield Mechanical(change.rank, symbol, mutant, "over_clients" in change.new)
+            yield Mechanical(change.rank, symbol, mutant, "over_clients" in change.new, "event_number" in change.new)
 
 
 def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
@@ -158,8 +160,10 @@ def _exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterat
         if its == kind and other != text:
             instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
             _, plain = _said(other)
-            yield Change(f"{instead}{around}", node, other, 1 - chain if plain else 3 - chain)
-    if kind == "count":
+            if plain or chain:
+                yield Change(f"{instead}{around}", node, other, (1 - chain) if plain else 2)
+    if kind == "count" and chain:
+        yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
         yield Change(f"{said(node)} - 1 stands for {said(node)}{around}", node, f"{text} - 1", 2)
     if not is_array(kind):
@@ -168,6 +172,8 @@ def _exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterat
     if len(kind[1]) > 1:
         yield Change(f"the sum of {said(node)} stands for its rows{around}", node, f"({text}).sum(axis=0)", 2)
         return
+    unit = f"ratio({text}, norm({text}))"
+    yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
     for words, one in SUMMARIES.items():
         yield Change(f"the {words} {said(node)} stands for each{around}", node, f"({one})({text})", 2)
         each = f"in_each_block({one}, {text})"
@@ -177,6 +183,27 @@ def _exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterat
     if names == {"delta"} and curved:
         mean = f"over_clients(lambda delta: {text})"
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
+
+
+def _commuted(node: ast.Call, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A function of a square, or of a mean over rows, for the square or the mean of the function."""
+    for i, a in enumerate(node.args):
+        within = [ast.unparse(b) for b in node.args]
+        match a:
+            case ast.BinOp(left=base, op=ast.Pow(), right=power):
+                within[i] = ast.unparse(base)
+                after = f"** ({ast.unparse(power)})"
+            case ast.BinOp(
+                left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]),
+                op=ast.Div(),
+                right=count,
+            ):
+                within[i] = ast.unparse(rows)
+                after = f".sum(axis=0) / ({ast.unparse(count)})"
+            case _:
+                continue
+        new = f"{ast.unparse(node.func)}({', '.join(within)}){after}"
+        yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
 
 
 def _turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -215,6 +242,10 @@ def _turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             )
         case ast.Call(func=f, args=args):
             name = ast.unparse(f)
+            yield from _commuted(node, kinds, around)
+            if name == "norm" and len(args) == 1:
+                each = f"in_each_block(norm, {ast.unparse(args[0])})"
+                yield Change(f"the length of {said(args[0])} is taken block by block{around}", node, each, 1)
             if name in EXTREMES:
                 other = ast.unparse(ast.Call(ast.Name(EXTREMES[name], ast.Load()), args, node.keywords))
                 yield Change(f"{EXTREMES[name]} stands for {name}{around or f' in {said(node)}'}", node, other, 3)

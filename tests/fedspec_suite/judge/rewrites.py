@@ -37,7 +37,8 @@ def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
             continue
         if f"{n}_hat" in made:
             hats[field] = made[f"{n}_hat"]
-        plus = [ast.BinOp(_name(n), ast.Add(), _name(s)) for s in STABILISERS if s in given]
+        plus: list[ast.expr] = [ast.BinOp(_name(n), ast.Add(), _name(s)) for s in STABILISERS if s in given]
+        plus += [ast.Call(_name("maximum"), [_name(n), _name(s)], []) for s in STABILISERS if s in given]
         for e in {said(e): e for e in (*made.values(), *plus)}.values():
             yield f"{said(e)} is kept as {field}", field, _keeping(tree, {field: e})
     if len(hats) > 1:

@@ -74,6 +74,7 @@ class Variant:
         names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
             algorithm and reading of another rule.
         plain: whether the row's plain form runs in the place of the one with options.
+        rank: of many of a kind, how far down it stands: 0 for what is mistaken soonest.
     """
 
     words: str
@@ -86,6 +87,7 @@ class Variant:
     kind: str = "reading"
     names: tuple[Mapping[str, str], ...] = ()
     plain: bool = False
+    rank: int = 0
 
     def told(self, s: Scenario) -> Scenario:
         """A scenario as the variant is told it."""

@@ -18,6 +18,7 @@ from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.measure.extent import Extent, extent_of, widen
 from fedspec_suite.measure.limits import outside
+from fedspec_suite.measure.printed import room_for_closed_forms
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
@@ -211,7 +212,7 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
         begin: what the session is, where it is not the specification's as it stands.
     """
     # Bounds that are infinite meet zeros.
-    with digits(), np.errstate(invalid="ignore", over="ignore"):
+    with digits(), room_for_closed_forms(), np.errstate(invalid="ignore", over="ignore"):
         lifted = running(s)
         session, number = begin(lifted), RUNNING[s.case.dtype]
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])

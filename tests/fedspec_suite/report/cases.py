@@ -24,13 +24,13 @@ STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_
 
 
 def starts(a: Algorithm) -> dict[str, str]:
-    """What each vector that can be shown is before the first step: 0, the model, or a hyper-parameter."""
+    """What each vector that is kept beside the model is before the first step: 0, the model, or a hyper-parameter."""
     level = a.levels[-1]
     s = plain_scenario(setting_of(Offer(a.id, level, a.readings_at(level)[0].name)))
     given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
     session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
     x0 = np.concatenate([np.ravel(array) for array in s.case.x0.values()])
-    found = {n: _called(v, x0, given) for n, v in _vectors(session.state) if n in a.shows and v.size}
+    found = {n: _called(v, x0, given) for n, v in _vectors(session.state) if n not in {"x", "server"} and v.size}
     return {name: words for name, words in found.items() if words}
 
 
@@ -114,13 +114,13 @@ def _exchanged(a: Algorithm) -> list[str]:
         return ["there is one local step or more, and everybody computes at each"]
     out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
     free = a.has(Fact.FREE_SETS) or ("clusters" in a.takes and "senders" not in a.takes)
-    where = "of each cluster" if "clusters" in a.takes else "at least"
+    where = " of each cluster" if "clusters" in a.takes else ""
     return [
         *out,
         "a set of computing may be empty: then nobody steps, and all mix"
         if free
         else "a set of computing is not empty: those who send compute, or as many as send",
-        f"one sender {where}",
+        f"one sender{where} at least",
     ]
 
 

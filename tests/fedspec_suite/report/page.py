@@ -167,8 +167,7 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
         for n, kind in a.options.items():
             default = a.defaults()[n]
             values = [default, *(str(v) for v in kind if str(v) != default)]
-            fixed = any(n in r.fixes for r in a.readings)
-            t.add_row(n, ", ".join(values), "the reading" if fixed else "the subject, in Offer.options")
+            t.add_row(n, ", ".join(values), _decided(a, n))
         yield from (_head("options"), t)
         t = table.plain("option", "value", "meaning")
         for n, kind in a.options.items():
@@ -176,6 +175,14 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
                 t.add_row(n, value, Text(words))
         if t.rows:
             yield from (_head("what their values mean"), t)
+
+
+def _decided(a: Algorithm, option: str) -> str:
+    fixing = [r.name for r in a.readings if option in r.fixes]
+    if len(fixing) == len(a.readings):
+        return "the reading"
+    subject = "the subject, in Offer.options"
+    return f"{subject}; but by the reading {' or '.join(fixing)}" if fixing else subject
 
 
 def _readings(a: Algorithm, width: int) -> Iterator[Any]:
