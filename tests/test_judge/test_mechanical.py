@@ -15,7 +15,7 @@ from test_judge.test_remembered import edited, names
 from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
-from fedspec.contract import Begin, Case, Messages, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
 from fedspec_suite.judge.in_edits import BLOCKS, event_number, in_each_block
@@ -38,16 +38,17 @@ class Server:
         n = [1.0 if "uniform" in self.wrong else m.weight for m in event.messages]
         for b in self.x:
             sent = np.stack([m.delta[b] for m in event.messages])
-            self.update(b, np.average(sent, axis=0, weights=n), np.average(sent**2, axis=0, weights=n))
+            self.update(b, np.average(sent, axis=0, weights=n), np.average(sent**2, axis=0, weights=n), sent)
         return {"x": self.x}
 
-    def update(self, b: str, delta: Array, squares: Array) -> None:
+    def update(self, b: str, delta: Array, squares: Array, sent: Array) -> None:
         h = self.h
         self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * delta
         if "undamped" in self.wrong:
             self.m[b] = self.m[b] + h["beta1"] * delta
         square = squares if "squares" in self.wrong else delta**2
-        self.v[b] = h["beta2"] * self.v[b] + (1 - h["beta2"]) * square
+        for g_squared in sent**2 if "each" in self.wrong else [square]:
+            self.v[b] = h["beta2"] * self.v[b] + (1 - h["beta2"]) * g_squared
         if "tau" in h:
             self.x[b] = self.x[b] + h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
             return
@@ -65,7 +66,7 @@ class Written:
         return Server(case, self.wrong)
 
 
-def told(subject: Written) -> Diagnosis:
+def told(subject: Written | WrittenRound) -> Diagnosis:
     offer = subject.info.offers[0]
     of = setting_of(offer)
     with np.errstate(all="ignore"):
@@ -190,3 +191,49 @@ def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
     for s in known.samples[:2]:
         list(counting[0].quick(s, counting[0].editions()()))
         assert event_number() == len(s.events)
+
+
+def test_a_moment_that_takes_every_update_by_itself_is_told() -> None:
+    d = told(Written("fedadam", "reddi-2021", "each"))
+    assert names(d)[0] == "beta2 * v + (1 - beta2) * delta ** 2 is done for each update by itself, one after another"
+
+
+class InTurn:
+    """SCAFFOLD written out, c moving within the loop over the participants; right where it moves behind it."""
+
+    def __init__(self, case: Case, at_once: bool) -> None:
+        assert case.problem
+        self.H, self.e, self.h, self.at_once = case.problem.H, case.problem.e, case.hyper, at_once
+        (self.name,), (self.x,) = case.x0, case.x0.values()
+        self.c, self.c_i = 0 * self.x, np.zeros((len(self.e), self.x.size))
+
+    def step(self, event: Round) -> Mapping[str, Any]:
+        eta_l, deltas, moved = self.h["eta_l"], [], []
+        for i, tau in zip(event.participants, event.steps, strict=True):
+            y = self.x
+            for _ in range(tau):
+                y = y - eta_l * (self.H[i] @ y - self.e[i] - self.c_i[i] + self.c)
+            now = self.c_i[i] - self.c + (self.x - y) / (eta_l * tau)
+            moved.append((now - self.c_i[i]) / len(self.e))
+            self.c_i[i] = now
+            deltas.append(y - self.x)
+            if not self.at_once:
+                self.c = self.c + moved[-1]
+        if self.at_once:
+            self.c = self.c + sum(moved)
+        self.x = self.x + self.h["eta"] * sum(deltas) / len(deltas)
+        return {"x": {self.name: self.x}}
+
+
+class WrittenRound:
+    def __init__(self, at_once: bool) -> None:
+        offer = Offer("scaffold", "round", "karimireddy-2020", dtypes=("float64",))
+        self.info, self.at_once = SubjectInfo("written", "1", (offer,)), at_once
+
+    def start(self, case: Case) -> InTurn:
+        return InTurn(case, self.at_once)
+
+
+def test_what_the_server_keeps_moves_between_the_participants() -> None:
+    assert told(WrittenRound(at_once=True)).follows
+    assert "participants are taken one at a time" in names(told(WrittenRound(at_once=False)))[0]

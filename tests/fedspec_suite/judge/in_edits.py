@@ -32,6 +32,22 @@ def over_clients(f: Callable[[Any], Any]) -> Any:
     return mean(f(sent), p)
 
 
+def one_by_one(f: Callable[[Any, Any], Any], start: Any) -> Any:
+    """What a function makes of something and each update that was averaged, one after another."""
+    for row in AVERAGED[0]:
+        start = f(start, row)
+    return start
+
+
+def by_means_so_far(f: Callable[[Any, Any], Any], start: Any) -> Any:
+    """The same of the mean of each update and those before it."""
+    total: Any = 0
+    for k, row in enumerate(AVERAGED[0], 1):
+        total = total + row
+        start = f(start, total / k)
+    return start
+
+
 def event_number() -> int:
     """The number of the event that is taken, from 1."""
     return NUMBER[0]
@@ -57,5 +73,8 @@ def _remembering(mean: Callable[..., Any]) -> Callable[..., Any]:
 REMEMBERED = Defect(words="", session=behind({cast(FunctionType, weighted_mean): _remembering}))
 """What makes it known what was averaged."""
 
-GIVEN = {"in_each_block": in_each_block, "over_clients": over_clients, "event_number": event_number}
+AVERAGING = (over_clients, one_by_one, by_means_so_far)
+"""What asks what was averaged."""
+
+GIVEN = {f.__name__: f for f in (in_each_block, event_number, *AVERAGING)}
 """By the name that the text has for it."""

@@ -6,12 +6,13 @@ They are many and say little of why; they are tried where nothing that has bette
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
-from fedspec_suite.judge.in_edits import GIVEN
+from fedspec_suite.judge.in_edits import AVERAGING, GIVEN
 from fedspec_suite.judge.slips import ORDINAL, said
 from fedspec_suite.mutants import Mutant
 
@@ -99,7 +100,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
         if not kinds:
             continue
         symbol = _symbol(statement)
-        for change in _changes(value, kinds):
+        for change in (*_changes(value, kinds), *_each_by_itself(symbol, value, kinds)):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
             new = f"{text.source[:begin]}({change.new}){text.source[end:]}"
@@ -116,7 +117,8 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
                 new=new,
                 given=GIVEN,
             )
-            yield Mechanical(change.rank, symbol, mutant, "over_clients" in change.new, "event_number" in change.new)
+            averages = any(f.__name__ in change.new for f in AVERAGING)
+            yield Mechanical(change.rank, symbol, mutant, averages, "event_number" in change.new)
 
 
 def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
@@ -132,6 +134,18 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
             around += f", {ORDINAL[min(same.index(node), 3)]} time it stands there"
         yield from _exchanged(node, kinds, around)
         yield from _turned(node, kinds, around)
+
+
+def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """What goes on from an old value by the mean of some updates goes on by each of them."""
+    text = ast.unparse(value)
+    olds = [ast.unparse(n) for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == symbol]
+    if "delta" not in kinds or len(olds) != 1 or not re.search(r"\bdelta\b", text):
+        return
+    (old,) = olds
+    step = f"(lambda kept, delta: {text.replace(old, 'kept')}, {old})"
+    yield Change(f"{said(value)} is done for each update by itself, one after another", value, "one_by_one" + step, 1)
+    yield Change(f"{said(value)} is done at every update, with the mean so far", value, "by_means_so_far" + step, 1)
 
 
 def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:

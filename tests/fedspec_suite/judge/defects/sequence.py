@@ -11,9 +11,10 @@ from types import FunctionType
 from typing import Any
 
 from fedspec import population
+from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
-from fedspec.contract import Event
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind
+from fedspec.contract import Event, Round
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, with_x
 from fedspec_suite.judge.defects.remembered import Solver, solvers_of
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
@@ -175,6 +176,28 @@ def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) ->
     return session
 
 
+def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
+    """The round is run for one participant after another; only the server's model waits for all of them."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if not isinstance(event, Round) or len(event.participants) < 2 or not s.case.problem:
+                return inner.step(event)
+            x, ends, answer = model(inner.state), [], {}
+            for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
+                inner.state = with_x(inner.state, x)
+                own: dict[str, Any] = {"strategies": event.strategies[j : j + 1], "scales": event.scales[j : j + 1]}
+                answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
+                ends.append((s.case.problem.examples[i] if by_examples else 1, model(inner.state)))
+            mean = sum(n * end for n, end in ends) / sum(n for n, _ in ends)
+            inner.state = with_x(inner.state, mean)
+            return {**answer, "x": mean}
+
+        return Stepping(inner, take)
+
+    return session
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What clients may hand on to the next one, where they run one after another."""
     if setting.level != "round":
@@ -198,6 +221,11 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield Defect(
             words="the proximal term pulls once, at the end of the local steps, not in each",
             session=_pulled_once(anchored),
+        )
+    if "everyone" not in setting.takes and "noise" not in setting.takes:
+        yield Defect(
+            words="participants are taken one at a time: what the server keeps moves in between, its model at the end",
+            session=_one_at_a_time(setting.options.get("weights") == "examples"),
         )
     solvers = solvers_of(found)
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names if n != "t"))
