@@ -141,6 +141,21 @@ def test_what_is_at_hand_is_what_the_run_has_there() -> None:
     assert at["v"]["beta2"] == "number" and at["m"]["state.t"] == "count"
 
 
+def doubled(parts: list[Array]) -> Array:
+    out: list[Array] = []
+    for part in parts:
+        out.append(2 * part)
+    return np.concatenate(out)
+
+
+def test_to_look_changes_nothing() -> None:
+    results: list[Array] = []
+    function: Any = doubled
+    (text,) = seen_running([function], lambda: results.append(doubled([np.ones(2), np.zeros(1)])))
+    assert results[0].tolist() == [2, 2, 0]
+    assert any(kinds.get("2 * part") == ("array", (2,)) for kinds in text.kinds.values())
+
+
 def test_another_reading_is_edited_in_the_form_with_options() -> None:
     other = next(r.name for r in CATALOGUE["fedadam"].readings if "step" in r.name)
     assert not known_of(setting_of(Offer("fedadam", "server", other))).mechanical[0].plain

@@ -56,7 +56,9 @@ class Text:
     @cached_property
     def expressions(self) -> dict[str, CodeType]:
         """What the text computes or reads anywhere: it may be computed or read elsewhere too."""
-        read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr))
+        # What is called for what it does is not called once more.
+        done = {value for statement, value in self.statements if isinstance(statement, ast.Expr)}
+        read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr) and n not in done)
         return {text: _compiled(text) for text in _texts(read)}
 
     @cached_property
