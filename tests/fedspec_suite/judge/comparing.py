@@ -74,12 +74,13 @@ class Agreement:
 NOWHERE = Agreement(float("inf"), 0.0)
 
 
-def evidence(known: Known, given: Given) -> Evidence:
-    """Where the answers clearly deviate from the claimed reading."""
+def evidence(known: Known, given: Given, samples: Sequence[Scenario] = ()) -> Evidence:
+    """Where the answers clearly deviate from the claimed reading, on its samples or others."""
+    samples = samples or known.samples
     where: dict[int, list[Array]] = {}
     heads = []
     for k, answers in given.items():
-        s, plain = known.samples[k], known.claimed.quick(known.samples[k], known.claimed.editions()())
+        s, plain = samples[k], known.claimed.quick(samples[k], known.claimed.editions()())
         try:
             masks = [off(got["x"], want["x"], s) for got, want in zip(answers, plain, strict=True)]
         except CANNOT:
@@ -178,10 +179,18 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
     return out
 
 
-def halves(known: Known, told: Evidence, variants: Sequence[Variant]) -> list[Variant]:
-    """Those that give what a subject does in some case up to where it first deviates, the most such cases first."""
-    soon = [(replace(s := known.samples[k], events=s.events[: event + 1]), a) for k, event, a in told.heads]
-    plainest = sorted(soon, key=lambda c: (_most(c[0]), _told_apart(c[0]), _cost(c[0], len(c[1])), len(c[1])))
+Case = tuple[Scenario, list[Shown]]
+"""A case that ends where a subject first deviates, and its answers."""
+
+
+def ends(samples: Sequence[Scenario], told: Evidence) -> list[Case]:
+    """The samples that deviate, each up to where it first does."""
+    return [(replace(s := samples[k], events=s.events[: event + 1]), a) for k, event, a in told.heads]
+
+
+def halves(known: Known, ending: Sequence[Case], variants: Sequence[Variant]) -> list[Variant]:
+    """Those that give what a subject does in some of the plainest of these cases, the most such cases first."""
+    plainest = sorted(ending, key=lambda c: (_most(c[0]), _told_apart(c[0]), _cost(c[0], len(c[1])), len(c[1])))
     cut = plainest[: HEADS[known.setting.level]]
     fits = {v: sum(agrees(v, s, answers) for s, answers in cut) for v in variants}
     return sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])

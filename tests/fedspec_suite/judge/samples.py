@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -54,10 +55,17 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     richest_of_all = max(distinct.values(), key=_richness)
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    poor += [s for name, those in zero.items() if not those for s in [_zeroed(setting, richest_of_all, name)] if s]
-    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all), _short(richest_of_all)) if s]
+    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all)) if s]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
+
+
+def plainer(setting: Setting, samples: Sequence[Scenario]) -> tuple[Scenario, ...]:
+    """Cases in which less can go wrong: of two mistakes one may not show. Names are not judged by them."""
+    rich = max(samples, key=_richness)
+    there = {name for name in setting.numbers if any(s.case.hyper.get(name) == 0 for s in samples)}
+    made = (_short(rich), *(_zeroed(setting, rich, name) for name in setting.numbers if name not in there))
+    return tuple(s for s in made if s)
 
 
 def _idle(s: Scenario) -> Scenario | None:
