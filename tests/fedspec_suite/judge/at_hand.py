@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
@@ -13,6 +12,8 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from fedspec_suite.mutants import source_of
 
 Kind: TypeAlias = str | tuple[str, Any]
 """What may stand for one another: a number, a count, an array of one shape, a list of as many of one kind."""
@@ -39,7 +40,7 @@ class Text:
     def __init__(self, function: FunctionType) -> None:
         self.function = inspect.unwrap(function)
         self.name = f"{function.__module__}.{function.__name__}"
-        self.source = textwrap.dedent(inspect.getsource(self.function))
+        self.source = source_of(function)
         self.tree = ast.parse(self.source)
         self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
 

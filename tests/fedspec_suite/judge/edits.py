@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType
@@ -20,7 +19,7 @@ from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
 from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead
-from fedspec_suite.mutants import Mutant
+from fedspec_suite.mutants import Mutant, source_of
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
 """Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
@@ -89,7 +88,7 @@ def _looked_up(code: CodeType) -> list[str]:
 
 @cache
 def _edits(function: FunctionType) -> tuple[Edit, ...]:
-    source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+    source = source_of(function)
     tree = ast.parse(source)
     rule = f"{function.__module__}.{function.__name__}"
     out = []
@@ -99,7 +98,7 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
         for words, changed in _changed(statement, known):
             edited = copy.deepcopy(tree)
             put_statement(edited, path, changed)
-            symbol = _symbol(statement)
+            symbol = symbol_of(statement)
             out.append(Edit(words, symbol, _equation(said, symbol), _mutant(rule, words, source, edited)))
     for words, target, whole in rewritten(tree):
         symbol = "step" if target in {"x", "y"} else target
@@ -145,7 +144,8 @@ def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement
     getattr(node, field)[i] = statement
 
 
-def _symbol(statement: ast.stmt) -> str:
+def symbol_of(statement: ast.stmt) -> str:
+    """What a statement assigns, as an equation is called; empty where it assigns nothing, or several things."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]):
             return "step" if name in {"x", "y"} else name

@@ -12,31 +12,22 @@ from functools import cache
 from typing import NamedTuple
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
+from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import AVERAGING, GIVEN
 from fedspec_suite.judge.slips import ORDINAL, said
 from fedspec_suite.mutants import Mutant
 
-OTHER: Mapping[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
+OTHER: Mapping[type[ast.AST], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Lt: "<=",
+    ast.LtE: "<",
 }
-
-SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-}
+"""The operator that stands for another by mistake."""
 
 EXTREMES = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "greatest": "least"}
 
@@ -99,7 +90,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
         kinds = text.kinds.get(statement)
         if not kinds:
             continue
-        symbol = _symbol(statement)
+        symbol = symbol_of(statement)
         for change in (*_changes(value, kinds), *_each_by_itself(symbol, value, kinds)):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
@@ -225,7 +216,7 @@ def _turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     match node:
         case ast.BinOp(left=a, op=op, right=b):
             if type(op) in OTHER:
-                sign = SIGNS[OTHER[type(op)]]
+                sign = OTHER[type(op)]
                 yield Change(
                     f"{said(a)} {sign} {said(b)} stands for {said(node)}",
                     node,
@@ -247,7 +238,7 @@ def _turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             for near in (number + 1, number - 1):
                 yield Change(f"{near:g} stands for {number:g}{around}", node, repr(near), 4)
         case ast.Compare(left=a, ops=[op], comparators=[b]) if type(op) in OTHER:
-            sign = SIGNS[OTHER[type(op)]]
+            sign = OTHER[type(op)]
             yield Change(
                 f"{said(a)} {sign} {said(b)} stands for {said(node)}",
                 node,
@@ -280,10 +271,3 @@ def _read(text: str, kinds: Mapping[str, Kind]) -> str:
     """What is read, as a person says it; the old one where there is a new one of that name too."""
     words, _ = _said(text)
     return f"the old {words}" if words != text and words in kinds else words
-
-
-def _symbol(statement: ast.stmt) -> str:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return "step" if name in {"x", "y"} else name
-    return ""

@@ -124,13 +124,11 @@ class Variant:
 
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
-        if self.plain:
-            after = [mutants.editions(m) for m in self.mutants]
-            return lambda: partial(_plainly, self.algorithm, self.mutants, [each() for each in after])
-        if not self.mutants:
+        if not self.mutants and not self.plain:
             return lambda: nullcontext
+        within = partial(_plainly, self.algorithm) if self.plain else _applied
         after = [mutants.editions(m) for m in self.mutants]
-        return lambda: partial(_applied, self.mutants, [each() for each in after])
+        return lambda: partial(within, self.mutants, [each() for each in after])
 
 
 def _applied(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> AbstractContextManager[None]:

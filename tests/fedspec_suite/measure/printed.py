@@ -33,7 +33,7 @@ NORMS: dict[Solver, Form] = {
     Solver.PROXIMAL: lambda k, tau, alpha, rho, gamma: (1 - (1 - alpha) ** tau) / alpha,
     Solver.DECAYED: lambda k, tau, alpha, rho, gamma: (1 - gamma**tau) / (1 - gamma),
 }
-"""Their sums in closed form: FedNova, sec. 3 and Alg. 2, line 12 (L984), and the same for the other two."""
+"""Their sums in closed form: that of momentum as in FedNova, Alg. 2, line 12 (L984), the others as geometric sums."""
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from fedspec_suite.mutants.mutant import (
     editions,
     fresh,
     original,
+    source_of,
     texts,
     wrapped,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "find",
     "fresh",
     "original",
+    "source_of",
     "texts",
     "wrapped",
 ]
