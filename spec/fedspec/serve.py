@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -66,11 +67,20 @@ def _search(folder: str) -> None:
     sys.path.insert(min(installed, default=len(sys.path)), folder)
 
 
+class _AsWritten(importlib.machinery.SourceFileLoader):
+    """Compiles a file anew: a cached one of the same size is taken for it if both were saved in one second."""
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _run(path: Path) -> Any:
     """The module in a file, under its own name unless that is taken."""
     _search(str(path.parent))
     taken = path.stem in sys.stdlib_module_names or path.stem in sys.modules
-    found = importlib.util.spec_from_file_location(f"subject_{path.stem}" if taken else path.stem, path)
+    name = f"subject_{path.stem}" if taken else path.stem
+    found = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     if found is None or found.loader is None:
         raise ContractError(f"subject: {path} cannot be imported; give the path of a Python file")
     module = importlib.util.module_from_spec(found)

@@ -157,6 +157,20 @@ def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_an_adapter_runs_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    text = "class Subject:\n    info = {sign}1\n    start = print\n"
+    code = "import sys; from fedspec.serve import load; print(load(sys.argv[1]).info)"
+
+    def info(sign: str) -> str:
+        path.write_text(text.format(sign=sign))
+        # Of the same size and saved in the same second: Python's cache is of the file before.
+        os.utime(path, (10**9, 10**9))
+        return subprocess.check_output([sys.executable, "-c", code, f"{path}:Subject"], text=True).strip()
+
+    assert (info("+"), info("-")) == ("1", "-1")
+
+
 def test_an_adapter_may_have_the_name_of_a_module(tmp_path: Path) -> None:
     source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
     (tmp_path / "json.py").write_text(source)

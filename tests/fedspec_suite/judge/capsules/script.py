@@ -13,7 +13,7 @@ LINES = 15
 
 PYTHON = """\
 # Exits 1 while {law} fails like this; run it where the check ran, with the capsule beside it.
-import importlib, json, pathlib, sys, types, numpy as np
+import importlib, json, pathlib, sys, types, numpy as np; sys.dont_write_bytecode = True
 sys.path.insert(0, {folder!r}); subject = importlib.import_module({module!r}).{attribute}
 subject, run = subject() if isinstance(subject, type) or not hasattr(subject, "start") else subject, {{}}
 def made(v, key, array=lambda v: np.array(v, {dtype!r})):
