@@ -43,12 +43,18 @@ class Server:
 
     def update(self, b: str, delta: Array, squares: Array, sent: Array) -> None:
         h = self.h
-        self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * delta
+        comes = delta
+        if "divided" in self.wrong:
+            comes = delta / (np.sqrt(h["beta2"] * self.v[b] + (1 - h["beta2"]) * delta**2) + h["tau"])
+        self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * comes
         if "undamped" in self.wrong:
             self.m[b] = self.m[b] + h["beta1"] * delta
         square = squares if "squares" in self.wrong else delta**2
         for g_squared in sent**2 if "each" in self.wrong else [square]:
             self.v[b] = h["beta2"] * self.v[b] + (1 - h["beta2"]) * g_squared
+        if "divided" in self.wrong:
+            self.x[b] = self.x[b] + h["eta"] * self.m[b]
+            return
         if "tau" in h:
             self.x[b] = self.x[b] + h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
             return

@@ -11,6 +11,7 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Round
 from fedspec.params import flatten
 from fedspec_suite.judge.known import Known
+from fedspec_suite.judge.steady import models, steady
 from fedspec_suite.judge.variants import CANNOT, Variant
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown
 from fedspec_suite.measure.running import bounds_of
@@ -160,22 +161,22 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
         return dict.fromkeys(variants, "off")
     k, event, answers = told.head
     s = known.samples[k]
-    plain = _models(known.claimed, s)
+    plain = models(known.claimed, s)
     out: dict[Variant, str] = {}
     seen: set[bytes] = set()
     for v in variants:
-        models = _models(v, s)
-        if not models or not plain:
+        its = models(v, s)
+        if not its or not plain:
             continue
-        all_events = b"".join(x.tobytes() for x in models)
-        moved = any(off(x, y, s).any() for x, y in zip(models, plain, strict=True))
+        all_events = b"".join(x.tobytes() for x in its)
+        moved = any(off(x, y, s).any() for x, y in zip(its, plain, strict=True))
         if moved and all_events in seen:
             continue
         seen.add(all_events)
-        if not off(plain[event], models[event], s).any():
+        if not off(plain[event], its[event], s).any():
             out[v] = "still" if moved else "idle"
         else:
-            out[v] = "fits" if not off(answers[event]["x"], models[event], s).any() else "off"
+            out[v] = "fits" if not off(answers[event]["x"], its[event], s).any() else "off"
     return out
 
 
@@ -196,14 +197,6 @@ def halves(known: Known, ending: Sequence[Case], variants: Sequence[Variant]) ->
     return sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])
 
 
-def _models(v: Variant, s: Scenario) -> list[Array]:
-    """The models after all events, in floating point; none where it cannot run."""
-    try:
-        return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.quick(s, v.editions()())]
-    except CANNOT:
-        return []
-
-
 def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:
     """The largest ratio over all samples, infinite where too few components are decided; and the share that is.
 
@@ -219,10 +212,14 @@ def measured(known: Known, v: Variant, given: Given, told: Evidence | None = Non
         if wanted is None:
             return NOWHERE
         plain = v.quick(known.samples[k], edition())
+        still: list[Array] = []
         for j, (got, want, x) in enumerate(zip(answers, wanted, plain, strict=True)):
             ratios, sure = ratios_of(got["x"], want["x"], info)
             # Outside the domain of a root both say so.
             nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x["x"], dtype=float))
+            if told is not None and not (sure | nowhere).all():
+                still = still or steady(v, known.samples[k], [a["x"] for a in answers])
+                nowhere |= ~sure & still[j]
             decided, total = decided + int((sure | nowhere).sum()), total + sure.size
             if told is not None:
                 mask = told.where[k][j]

@@ -11,7 +11,7 @@ import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import cache
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
@@ -19,7 +19,7 @@ from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
 from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead
-from fedspec_suite.mutants import Mutant, source_of
+from fedspec_suite.mutants import Mutant, looked_up, source_of
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
 """Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
@@ -77,13 +77,7 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
 
 def names(function: FunctionType) -> list[str]:
     """What a function looks up in its module."""
-    return _looked_up(inspect.unwrap(function).__code__)
-
-
-def _looked_up(code: CodeType) -> list[str]:
-    """What a function and those within it look up in their module."""
-    inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in _looked_up(c)]
-    return list(dict.fromkeys([*code.co_names, *inner]))
+    return looked_up(inspect.unwrap(function).__code__)
 
 
 @cache

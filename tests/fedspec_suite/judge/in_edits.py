@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
-from fedspec.arith import concatenate
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import concatenate, numbers
 from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
-from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, stepping
+from fedspec_suite.measure.scenario import Scenario
 
 BLOCKS: list[slice] = []
 """The blocks of the model in the case that runs."""
@@ -73,8 +76,99 @@ def _remembering(mean: Callable[..., Any]) -> Callable[..., Any]:
 REMEMBERED = Defect(words="", session=behind({cast(FunctionType, weighted_mean): _remembering}))
 """What makes it known what was averaged."""
 
+BEFORE: dict[str, Any] = {}
+"""What names were when they were last asked for in this session."""
+
+
+def time_before(name: str, now: Any) -> Any:
+    """What a name was the time before; as it is, the first time."""
+    before = BEFORE.get(name, now)
+    BEFORE[name] = now
+    return before
+
+
+def _forgetting(inner: Running, s: Scenario) -> Running:
+    BEFORE.clear()
+    return inner
+
+
+TIMED = Defect(words="", session=_forgetting)
+"""What makes it known what names were, to nobody but the session."""
+
+MADE: list[Any] = []
+"""The model that comes out of the event that is taken."""
+
+
+def new_model() -> Any:
+    """The model that comes out of the event, while it is taken."""
+    return MADE[0]
+
+
+def _foreseen(inner: Running, event: Event, k: int) -> Any:
+    """The event taken twice, the second time with the first one's model at hand: the model must not depend on that."""
+    state = inner.state
+    MADE[:] = [model(state)]
+    inner.step(event)
+    MADE[:] = [model(inner.state)]
+    inner.state = state
+    answer = inner.step(event)
+    if any(float(a) != float(b) for a, b in zip(MADE[0], model(inner.state), strict=True)):
+        raise ArithmeticError("the model depends on itself")
+    return answer
+
+
+FORESEEN = stepping("", _foreseen)
+"""What makes the model of an event known before it is made."""
+
+LEFT: dict[tuple[Any, ...], Any] = {}
+"""What clients have left: by how long it lives (``round`` or longer), its name, and whose it is, if that matters."""
+
+
+def handed(key: tuple[Any, ...], anew: Any) -> Any:
+    """What was left under a key; what is made anew where nothing was."""
+    return LEFT.get(key, anew)
+
+
+def hand_on(key: tuple[Any, ...], value: Any) -> None:
+    """Leave something to who comes next."""
+    LEFT[key] = value
+
+
+def taking_over(state: Any, field: str, key: tuple[Any, ...]) -> Any:
+    """A state with what the last client left."""
+    return replace(state, **{field: LEFT.get(key, getattr(state, field))})
+
+
+def _handing(inner: Running, s: Scenario) -> Running:
+    LEFT.clear()
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        for key in [key for key in LEFT if key[0] == "round"]:
+            del LEFT[key]
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+HANDING = Defect(words="", session=_handing)
+"""What makes clients leave something to others of their session alone."""
+
 AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
-GIVEN = {f.__name__: f for f in (in_each_block, event_number, *AVERAGING)}
+NEEDS = {
+    **dict.fromkeys(AVERAGING, REMEMBERED),
+    event_number: COUNTED,
+    time_before: TIMED,
+    new_model: FORESEEN,
+    **dict.fromkeys((handed, hand_on, taking_over), HANDING),
+}
+"""By what an edited text calls, what makes known what that answers."""
+
+GIVEN = {f.__name__: f for f in (in_each_block, numbers, replace, *NEEDS)}
 """By the name that the text has for it."""
+
+
+def asked(text: str) -> tuple[Defect, ...]:
+    """What a text asks for that a session makes known."""
+    return tuple(dict.fromkeys(defect for f, defect in NEEDS.items() if f.__name__ in text))

@@ -11,9 +11,9 @@ import numpy as np
 
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.edits import functions
-from fedspec_suite.judge.in_edits import COUNTED, REMEMBERED
 from fedspec_suite.judge.mechanical import mechanical
 from fedspec_suite.judge.plain_form import plain_run
+from fedspec_suite.judge.printed_norms import printed_norms
 from fedspec_suite.judge.samples import plainer, samples_of
 from fedspec_suite.judge.variants import (
     CANNOT,
@@ -90,15 +90,16 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     if plain_run(setting.algorithm.run) != setting.algorithm.run and _same(boxed, one, samples):
         one = boxed
     row = replace(setting.algorithm, run=plain_run(setting.algorithm.run)) if one.plain else setting.algorithm
-    texts = seen_running(functions(row, setting.level), lambda: _run(one, samples))
-    found = sorted((e for text in texts for e in mechanical(text)), key=lambda e: e.rank)
-    for e in found[:MOST]:
+    rules = functions(row, setting.level)
+    texts = seen_running(rules, lambda: _run(one, samples))
+    found = [*(e for text in texts for e in mechanical(text)), *printed_norms(setting, rules)]
+    for e in sorted(found, key=lambda e: e.rank)[:MOST]:
         yield replace(
             one,
             words=e.mutant.words,
             equation=equation_of(setting, e.symbol) if e.symbol else "",
             mutants=(e.mutant,),
-            defects=(*([REMEMBERED] if e.averages else ()), *([COUNTED] if e.counts else ())),
+            defects=e.asks,
             rank=e.rank,
             names=({"edit": e.mutant.words},),
         )

@@ -27,13 +27,34 @@ ENTRIES: dict[Solver, Form] = {
 }
 """Entries of the accumulation vector in closed form; those of other solvers are computed as they are printed."""
 
+
+def momentum(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
+    """||a_i||_1 of heavy-ball momentum, as in FedNova, Alg. 2, line 12 (L984)."""
+    return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
+
+
+def dampened(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
+    """The same of dampened momentum, 1 - rho times as long."""
+    return tau - rho * (1 - rho**tau) / (1 - rho)
+
+
+def proximal(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
+    """The same of proximal steps, a geometric sum."""
+    return (1 - (1 - alpha) ** tau) / alpha
+
+
+def decayed(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
+    """The same of decaying rates, a geometric sum."""
+    return (1 - gamma**tau) / (1 - gamma)
+
+
 NORMS: dict[Solver, Form] = {
-    Solver.MOMENTUM: lambda k, tau, alpha, rho, gamma: (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho),
-    Solver.DAMPENED: lambda k, tau, alpha, rho, gamma: tau - rho * (1 - rho**tau) / (1 - rho),
-    Solver.PROXIMAL: lambda k, tau, alpha, rho, gamma: (1 - (1 - alpha) ** tau) / alpha,
-    Solver.DECAYED: lambda k, tau, alpha, rho, gamma: (1 - gamma**tau) / (1 - gamma),
+    Solver.MOMENTUM: momentum,
+    Solver.DAMPENED: dampened,
+    Solver.PROXIMAL: proximal,
+    Solver.DECAYED: decayed,
 }
-"""Their sums in closed form: that of momentum as in FedNova, Alg. 2, line 12 (L984), the others as geometric sums."""
+"""The sums of the entries in closed form."""
 
 
 @contextmanager

@@ -95,18 +95,41 @@ def texts(mutant: Mutant) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _code(mutant: Mutant) -> CodeType:
-    # Annotations stay strings, as in the module the text comes from.
-    source = "from __future__ import annotations\n" + re.sub(r"@(rule|general\(\w+\))\n", "", texts(mutant)[1])
-    return compile(source, f"<mutant {mutant.id}>", "exec")
+def _code(mutant: Mutant) -> tuple[CodeType, tuple[str, ...]]:
+    """The edited text within a function of what it uses and its module does not have, and those names."""
+    module, _, name = mutant.rule.rpartition(".")
+    text = re.sub(r"@(rule|general\(\w+\))\n", "", texts(mutant)[1])
+    known = vars(sys.modules[module])
+    more = tuple(n for n in looked_up(compile(_FUTURE + text, "", "exec")) if n in mutant.given or _of_arith(n, known))
+    within = f"{_FUTURE}def within({', '.join(more)}):\n{textwrap.indent(text, '    ')}\n    return {name}"
+    return compile(within, f"<mutant {mutant.id}>", "exec"), more
+
+
+_FUTURE = "from __future__ import annotations\n"
+"""Annotations stay strings, as in the module the text comes from."""
+
+
+def _of_arith(name: str, known: Mapping[str, Any]) -> bool:
+    return name not in known and hasattr(arith, name)
+
+
+def looked_up(code: CodeType) -> list[str]:
+    """What a function and those within it look up in their module."""
+    inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in looked_up(c)]
+    return list(dict.fromkeys([*code.co_names, *inner]))
 
 
 def fresh(mutant: Mutant) -> Callable[..., Any]:
-    """The edited function, which remembers no call yet."""
-    module, _, name = mutant.rule.rpartition(".")
-    space: dict[str, Any] = {**vars(arith), **vars(sys.modules[module]), **mutant.given}
-    exec(_code(mutant), space)
-    return cast(Callable[..., Any], space[name])
+    """The edited function, which remembers no call yet.
+
+    It looks up what its module has when it runs, so that other edits made at the same time are seen.
+    """
+    module, _, _ = mutant.rule.rpartition(".")
+    code, more = _code(mutant)
+    space: dict[str, Any] = {}
+    exec(code, space)
+    within = FunctionType(space["within"].__code__, vars(sys.modules[module]))
+    return cast(Callable[..., Any], within(*(mutant.given.get(n, getattr(arith, n, None)) for n in more)))
 
 
 @lru_cache(maxsize=REMEMBERED)

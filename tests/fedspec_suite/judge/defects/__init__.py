@@ -19,6 +19,7 @@ from fedspec_suite.judge.defects import (
     late,
     messages,
     numbers,
+    places,
     remembered,
     sequence,
     state,
@@ -38,6 +39,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from gradients.ALL
     if setting.level in {"round", "trace"}:
         yield from clients.of(setting)
+        yield from places.of(setting)
         yield from remembered.of(setting)
         yield from sequence.of(setting)
         yield from waiting.of(setting)

@@ -1,0 +1,244 @@
+"""What may stand for an expression by mistake, whatever it says: all else at hand of its kind, other operators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from fedspec.domains import DOMAINS
+from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array
+from fedspec_suite.judge.slips import said
+
+OTHER: Mapping[type[ast.AST], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Lt: "<=",
+    ast.LtE: "<",
+}
+"""The operator that stands for another by mistake."""
+
+EXTREMES = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "greatest": "least"}
+
+MODELS = ("x", "x_mu", "anchor")
+"""What the model is called that an event begins with."""
+
+SUMMARIES = {
+    "largest of": "lambda v: largest(v)",
+    "smallest of": "lambda v: smallest(v)",
+    "mean of": "lambda v: v.sum(axis=-1) / v.shape[-1]",
+    "root mean square of": "lambda v: sqrt((v**2).sum(axis=-1) / v.shape[-1])",
+}
+"""One number for all of an array's."""
+
+
+class Change(NamedTuple):
+    """One expression put for another.
+
+    Attributes:
+        words: what stands for what.
+        old: the expression in the text.
+        new: what stands there instead.
+        rank: how much of a mistake it is to make: what is read in the wrong place comes first.
+    """
+
+    words: str
+    old: ast.expr
+    new: str
+    rank: int = 0
+
+
+def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Something else at hand of the same kind."""
+    text = ast.unparse(node)
+    kind = kinds.get(text)
+    if kind is None or kind == "truth":
+        return
+    chain = isinstance(node, CHAIN)
+    if not chain and not is_array(kind):
+        return
+    for other, its in kinds.items():
+        if its == kind and other != text:
+            instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
+            _, plain = _said(other)
+            if plain or chain:
+                yield Change(f"{instead}{around}", node, other, (1 - chain) if plain else 2)
+        elif _counts_for(kind, its) and _said(other)[1]:
+            instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
+            new = f"numbers({other}, {text})" if is_array(kind) else other
+            yield Change(f"{instead}{around}", node, new, 1)
+    if kind == "count" and chain:
+        yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
+        yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
+        yield Change(f"{said(node)} - 1 stands for {said(node)}{around}", node, f"{text} - 1", 2)
+    if not is_array(kind):
+        return
+    yield Change(f"{said(node)} is left out (taken as zero){around}", node, f"{text} * 0", 2)
+    if len(kind[1]) > 1:
+        yield Change(f"the sum of {said(node)} stands for its rows{around}", node, f"({text}).sum(axis=0)", 2)
+        return
+    unit = f"ratio({text}, norm({text}))"
+    yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
+    each = f"in_each_block(lambda v: ratio(v, norm(v)), {text})"
+    yield Change(f"{said(node)} is divided by its length, block by block{around}", node, each, 2)
+    yield Change(f"{said(node)} is divided by twice its length, block by block{around}", node, f"{each} / 2", 2)
+    # The gradient of half its length, where that of half the length's square is meant.
+    yield Change(f"{said(node)} is divided by twice its length{around}", node, f"{unit} / 2", 2)
+    for words, one in SUMMARIES.items():
+        yield Change(f"the {words} {said(node)} stands for each{around}", node, f"({one})({text})", 2)
+        each = f"in_each_block({one}, {text})"
+        yield Change(f"the {words} {said(node)} in a block stands for each there{around}", node, each, 2)
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and is_array(kinds.get(n.id))}
+    curved = isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
+    if names == {"delta"} and curved:
+        mean = f"over_clients(lambda delta: {text})"
+        yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
+
+
+def _counts_for(kind: Kind, its: Kind) -> bool:
+    """Whether counts may stand for numbers: one for one, or as many as an array has."""
+    return (kind, its) == ("number", "count") or (is_array(kind) and its == ("several", (*kind[1], "count")))
+
+
+def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, around: str) -> Iterator[Change]:
+    """A factor or divisor more: a number at hand, or two."""
+    text = ast.unparse(node)
+    kind = kinds.get(text)
+    if not (is_array(kind) or kind == "number"):
+        return
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult | ast.Div):
+        # Said of the whole.
+        return
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    for other, its in kinds.items():
+        words, plain = _said(other)
+        if plain and its in {"number", "count"} and other.partition(".")[0] not in read | {"state"}:
+            yield Change(f"{said(node)} is multiplied by {words}{around}", node, f"({text}) * {other}", 3)
+            yield Change(f"{said(node)} is divided by {words}{around}", node, f"({text}) / {other}", 3)
+    if is_array(kind):
+        yield Change(f"{said(node)} is doubled{around}", node, f"({text}) * 2", 3)
+        yield Change(f"{said(node)} is halved{around}", node, f"({text}) / 2", 3)
+
+
+def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """What a name was the time before, or the model that is only made of it."""
+    text = ast.unparse(node)
+    kind = kinds.get(text)
+    name = text.rpartition(".")[2]
+    if kind is None or kind == "truth" or name in DOMAINS or name == "h":
+        return
+    if isinstance(node, ast.Name):
+        before = f"time_before({text!r}, {text})"
+        yield Change(f"{text} as it was the time before stands for {text}{around}", node, before, 2)
+    if name in MODELS and is_array(kind) and len(kind[1]) == 1:
+        yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)
+
+
+def _commuted(node: ast.Call, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A function of a square, or of a mean over rows, for the square or the mean of the function."""
+    for i, a in enumerate(node.args):
+        within = [ast.unparse(b) for b in node.args]
+        match a:
+            case ast.BinOp(left=base, op=ast.Pow(), right=power):
+                within[i] = ast.unparse(base)
+                after = f"** ({ast.unparse(power)})"
+            case ast.BinOp(
+                left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]),
+                op=ast.Div(),
+                right=count,
+            ):
+                within[i] = ast.unparse(rows)
+                after = f".sum(axis=0) / ({ast.unparse(count)})"
+            case _:
+                continue
+        new = f"{ast.unparse(node.func)}({', '.join(within)}){after}"
+        yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+
+
+def _outside(node: ast.expr, around: str) -> Iterator[Change]:
+    """A function of a quotient or product for that of a function, and the other way round."""
+    match node:
+        case ast.BinOp(
+            left=ast.Call(func=f, args=[a, *more], keywords=named), op=ast.Div() | ast.Mult() as op, right=b
+        ):
+            within: ast.expr = ast.BinOp(a, op, b)
+        case ast.Call(func=ast.Name(id="ratio") as over, args=[ast.Call(func=f, args=[a, *more], keywords=named), b]):
+            within = ast.Call(over, [a, b], [])
+        case ast.Call(
+            func=f, args=[ast.BinOp(left=a, op=ast.Div() | ast.Mult() as op, right=b), *more], keywords=named
+        ):
+            new = ast.unparse(ast.BinOp(ast.Call(f, [a, *more], named), op, b))
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+            return
+        case _:
+            return
+    new = ast.unparse(ast.Call(f, [within, *more], named))
+    yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+
+
+def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Another operator, number or function; a part of an expression in the place of the whole."""
+    yield from _outside(node, around)
+    match node:
+        case ast.BinOp(left=a, op=op, right=b):
+            if type(op) in OTHER:
+                sign = OTHER[type(op)]
+                yield Change(
+                    f"{said(a)} {sign} {said(b)} stands for {said(node)}",
+                    node,
+                    f"({ast.unparse(a)}) {sign} ({ast.unparse(b)})",
+                    3,
+                )
+                yield Change(f"{said(a)} stands for {said(node)}{around}", node, ast.unparse(a), 3)
+                alone = f"-({ast.unparse(b)})" if isinstance(op, ast.Sub) else ast.unparse(b)
+                yield Change(f"{_said(alone)[0]} stands for {said(node)}{around}", node, alone, 3)
+            elif isinstance(op, ast.Pow):
+                yield Change(f"{said(a)} stands for {said(node)}{around}", node, ast.unparse(a), 3)
+                yield Change(
+                    f"{said(a)} * {said(b)} stands for {said(node)}{around}",
+                    node,
+                    f"({ast.unparse(a)}) * ({ast.unparse(b)})",
+                    3,
+                )
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            for near in (number + 1, number - 1):
+                yield Change(f"{near:g} stands for {number:g}{around}", node, repr(near), 4)
+        case ast.Compare(left=a, ops=[op], comparators=[b]) if type(op) in OTHER:
+            sign = OTHER[type(op)]
+            yield Change(
+                f"{said(a)} {sign} {said(b)} stands for {said(node)}",
+                node,
+                f"({ast.unparse(a)}) {sign} ({ast.unparse(b)})",
+                3,
+            )
+        case ast.Call(func=f, args=args):
+            name = ast.unparse(f)
+            yield from _commuted(node, kinds, around)
+            if name == "norm" and len(args) == 1:
+                each = f"in_each_block(norm, {ast.unparse(args[0])})"
+                yield Change(f"the length of {said(args[0])} is taken block by block{around}", node, each, 1)
+            if name in EXTREMES:
+                other = ast.unparse(ast.Call(ast.Name(EXTREMES[name], ast.Load()), args, node.keywords))
+                yield Change(f"{EXTREMES[name]} stands for {name}{around or f' in {said(node)}'}", node, other, 3)
+            whole = kinds.get(ast.unparse(node))
+            for a in args:
+                if not isinstance(a, ast.Starred) and whole is not None and kinds.get(ast.unparse(a)) == whole:
+                    yield Change(f"{said(a)} stands for {said(node)}{around}", node, ast.unparse(a), 3)
+
+
+@cache
+def _said(text: str) -> tuple[str, bool]:
+    """What is read, as a person says it, and whether that is no more than a name, a field or a part."""
+    tree = ast.parse(text, mode="eval").body
+    return said(tree), isinstance(tree, CHAIN)
+
+
+def _read(text: str, kinds: Mapping[str, Kind]) -> str:
+    """What is read, as a person says it; the old one where there is a new one of that name too."""
+    words, _ = _said(text)
+    return f"the old {words}" if words != text and words in kinds else words

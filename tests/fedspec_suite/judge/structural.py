@@ -1,0 +1,163 @@
+"""Edits of how a function is built: what clients leave to one another, and what is divided before it is averaged."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeGuard
+
+from fedspec_suite.judge.slips import said
+
+
+class Rebuilt(NamedTuple):
+    """A function built otherwise.
+
+    Attributes:
+        words: how.
+        symbol: what it is about.
+        tree: the text, parsed.
+    """
+
+    words: str
+    symbol: str
+    tree: ast.Module
+
+
+HANDED = {
+    "client": "{n} of a client begins a round as that client's last one left it",
+    "round": "{n} of a client begins as the client before it left it, anew in every round",
+    "ever": "{n} of a client begins as the client before it left it, that of the round before too",
+}
+"""Where a client's variable begins, if it is not begun anew."""
+
+
+MOMENTA = ("m", "m_i", "u")
+"""What a momentum is called."""
+
+
+def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
+    """The text built otherwise, in every way that makes sense."""
+    yield from _outliving(tree)
+    yield from _divided_first(tree)
+
+
+def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
+    """A variable that each client should begin anew, or a field of it, is handed on."""
+    for k, client in enumerate(_clients(tree)):
+        for n, field, value in _begun(client):
+            shared = _of_server(tree, value)
+            what = field or n
+            for how, words in HANDED.items():
+                changed = copy.deepcopy(tree)
+                _hand_on(_clients(changed)[k], n, field, how)
+                yield Rebuilt(words.format(n=what), what, changed)
+                if shared and how == "round":
+                    _take_over(changed, shared, what)
+                    words = f"the clients share the server's {shared} and write into it, one after another"
+                    yield Rebuilt(words, shared, changed)
+
+
+def _begun(client: ast.FunctionDef) -> Iterator[tuple[str, str, ast.expr]]:
+    """What is begun before the local steps and changes in them: a name, or a field of the record that it is."""
+    loop = next((s for s in client.body if isinstance(s, ast.For)), None)
+    if loop is None:
+        return
+    stored = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for s in client.body[: client.body.index(loop)]:
+        for n, value in _assigned(s):
+            if n in stored and isinstance(value, ast.Call) and len(value.keywords) > 1:
+                yield from ((n, part.arg, part.value) for part in value.keywords if part.arg)
+            elif n in stored:
+                yield n, "", value
+
+
+def _clients(tree: ast.Module) -> list[ast.FunctionDef]:
+    """The functions within, which run for a client: their first argument is its number."""
+    inner = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n not in tree.body)
+    return [f for f in inner if f.args.args and f.args.args[0].arg == "i"]
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=n)], value=value):
+            yield n, value
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from ((n.id, value) for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name))
+
+
+def _hand_on(client: ast.FunctionDef, n: str, field: str, how: str) -> None:
+    """Begin a variable, or a field of it, by what was handed on, and hand on what it ends as."""
+    first = next(k for k, s in enumerate(client.body) if isinstance(s, ast.For))
+    last = max(k for k, s in enumerate(client.body) if isinstance(s, ast.For))
+    key = f"({how!r}, {field or n!r}, i)" if how == "client" else f"({how!r}, {field or n!r})"
+    whole = f"{n}.{field}" if field else n
+    begun = f"replace({n}, {field}=handed({key}, {whole}))" if field else f"handed({key}, {n})"
+    client.body.insert(last + 1, ast.parse(f"hand_on({key}, {whole})").body[0])
+    client.body.insert(first, ast.parse(f"{n} = {begun}").body[0])
+
+
+def _of_server(tree: ast.Module, value: ast.expr) -> str:
+    """The field of the server's state that an expression begins with, by itself or under a name."""
+    outer = tree.body[0]
+    named = {n: v for s in getattr(outer, "body", []) for n, v in _assigned(s)}
+    read = [named.get(n.id, n) if isinstance(n, ast.Name) else n for n in ast.walk(value)]
+    fields = {n.attr for n in read if isinstance(n, ast.Attribute) and said(n) != ast.unparse(n)} - {"x"}
+    return fields.pop() if len(fields) == 1 else ""
+
+
+def _take_over(tree: ast.Module, field: str, left: str) -> None:
+    """Let the server go on from what the last client left, behind the statement in which the clients run."""
+    (outer,) = tree.body
+    assert isinstance(outer, ast.FunctionDef)
+    for k, s in enumerate(outer.body):
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and said(s.value.func) == "each":
+            outer.body.insert(k + 1, ast.parse(f"state = taking_over(state, {field!r}, ('round', {left!r}))").body[0])
+            return
+
+
+def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
+    """What is divided by a root is what comes in, not the momentum that is made of it."""
+    for m, given in itertools.product(MOMENTA, ("delta", "g")):
+        changed = copy.deepcopy(tree)
+        (outer,) = changed.body
+        body = outer.body if isinstance(outer, ast.FunctionDef) else []
+        made = next((s for s in body if {n for n, _ in _assigned(s)} == {m} and _reads(s, {given})), None)
+        step, division = next(((s, n) for s in body for n in ast.walk(s) if _preconditions(n, m)), (None, None))
+        if made is None or step is None or division is None or body.index(step) < body.index(made):
+            continue
+        quotient = ast.BinOp(ast.Name(given, ast.Load()), ast.Div(), division.right)
+        between = body[body.index(made) + 1 : body.index(step)]
+        # What reads the momentum before the step, its correction say, comes behind it still.
+        later = [s for s in between if _reads(s, {m})]
+        body[body.index(made) : body.index(step)] = [
+            *(s for s in between if s not in later),
+            _Put(ast.Name(given, ast.Load()), quotient).visit(made),
+            *later,
+        ]
+        _Put(division, division.left).visit(step)
+        under = said(division.right)
+        yield Rebuilt(f"{given} is divided by {under} before the momentum takes it, not the momentum", m, changed)
+
+
+def _preconditions(node: ast.AST, m: str) -> TypeGuard[ast.BinOp]:
+    """Whether a momentum is divided by something with a root."""
+    match node:
+        case ast.BinOp(left=over, op=ast.Div(), right=under):
+            return _reads(over, {m, f"{m}_hat"}) and any(f in ast.unparse(under) for f in ("sqrt(", "root("))
+    return False
+
+
+def _reads(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+class _Put(ast.NodeTransformer):
+    """Puts an expression wherever another is read."""
+
+    def __init__(self, there: ast.expr, what: ast.expr) -> None:
+        self.there, self.what = ast.dump(there), what
+
+    def visit(self, node: ast.AST) -> Any:
+        return copy.deepcopy(self.what) if ast.dump(node) == self.there else super().visit(node)

@@ -1,0 +1,278 @@
+"""Mistakes in how code is built are told: what is shared, when it is computed, by what it is looked up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_mechanical import Written, told
+from test_judge.test_remembered import names
+
+from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Case, Event, Offer, Round, SubjectInfo
+from fedspec_suite.judge.at_hand import kind_of
+from fedspec_suite.judge.changes import exchanged
+from fedspec_suite.judge.composed import together
+from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.judge.in_edits import NEEDS, asked
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.steady import models, steady
+from fedspec_suite.judge.structural import rebuilt
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import Mutant, source_of
+
+
+class Clients:
+    """A method written out, the wrong way if asked for."""
+
+    algorithm = ""
+    reading = ""
+    options: Mapping[str, str] = {}
+
+    def __init__(self, case: Case, wrong: bool) -> None:
+        assert case.problem
+        self.H, self.e, self.n = case.problem.H, case.problem.e, case.problem.examples
+        self.h, self.wrong = case.hyper, wrong
+        (self.name,), (self.x,) = case.x0, case.x0.values()
+        self.kept = np.zeros((len(self.e), self.x.size))
+        self.v = 0 * self.x + self.h.get("v0", 0)
+        self.m = 0 * self.x
+
+    def step(self, event: Event) -> Mapping[str, Any]:
+        assert isinstance(event, Round)
+        self.round(list(event.participants), list(event.steps))
+        return {"x": {self.name: self.x}}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        raise NotImplementedError
+
+    def g(self, i: int, y: Array) -> Array:
+        out: Array = self.H[i] @ y - self.e[i]
+        return out
+
+
+class Dual(Clients):
+    """FedDyn; wrong, its dual variables are moved when the server's model is already new."""
+
+    algorithm, reading = "feddyn", "gradient-steps"
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        mu, eta_l, ends = self.h["mu"], self.h["eta_l"], []
+        for i, tau in zip(S, T, strict=True):
+            y = self.x
+            for _ in range(tau):
+                y = y - eta_l * (self.g(i, y) - self.kept[i] + mu * (y - self.x))
+            ends.append(y)
+        self.m = self.m - mu * sum(y - self.x for y in ends) / len(self.e)
+        old, self.x = self.x, sum(ends) / len(ends) - self.m / mu
+        for i, y in zip(S, ends, strict=True):
+            self.kept[i] -= mu * (y - (self.x if self.wrong else old))
+
+
+class Place(Clients):
+    """SCAFFOLD; wrong, what a client keeps lies in a list by its place in the round."""
+
+    algorithm, reading = "scaffold", "karimireddy-2020"
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        eta_l, deltas, kept = self.h["eta_l"], [], self.kept.copy()
+        for place, (i, tau) in enumerate(zip(S, T, strict=True)):
+            j, y = place if self.wrong else i, self.x
+            for _ in range(tau):
+                y = y - eta_l * (self.g(i, y) - self.kept[j] + self.v)
+            kept[j] = self.kept[j] - self.v + (self.x - y) / (eta_l * tau)
+            deltas.append(y - self.x)
+        self.v = self.v + (kept - self.kept).sum(axis=0) / len(self.e)
+        self.kept = kept
+        self.x = self.x + self.h["eta"] * sum(deltas) / len(deltas)
+
+
+class Shared(Clients):
+    """Joint adaptivity with AdaGrad everywhere; wrong, the clients add to the server's own array."""
+
+    algorithm, reading, options = "joint-direct", "fedada2", {"client": "adagrad", "server": "adagrad"}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        h, deltas = self.h, []
+        for i, tau in zip(S, T, strict=True):
+            y, v = self.x, self.v if self.wrong else self.v.copy()
+            for k in range(1, tau + 1):
+                g = self.g(i, y)
+                v += g**2
+                y = y - h["eta_l"] * min(1, k / h["warm_up"]) * g / (np.sqrt(v) + h["eps"])
+            deltas.append(y - self.x)
+        delta = sum(deltas) / len(deltas)
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = self.v + delta**2
+        self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+
+
+class Proximal(Clients):
+    """FedProx; wrong, the objective has the length of the pull where its square belongs."""
+
+    algorithm, reading, options = "fedprox", "fednova", {"weights": "examples"}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        x, n = self.x, sum(self.n[i] for i in S)
+        for i, tau in zip(S, T, strict=True):
+            y = x
+            for _ in range(tau):
+                pull = y - x
+                if self.wrong:
+                    pull = pull / (2 * max(float(np.linalg.norm(pull)), 1e-300))
+                y = y - self.h["eta_l"] * (self.g(i, y) + self.h["mu"] * pull)
+            self.x = self.x + self.h["eta"] * self.n[i] / n * (y - x)
+
+
+class Subject:
+    def __init__(self, method: type[Clients], wrong: bool) -> None:
+        offer = Offer(method.algorithm, "round", method.reading, method.options, dtypes=("float64",))
+        self.info, self.method, self.wrong = SubjectInfo("written", "1", (offer,)), method, wrong
+
+    def start(self, case: Case) -> Clients:
+        return self.method(case, self.wrong)
+
+
+def said_of(method: type[Clients], wrong: bool) -> Diagnosis:
+    subject = Subject(method, wrong)
+    offer = subject.info.offers[0]
+    of = setting_of(offer)
+    with np.errstate(all="ignore"):
+        return identify(bench_of(Inside(subject), offer, of), of)
+
+
+WORDS = {
+    Dual: "the model that comes out of the event stands for x in",
+    Place: "what clients keep is looked up and stored by their place among the participants",
+    Shared: "the clients share the server's v and write into it, one after another",
+    Proximal: "x - anchor is divided by twice its length",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", [Dual, Place, *(pytest.param(m, marks=pytest.mark.night) for m in (Shared, Proximal))]
+)
+def test_what_is_built_wrongly_is_named(method: type[Clients]) -> None:
+    assert said_of(method, wrong=False).follows
+    assert names(said_of(method, wrong=True))[0].startswith(WORDS[method])
+
+
+def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
+    known = known_of(setting_of(Offer("fednova-vr", "round", "fednova", {"solver": "momentum"})))
+    inner = next(v for v in known.variants if v.words == "the mean direction is unweighted")
+    outer = next(v for v in known.mechanical if v.words.startswith("plan.steps stands for numbers(a, p)"))
+    assert inner.mutants[0].rule != outer.mutants[0].rule
+    both = together(known.setting, inner, outer)
+    assert both
+    s = known.samples[0]
+    runs = [models(v, s)[-1] for v in (inner, outer, both)]
+    assert all(not np.allclose(runs[2], run) for run in runs[:2])
+
+
+def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
+    known = known_of(setting_of(Offer("fednova-alg2", "round", "repaired")))
+    words = "rho * (1 - rho ** tau) stands for rho * (1 - rho ** tau) / (1 - rho) in (tau"
+    v = next(v for v in known.mechanical if v.words.startswith(words))
+    flaw = Mutant(
+        id="by-hand",
+        words="by hand",
+        algorithms=("fednova-alg2",),
+        rule="fedspec.mixing.accumulation.a_norm",
+        old="return sum(accumulation(solver, tau, alpha=alpha, rho=rho, gamma=gamma))",
+        new="return (tau - rho * (1 - rho**tau)) / (1 - rho)",
+    )
+    by_hand = replace(known.claimed, mutants=(flaw,))
+    s = known.samples[0]
+    assert np.array_equal(models(v, s), models(by_hand, s)) and v.equation == "fednova-alg2.a_i"
+    assert not np.allclose(models(v, s), models(known.claimed, s))
+    assert not [v for v in known.mechanical if "alpha stands" in v.words and "(tau - rho" in v.words]
+
+
+@pytest.mark.slow
+def test_what_is_divided_before_the_momentum_is_told() -> None:
+    d = told(Written("fedadam", "reddi-2021", "divided"))
+    assert names(d) == ["delta is divided by sqrt(v) + tau before the momentum takes it, not the momentum"]
+
+
+BOX = """
+def step(h, state, clients, plan):
+    sent = state.v
+
+    def client(i, x, gradient, tau):
+        y, v = x, sent + 0
+        for k in range(tau):
+            v = v + y
+            y = y - v
+        return y
+
+    x = each(client, clients, plan, state.x)
+    return replace(state, x=x)
+"""
+
+
+def test_what_clients_begin_with_may_be_handed_on() -> None:
+    found = {r.words: ast.unparse(r.tree) for r in rebuilt(ast.parse(BOX))}
+    assert len(found) == 7
+    text = found["the clients share the server's v and write into it, one after another"]
+    assert "v = handed(('round', 'v'), v)" in text and "state = taking_over(state, 'v', ('round', 'v'))" in text
+    assert text.index("hand_on(") > text.index("y = y - v")
+    assert "('client', 'y', i)" in found["y of a client begins a round as that client's last one left it"]
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "fed-lamb", "joint-local"])
+def test_what_is_handed_on_stays_in_its_session(algorithm: str) -> None:
+    reading = CATALOGUE[algorithm].readings_at("round")[0].name
+    known = known_of(setting_of(Offer(algorithm, "round", reading)))
+    asking = {NEEDS[f] for f in NEEDS if f.__name__ in ("handed", "time_before")}
+    some = [v for v in known.mechanical if asking & {*v.defects}][:40:8]
+    assert some
+    for v in some:
+        runs = [models(v, known.samples[k]) for k in (0, 1, 0)]
+        assert all(map(np.array_equal, runs[0], runs[2]))
+
+
+def test_an_edit_has_what_its_text_asks_for() -> None:
+    assert asked("a + b") == ()
+    assert [d for d in asked("time_before('g', g) + event_number()")] == [
+        NEEDS[f] for f in NEEDS if f.__name__ in ("event_number", "time_before")
+    ]
+
+
+def test_counts_stand_for_numbers_and_not_the_other_way_round() -> None:
+    value = ast.parse("p + a", mode="eval").body
+    assert isinstance(value, ast.BinOp)
+    kinds = {
+        n: kind_of(a) for n, a in (("p", np.ones(3)), ("steps", (1, 2, 3)), ("few", (1, 2)), ("tau", 2), ("r", 0.5))
+    }
+    there = {n: kind for n, kind in kinds.items() if kind}
+    instead = {c.new for c in exchanged(value.left, there, "")}
+    assert "numbers(steps, p)" in instead and not {n for n in instead if "few" in n or n in {"tau", "r"}}
+    assert "tau" in {c.new for c in exchanged(ast.parse("r", mode="eval").body, there, "")}
+    assert "r" not in {c.new for c in exchanged(ast.parse("tau", mode="eval").body, there, "")}
+
+
+def test_numbers_that_hold_still_are_known_without_a_bound() -> None:
+    known = known_of(setting_of(Offer("fedprox", "round", "fednova", {"weights": "examples"})))
+    v = next(v for v in known.mechanical if v.words.startswith("x - anchor is divided by its length in"))
+    s = next(s for s in known.samples if max(max(e.steps) for e in s.events if isinstance(e, Round)) > 1)
+    right = models(v, s)
+    assert all(mask.all() for mask in steady(v, s, right))
+    # The fourth root of a rounding is no rounding.
+    assert not any(mask.any() for mask in steady(v, s, [x + 1e-6 for x in right]))
+
+
+def test_the_text_of_an_edit_is_that_of_a_function() -> None:
+    known = known_of(setting_of(Offer("joint-direct", "round", "fedada2", {"server": "adagrad"})))
+    rebuilt = [v for v in known.mechanical if "share the server's" in v.words]
+    assert rebuilt
+    for v in rebuilt:
+        (m,) = v.mutants
+        assert m.old == source_of(CATALOGUE["joint-direct"].run.step)  # type: ignore[union-attr]
