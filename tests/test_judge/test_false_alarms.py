@@ -117,6 +117,29 @@ def test_who_writes_down_the_printed_norm_is_right(algorithm: str) -> None:
         assert {o.status for o in found} == {Status.PASS}, found
 
 
+def test_who_moves_a_moment_by_a_share_of_its_distance_is_right() -> None:
+    """With beta2 = 0 that takes the old moment away, and rounds with it."""
+    flaw = Mutant(
+        id="distance",
+        words="",
+        algorithms=("adam",),
+        rule="fedspec.client.adam.general_adam",
+        old="v = beta2 * state.v + (1 - beta2) * g**2",
+        new="v = state.v + (1 - beta2) * (g**2 - state.v)",
+    )
+    subject = Mutated(flaw)
+    for law in ("follows-v", "follows-x", "far-numbers"):
+        found = judge_offer(Inside(subject), subject.info.offers[0], profile="quick", law=law)
+        assert {o.status for o in found} == {Status.PASS}, found
+
+
+def test_a_decay_of_zero_is_known_to_a_rounding_of_one() -> None:
+    number = RUNNING["float64"]
+    beta, old, new = number(0).near(1.0), number(1), number(Decimal("1e-20"))
+    v = beta * old + (1 - beta) * new
+    assert v.nonnegative and v.value == new.value and 1 <= v.bound < 3
+
+
 def test_the_room_for_closed_forms_is_small_where_they_do_not_cancel() -> None:
     """At rho = 0.5 a norm that is off in its twelfth digit is found wrong."""
     s = Decimal("0.5")

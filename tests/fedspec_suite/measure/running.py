@@ -87,6 +87,10 @@ class Running:
         out.nonnegative = out.nonnegative or nonnegative
         return out
 
+    def near(self, bound: float) -> Running:
+        """The same value, known to so many roundings of one; its sign is known."""
+        return self._as(bound, self.value >= 0)
+
     def __add__(self, other: Any) -> Running:
         if isinstance(other, np.ndarray):
             return NotImplemented

@@ -22,7 +22,7 @@ from fedspec.contract import (
     Quadratics,
     Round,
 )
-from fedspec.domains import COUNTS
+from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.measure.running import RUNNING
 
 
@@ -147,14 +147,16 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
 def running(s: Scenario) -> Scenario:
     """The same scenario in the running arithmetic of its floating-point type.
 
-    What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it.
+    What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it. A
+    decay of zero is known to a rounding of one: v + (1 - beta) (g^2 - v) is right too, and rounds what it takes away.
     """
     number, dtype = RUNNING[s.case.dtype], np.dtype(s.case.dtype).type
 
     def leaf(x: Fraction) -> Any:
         return number(x, 0.0 if Fraction(float(dtype(float(x)))) == x else abs(float(x)))
 
-    return lift(s, leaf)
+    zero = {n: number(0).near(1.0) for n, v in s.case.hyper.items() if v == 0 and DOMAINS[n].domain is DECAY}
+    return with_hyper(lift(s, leaf), **zero)
 
 
 def describe(e: Event) -> str:
