@@ -15,7 +15,7 @@ from fedspec.params import flatten
 from fedspec_suite.judge.defects.defect import with_x
 from fedspec_suite.judge.diagnosis import Diagnosis, in_words, unrepeated
 from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant
@@ -169,7 +169,7 @@ def test_every_state_takes_another_model() -> None:
     """Many defects put a model back, wherever an algorithm holds it."""
     for a in CATALOGUE.values():
         for level in a.levels:
-            s = samples_of(setting_of(Offer(a.id, level, a.readings_at(level)[0].name)))[0]
+            s = plain_scenario(setting_of(Offer(a.id, level, a.readings_at(level)[0].name)))
             session: Any = specified(s)
             session.step(s.events[0])
             x = getattr(session.state, "x", session.state)

@@ -181,6 +181,15 @@ def _outside(node: ast.expr, around: str) -> Iterator[Change]:
     yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
 
 
+def _apart(node: ast.expr, a: ast.expr, b: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A power of the distance from something else."""
+    text = ast.unparse(a)
+    for other, its in kinds.items():
+        if is_array(its) and its == kinds.get(text) and other != text and _said(other)[1]:
+            words = f"({said(a)} - {_read(other, kinds)}) ** {said(b)} stands for {said(node)}{around}"
+            yield Change(words, node, f"({text} - {other}) ** ({ast.unparse(b)})", 1)
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
@@ -198,6 +207,7 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                 alone = f"-({ast.unparse(b)})" if isinstance(op, ast.Sub) else ast.unparse(b)
                 yield Change(f"{_said(alone)[0]} stands for {said(node)}{around}", node, alone, 3)
             elif isinstance(op, ast.Pow):
+                yield from _apart(node, a, b, kinds, around)
                 yield Change(f"{said(a)} stands for {said(node)}{around}", node, ast.unparse(a), 3)
                 yield Change(
                     f"{said(a)} * {said(b)} stands for {said(node)}{around}",

@@ -1,14 +1,20 @@
-"""One function for another: what the numbers of a cover's set, or of a coordinate's sets, come down to."""
+"""One function for another: what a cover's numbers come down to, how a layer is scaled, where its decay enters."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
-from fedspec.arith import Array, largest, smallest
-from fedspec_suite.judge.defects.defect import Defect, behind
+from fedspec import population
+from fedspec.arith import Array, largest, maximum, minimum, norm, ratio, smallest
+from fedspec.catalogue import LocalSolver
+from fedspec.client.lamb import layer_step
+from fedspec_suite.judge.defects.defect import Defect, Running, behind
 from fedspec_suite.judge.edits import functions
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
@@ -30,6 +36,48 @@ def _other(function: Callable[[Array], Array]) -> Callable[[Callable[..., Any]],
     return lambda there: function
 
 
+def _of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
+    """One step of one layer whose trust ratio is moved into [phi_m, phi_M], not its length."""
+
+    @wraps(there)
+    def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, phi_m: Any = 1, phi_M: Any = 1, **named: Any) -> Array:
+        q = p + lam * x
+        moved: Array = x - eta_l * (minimum(maximum(ratio(norm(x), norm(q)), phi_m), phi_M) * q)
+        return moved
+
+    return step
+
+
+def _into_gradients(inner: Running, s: Scenario) -> Running:
+    """The decay is part of every gradient."""
+
+    def oracle(gradient: Callable[..., Any], lam: Any) -> Callable[..., Any]:
+        return lambda k, y: gradient(k, y) + lam * y
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
+            return there(client, [oracle(g, lam) for g in clients], plan, x)
+
+        return each
+
+    solver = getattr(inner, "solver", None)
+    if isinstance(solver, LocalSolver):
+        rule, lam = solver.rule, inner.keywords["lam"]
+
+        @wraps(rule)
+        def decayed(state: Any, g: Any, *given: Any, **named: Any) -> Any:
+            return rule(state, g + lam * state.x, *given, **named)
+
+        inner.solver = replace(solver, rule=decayed)
+        inner.keywords = {**inner.keywords, "lam": 0 * lam}
+        return inner
+    lam = inner.h.lam
+    inner.h = replace(inner.h, lam=0 * lam)
+    each: Any = population.each
+    return behind({each: around})(inner, s)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What the functions that an algorithm runs may take for one another."""
     if "cover" in setting.algorithm.options or any(
@@ -37,3 +85,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     ):
         for words, (function, other) in EXTREMES.items():
             yield Defect(words=words, tail="nu", session=behind({function: _other(other)}))
+    steps: Any = layer_step
+    if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
+        words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
+        yield Defect(words=words, session=behind({steps: _of_ratio}))
+    if "lam" in setting.numbers:
+        words = "lam x is added to the gradient, which the moments take, not to the step (L2, not decoupled)"
+        yield Defect(words=words, session=_into_gradients, about="lam")
