@@ -71,7 +71,7 @@ def offers() -> str:
 
 
 def options() -> str:
-    kinds: dict[str, Iterable[object]] = {"solver of `fednova`": Solver, "cover of SM3": CoverName}
+    kinds: dict[str, Iterable[object]] = {"solver of `fednova` and what is like it": Solver, "cover of SM3": CoverName}
     return "".join(f"* {name}: {code(kind)}\n" for name, kind in kinds.items())
 
 

@@ -63,7 +63,7 @@ DOMAINS: dict[str, Parameter] = {
     "epoch": Parameter(
         COUNT,
         "steps of an epoch, where the delay counts epochs: step t updates the preconditioner "
-        "if ((t - 1) // epoch) % z is 0",
+        "if ((t - 1) // epoch) % z is 0, and corrections count the updates made",
         of_clients=True,
     ),
     "warm_up": Parameter(

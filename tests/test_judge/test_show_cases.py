@@ -162,3 +162,9 @@ def test_a_hyper_parameter_comes_with_the_options_that_the_page_says() -> None:
                 option, _, values = part.partition(" = ")
                 assert set(values.split(" or ")) == some[option], (a.id, n)
     assert only_with(CATALOGUE["dp-fedavg"])["beta2"] == "server = adam"
+
+
+def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
+    pages = {a: inside("show", a).out for a in ("fedadaadam", "admu", "fedadam")}
+    assert "at warm_up = epoch = 1;" in pages["fedadaadam"] and "at epoch = 1;" in pages["admu"]
+    assert "held to the form with options" in pages["fedadam"] and "at epoch" not in pages["fedadam"]

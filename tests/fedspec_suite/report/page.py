@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +15,7 @@ from rich.text import Text
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
-from fedspec.domains import DOMAINS
+from fedspec.domains import COUNTS, DOMAINS
 from fedspec.rules import Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
@@ -129,7 +130,9 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
     else:
         yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{head}", style="dim"), code)
     if text.general:
-        yield Text(f"held to the form with options that runs: {text.general}", style="dim")
+        ones = [n for n in a.numbers if n in COUNTS and not re.search(rf"\b{n}\b", text.code)]
+        at = f", at {' = '.join((*ones, '1'))}; what they do stands with the hyper-parameters" if ones else ""
+        yield Text(f"held to the form with options that runs: {text.general}{at}", style="dim")
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 
