@@ -25,6 +25,9 @@ OTHER: Mapping[type[ast.AST], str] = {
 
 EXTREMES = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "greatest": "least"}
 
+GIVEN_ONCE = {"h", *DOMAINS} - {"tau", "tau_eff"}
+"""What does not change from time to time; a client's number of steps is called tau too."""
+
 MODELS = ("x", "x_mu", "anchor")
 """What the model is called that an event begins with."""
 
@@ -130,7 +133,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     text = ast.unparse(node)
     kind = kinds.get(text)
     name = text.rpartition(".")[2]
-    if kind is None or kind == "truth" or name in DOMAINS or name == "h":
+    if kind is None or kind == "truth" or name in GIVEN_ONCE:
         return
     if isinstance(node, ast.Name):
         before = f"time_before({text!r}, {text})"

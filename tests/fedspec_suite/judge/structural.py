@@ -50,6 +50,8 @@ def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
             shared = _of_server(tree, value)
             what = field or n
             for how, words in HANDED.items():
+                if how == "client" and not _numbered(client):
+                    continue
                 changed = copy.deepcopy(tree)
                 _hand_on(_clients(changed)[k], n, field, how)
                 yield Rebuilt(words.format(n=what), what, changed)
@@ -70,13 +72,19 @@ def _begun(client: ast.FunctionDef) -> Iterator[tuple[str, str, ast.expr]]:
             if n in stored and isinstance(value, ast.Call) and len(value.keywords) > 1:
                 yield from ((n, part.arg, part.value) for part in value.keywords if part.arg)
             elif n in stored:
+                if isinstance(value, ast.Call) and said(value.func) == "begin":
+                    yield n, "x", value
                 yield n, "", value
 
 
 def _clients(tree: ast.Module) -> list[ast.FunctionDef]:
-    """The functions within, which run for a client: their first argument is its number."""
-    inner = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n not in tree.body)
-    return [f for f in inner if f.args.args and f.args.args[0].arg == "i"]
+    """The functions that run for a client: their first argument is its number, or they take its gradients."""
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    return [f for f in found if _numbered(f) or (f in tree.body and "gradient" in {a.arg for a in f.args.args})]
+
+
+def _numbered(f: ast.FunctionDef) -> bool:
+    return bool(f.args.args) and f.args.args[0].arg == "i"
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
