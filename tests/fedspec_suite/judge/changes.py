@@ -84,6 +84,10 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     yield Change(f"{said(node)} is left out (taken as zero){around}", node, f"{text} * 0", 2)
     if len(kind[1]) > 1:
         yield Change(f"the sum of {said(node)} stands for its rows{around}", node, f"({text}).sum(axis=0)", 2)
+        rows = kind[1][0]
+        for other, its in kinds.items():
+            if its == ("array", (rows, rows)) and other != text and _said(other)[1]:
+                yield Change(f"{said(node)} is mixed by {_said(other)[0]}{around}", node, f"({other} @ ({text}))", 1)
         return
     unit = f"ratio({text}, norm({text}))"
     yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
@@ -138,6 +142,10 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     if isinstance(node, ast.Name):
         before = f"time_before({text!r}, {text})"
         yield Change(f"{text} as it was the time before stands for {text}{around}", node, before, 2)
+        if kind in {"count", "number"}:
+            for which in ("first", "last"):
+                new = f"of_{which}({text!r}, {text})"
+                yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
         yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)
 

@@ -26,6 +26,9 @@ SURE = 2 / 3
 ENOUGH = 3
 """How many components that deviate from the claim a variant must explain, where there are as many."""
 
+HOPEFUL = 40
+"""How many of those that explain half of a deviation at first are looked at for longer."""
+
 HEADS = {"client": 6, "server": 6, "round": 2, "trace": 2}
 """In how many cases what explains half of a deviation is looked for: whole rounds take longer."""
 
@@ -138,6 +141,12 @@ def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[s
 
 def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> bool:
     """Whether a variant agrees in floating point on one case."""
+    return agreed(v, s, answers, names) == len(answers)
+
+
+def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> int:
+    """For how many events of a case a variant agrees in floating point before it does not."""
+    count = 0
     try:
         for got, want in zip(answers, v.quick(s, v.editions()()), strict=True):
             for name in names:
@@ -145,10 +154,11 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
                     continue
                 # Where rounding decides, a coordinate may be anything.
                 if name not in want or not off(got[name], want[name], s).mean() <= 1 - SURE:
-                    return False
+                    return count
+            count += 1
     except CANNOT:
-        return False
-    return True
+        pass
+    return count
 
 
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
@@ -180,21 +190,28 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
     return out
 
 
-Case = tuple[Scenario, list[Shown]]
-"""A case that ends where a subject first deviates, and its answers."""
+Case = tuple[int, Scenario, list[Shown]]
+"""The event in which a subject first deviates in a case, the case, and all its answers."""
 
 
-def ends(samples: Sequence[Scenario], told: Evidence) -> list[Case]:
-    """The samples that deviate, each up to where it first does."""
-    return [(replace(s := samples[k], events=s.events[: event + 1]), a) for k, event, a in told.heads]
+def deviating(samples: Sequence[Scenario], told: Evidence, given: Given) -> list[Case]:
+    """The samples that deviate."""
+    return [(event, samples[k], given[k]) for k, event, _ in told.heads]
 
 
-def halves(known: Known, ending: Sequence[Case], variants: Sequence[Variant]) -> list[Variant]:
-    """Those that give what a subject does in some of the plainest of these cases, the most such cases first."""
-    plainest = sorted(ending, key=lambda c: (_most(c[0]), _told_apart(c[0]), _cost(c[0], len(c[1])), len(c[1])))
-    cut = plainest[: HEADS[known.setting.level]]
+def halves(known: Known, cases: Sequence[Case], variants: Sequence[Variant]) -> list[Variant]:
+    """Those that give what a subject does where it first deviates in some of the plainest cases.
+
+    First come those that do in most of them, and of these, since many do the same in a single event, those that go on
+    to give what it does.
+    """
+    plainest = sorted(cases, key=lambda c: (_most(c[1]), _told_apart(c[1]), _cost(c[1], c[0] + 1), c[0]))
+    few = plainest[: HEADS[known.setting.level]]
+    cut = [(replace(s, events=s.events[: event + 1]), answers[: event + 1]) for event, s, answers in few]
     fits = {v: sum(agrees(v, s, answers) for s, answers in cut) for v in variants}
-    return sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])
+    best = sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])[:HOPEFUL]
+    lasts = {v: sum(agreed(v, s, answers) for _, s, answers in few) for v in best}
+    return sorted(best, key=lambda v: (-lasts[v], -fits[v]))
 
 
 def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any
 
-from fedspec_suite.judge.edits import put_statement, statements
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Level
+from fedspec_suite.judge.edits import functions, put_statement, statements
+from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, texts
@@ -68,7 +71,7 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
     if about[0] & about[1]:
         return None
     edits = combined(a.mutants, b.mutants)
-    if edits is None:
+    if edits is None or (a.plain != b.plain and not _runs_plainly(setting, b if a.plain else a)):
         return None
     return replace(
         a,
@@ -82,6 +85,19 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
         kind="composed",
         names=(*a.names, *b.names),
     )
+
+
+def _runs_plainly(setting: Setting, v: Variant) -> bool:
+    """Whether a variant of the form with options does the same to the plain form."""
+    rules = _plain_rules(setting.algorithm.id, setting.level)
+    return v.options == setting.options and all(m.rule in rules for m in v.mutants)
+
+
+@cache
+def _plain_rules(algorithm: str, level: Level) -> frozenset[str]:
+    row = CATALOGUE[algorithm]
+    boxed = functions(replace(row, run=plain_run(row.run)), level)
+    return frozenset(f"{f.__module__}.{f.__name__}" for f in boxed)
 
 
 def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mutant, ...] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, ends, evidence, halves, measured, standing
+from fedspec_suite.judge.comparing import Evidence, Given, close, deviating, evidence, halves, measured, standing
 from fedspec_suite.judge.composed import doubled, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
@@ -133,7 +133,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
-    for among in _stages(bench, known, setting, told, alone=bool(unlike)):
+    for among in _stages(bench, known, setting, told, given, alone=bool(unlike)):
         found = _agreeing(known, among, given, told, names, beyond)
         if found:
             return Diagnosis(len(given), claim.ratio, found, unlike=unlike)
@@ -157,7 +157,9 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     )
 
 
-def _stages(bench: Bench, known: Known, setting: Setting, told: Evidence, alone: bool) -> Iterator[Iterable[Variant]]:
+def _stages(
+    bench: Bench, known: Known, setting: Setting, told: Evidence, given: Given, alone: bool
+) -> Iterator[Iterable[Variant]]:
     """What is tried one after another: what has a name, systematic edits, two at once.
 
     Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
@@ -168,9 +170,15 @@ def _stages(bench: Bench, known: Known, setting: Setting, told: Evidence, alone:
     if not alone:
         yield pairs(setting, standing(known, told, known.variants))
         likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
-        plain = evidence(known, _played(bench, known.plainer), known.plainer)
-        half = halves(known, (*ends(known.plainer, plain), *ends(known.samples, told)), likely)[:HALVES]
-        yield islice(doubled(setting, half, likely), PAIRS[setting.level])
+        unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
+        played = _played(bench, known.plainer)
+        plain = deviating(known.plainer, evidence(known, played, known.plainer), played)
+        found = halves(known, (*plain, *deviating(known.samples, told, given)), (*likely, *unlikely))
+        # Of the printed form and of that with options: what edits one says nothing of the other.
+        half = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
+        first = sorted(half, key=found.index)[:1]
+        yield islice(doubled(setting, first, (*likely, *unlikely)), PAIRS[setting.level])
+        yield islice(doubled(setting, [v for v in half if v not in first], likely), PAIRS[setting.level])
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:

@@ -153,6 +153,45 @@ def _handing(inner: Running, s: Scenario) -> Running:
 HANDING = Defect(words="", session=_handing)
 """What makes clients leave something to others of their session alone."""
 
+SURVEYED: dict[str, list[Any]] = {}
+"""What names were in the event that is taken, in turn, when it was taken for the first time."""
+
+LOOKING = [False]
+"""Whether the event is taken only to see what names are in it."""
+
+
+def of_first(name: str, now: Any) -> Any:
+    """What a name is when it is first asked for in the event."""
+    return _of(0, name, now)
+
+
+def of_last(name: str, now: Any) -> Any:
+    """What a name is when it is last asked for in the event."""
+    return _of(-1, name, now)
+
+
+def _of(place: int, name: str, now: Any) -> Any:
+    if LOOKING[0]:
+        SURVEYED.setdefault(name, []).append(now)
+        return now
+    return SURVEYED[name][place]
+
+
+def _surveyed(inner: Running, event: Event, k: int) -> Any:
+    state = inner.state
+    SURVEYED.clear()
+    LOOKING[0] = True
+    try:
+        inner.step(event)
+    finally:
+        LOOKING[0] = False
+    inner.state = state
+    return inner.step(event)
+
+
+SURVEYING = stepping("", _surveyed)
+"""What makes known what a name is for the first or the last client of an event."""
+
 AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
@@ -161,6 +200,7 @@ NEEDS = {
     event_number: COUNTED,
     time_before: TIMED,
     new_model: FORESEEN,
+    **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
 }
 """By what an edited text calls, what makes known what that answers."""

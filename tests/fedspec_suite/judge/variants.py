@@ -20,6 +20,7 @@ from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.edits import edits
 from fedspec_suite.judge.in_edits import BLOCKS
 from fedspec_suite.judge.plain_form import in_plain_form
+from fedspec_suite.judge.unguarded import unguarded
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -125,15 +126,13 @@ class Variant:
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
         if not self.mutants and not self.plain:
-            return lambda: nullcontext
+            return lambda: unguarded if self.defects else nullcontext
         within = partial(_plainly, self.algorithm) if self.plain else _applied
         after = [mutants.editions(m) for m in self.mutants]
         return lambda: partial(within, self.mutants, [each() for each in after])
 
 
 def _applied(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> AbstractContextManager[None]:
-    if len(edited) == 1:
-        return mutants.applied(edited[0], after[0])
     return _together(edited, after)
 
 
@@ -146,6 +145,7 @@ def _plainly(algorithm: str, edited: tuple[Mutant, ...], after: list[Callable[..
 @contextmanager
 def _together(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
     with ExitStack() as stack:
+        stack.enter_context(unguarded())
         for mutant, function in zip(edited, after, strict=True):
             stack.enter_context(mutants.applied(mutant, function))
         yield

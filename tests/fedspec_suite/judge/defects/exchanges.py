@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import FunctionType
-from typing import Any, cast
 
 import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Exchange
-from fedspec.mixing.gossip import check_mixing
-from fedspec_suite.judge.defects.defect import Defect, behind
+from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -38,21 +35,13 @@ def _in_turn(W: Array) -> Array:
     return out
 
 
-def _unchecked(check: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda W: None
-
-
 def of(setting: Setting) -> Iterator[Defect]:
     if setting.level != "trace" or setting.algorithm.event != "exchange":
         return
     yield _mixed("W is transposed", lambda W: _square(W, lambda W: W.T.copy()))
     yield _mixed("W is made symmetric, (W + W')/2", lambda W: _square(W, lambda W: (W + W.T) / 2))
     yield _mixed("every exchange is made twice", lambda W: _square(W, lambda W: W @ W))
-    in_place = _mixed(
-        "rows are mixed in place, each with what those before it have become", lambda W: _square(W, _in_turn)
-    )
-    # Its columns do not add up to one.
-    yield replace(in_place, session=behind({cast(FunctionType, check_mixing): _unchecked}))
+    yield _mixed("rows are mixed in place, each with what those before it have become", lambda W: _square(W, _in_turn))
     yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
     yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
