@@ -35,6 +35,7 @@ class Batched:
             which changes are summed, nothing else.
         ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
             tuple, and a gradient is asked of the first few, who still have steps to take.
+        client: what a client does, in place of what the algorithm's text says that it does.
 
     Raises:
         PlanError: a block holds no client.
@@ -43,6 +44,7 @@ class Batched:
     clients: Clients
     block: int | None = None
     ragged: bool = False
+    client: Client | None = None
 
     def __post_init__(self) -> None:
         if self.block is not None and self.block < 1:
@@ -67,6 +69,7 @@ class Batched:
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""
         blocks: list[Block] = []
+        client = self.client or client
         for places in self._alike(x_mu[0], [(a.steps, "") for a in arrivals]):
             who = [arrivals[r].client for r in places]
             x = torch.stack([x_mu[r] for r in places])
@@ -78,7 +81,8 @@ class Batched:
         return self.clients.oracle(S)(t, X) if S else X
 
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        if self.ragged and len(set(plan.steps)) > 1:
+        client = self.client or client
+        if self.ragged and len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales):
             yield from self._run_ragged(client, plan, x)
             return
         strategies = plan.strategies or ("",) * len(plan.steps)
@@ -176,6 +180,10 @@ class Numbers(tuple[Any, ...]):
 def joined(n: int, blocks: Sequence[Block]) -> Any:
     """The blocks' rows in the participants' order; of a tuple or record, for each of its parts."""
     first = blocks[0][1]
+    if isinstance(first, Numbers):
+        # Of a shard in which nobody takes part the numbers are another shard's.
+        each = {r: value for at, values in blocks for r, value in zip(at, values, strict=False)}
+        return Numbers(each[r] for r in range(n))
     if isinstance(first, tuple):
         return tuple(joined(n, [(at, rows[j]) for at, rows in blocks]) for j in range(len(first)))
     if is_dataclass(first) and not isinstance(first, type):

@@ -20,6 +20,7 @@ from fedspec_torch.agreement import fingerprint, mean_loss
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.data import Examples
+from fedspec_torch.fast import client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.ranks import Ranks
@@ -153,8 +154,9 @@ class Run:
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
+            client = client_of(run, self.h, self.state)
             run = sharded.served(run, self.shards) if self.shards else run
-            with sharded.population(clients, self.block, self.shards) as everyone:
+            with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
         self.whole = not kept.is_written_over(self.state)
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)

@@ -207,6 +207,8 @@ def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
     """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
     if isinstance(value, Tensor):
         return change(value)
+    if isinstance(value, Numbers):
+        return value
     if isinstance(value, tuple):
         return tuple(each_tensor(change, part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -264,11 +266,11 @@ def served(program: Program, shards: Shards) -> Program:
 
 @contextmanager
 def population(
-    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False
+    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False, client: Client | None = None
 ) -> Iterator[Batched]:
     """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
     if shards is None:
-        yield Batched(clients, block, ragged)
+        yield Batched(clients, block, ragged, client)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, ragged, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, client, shards=shards, copies=copies)
