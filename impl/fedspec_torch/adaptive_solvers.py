@@ -1,11 +1,11 @@
 """Adaptive local solvers in place; tests hold each to its rule's text.
 
 Bytes that a step must move for a number of four bytes, the gradient's own included: 20 for AdaGrad (y, v both ways, g
-in), 28 for Adam (and m), 32 for SM3, whose v is written from the accumulators and read again for the greatest along both
-axes, 12 for a step over the length of its gradient, and 4 more where g is read twice. With a dead zone, or at steps that
-leave v alone, the direction is written and read again: 8 more. AdaGrad and Adam are one pass each, of torch's fused
-kernels; a step of 54 clients x 9610 in float32 on one core of a Xeon takes 0.36 and 0.47 ms, SM3 0.97 ms, where that of
-SGD with all its products takes about 2 ms.
+in), 28 for Adam (and m), 32 for SM3, whose v is written from the accumulators and read again for the greatest along
+both axes, 16 for a step over the length of its gradient, which is read twice. With a dead zone, or at steps that leave
+v alone, the direction is written and read again: 8 more. AdaGrad and Adam are one pass each, of torch's fused kernels;
+a step of 54 clients x 9610 in float32 on one core of a Xeon takes 0.36 and 0.47 ms, SM3 0.97 ms, where that of SGD with
+all its products takes about 2 ms.
 """
 
 from __future__ import annotations

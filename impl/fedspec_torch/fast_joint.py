@@ -54,9 +54,7 @@ def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
     if h.client is Adaptivity.ADAM or not isinstance(cover, AxisCover):
         return None
     return changed_by(
-        adaptive_solvers.sm3(
-            cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle
-        )
+        adaptive_solvers.sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle)
     )
 
 

@@ -38,10 +38,7 @@ def is_plain(h: local_ams.FedAms) -> bool:
     if not isinstance(h, fedlamb.FedLamb):
         return shared
     return (
-        shared
-        and h.normalisation is Normalisation.LAYER
-        and h.phi is Phi.IDENTITY
-        and (h.lam == 0 or h.lam >= LEAST)
+        shared and h.normalisation is Normalisation.LAYER and h.phi is Phi.IDENTITY and (h.lam == 0 or h.lam >= LEAST)
     )
 
 
@@ -122,8 +119,9 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
 def step(h: local_ams.FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """The step of Fed-LAMB or of Fed-AMS; under other options as it is written."""
     if not is_plain(h):
-        text = fedlamb.step if isinstance(h, fedlamb.FedLamb) else local_ams.step
-        return text(h, state, clients, plan)  # type: ignore[operator]
+        if isinstance(h, fedlamb.FedLamb):
+            return fedlamb.step(h, state, clients, plan)
+        return local_ams.step(h, state, clients, plan)
 
     def client(i: int, x: Any, gradient: Any, T: int) -> tuple[Any, ...]:
         return run_in_place(solver(h, state, begin(h, state, i), T), x, gradient, T)

@@ -42,7 +42,7 @@ def run_round(
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
-    local = FAST.get(method.local, method.local)
+    local, fast = method.local, FAST.get(method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
     # Many clients take as many steps as another does.
     lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
@@ -50,7 +50,12 @@ def run_round(
     def norm(h: Any, tau: int) -> Any:
         return lengths[tau]
 
-    with population(clients, block, shards, ragged=method.local in FAST) as all_of_them:
+    def change(i: Any, x: Any, gradient: Any, tau: Any) -> Any:
+        # The models are a stack of their own, and no second one is made for the changes.
+        assert fast
+        return fast(h, x, gradient, tau).sub_(x)
+
+    with population(clients, block, shards, ragged=bool(fast), client=change if fast else None) as all_of_them:
         return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=server)
 
 
