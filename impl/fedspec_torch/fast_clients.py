@@ -36,8 +36,8 @@ from fedspec.population import Client
 from fedspec.readings import Clipped, Control, Loop, Normalise, Solver, Stored
 from fedspec_torch import solvers
 from fedspec_torch.arith import Stack, column
+from fedspec_torch.joining import Numbers
 from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.population import Numbers
 
 Made: TypeAlias = Callable[[Any, Any], Client | None]
 """From hyper-parameters and state to what a client does."""
