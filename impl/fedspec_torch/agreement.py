@@ -46,7 +46,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
         RankError: what differs, and where.
     """
     x = federation.x0.cpu().view(torch.uint8).numpy()
-    mine = fingerprint(federation) | {"run": told, "initial model": digest([x.tobytes()])}
+    mine = {"initial model": digest([x.tobytes()])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):
         for what, there in theirs.items():
             if mine[what] != there:

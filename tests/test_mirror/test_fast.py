@@ -107,7 +107,7 @@ def test_quotients_of_lengths_whose_squares_vanish_or_overflow(scale: float) -> 
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedamsgrad"))
+@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"))
 def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_servers, "CHUNK", 7)
     run: Any = find(name).run
@@ -123,7 +123,7 @@ def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, mo
     assert torch.equal(x, torch.tensor(dyadic(0, D), dtype=dtype))
 
 
-@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedamsgrad"])
+@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"])
 def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
     row = find(name)
     run = simulate(name, quadratic()[0], plan=cohorts(3), rounds=4, **hyper(row))
