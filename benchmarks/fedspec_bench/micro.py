@@ -148,7 +148,8 @@ def allocated(call: Callable[[], object]) -> int:
     recorder: Any = told.profiler
     events = [event for event in recorder.kineto_results.events() if event.name() == "[memory]"]
     changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
-    return max(accumulate(changes, initial=0))
+    most: int = max(accumulate(changes, initial=0))
+    return most
 
 
 def bytes_of(held: Any) -> int:

@@ -229,8 +229,16 @@ def accumulated(y: Any, g: Any, v: Any, rate: float, eps: float) -> None:
 
 def length(block: Block, u: Tensor) -> Weights:
     """[left, 1] the length of every client's whole vector."""
-    lengths = [norm(block.part(u, j).flatten(1)) for j in range(len(block.parts))]  # type: ignore[arg-type]
-    whole: Any = norm(torch.cat(lengths, 1))  # type: ignore[arg-type]
+    parts: list[Any] = [block.part(u, j).flatten(1) for j in range(len(block.parts))]
+    lengths = [torch.linalg.vector_norm(part, dim=1, keepdim=True) for part in parts]
+    whole: Any = torch.linalg.vector_norm(torch.cat(lengths, 1), dim=1, keepdim=True)
+    info = torch.finfo(whole.dtype)
+    low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
+    if bool((whole > low).logical_and_(whole < high).all()):
+        return whole
+    # The specification's own norm where squares vanish or overflow.
+    lengths = [norm(part) for part in parts]
+    whole = norm(torch.cat(lengths, 1))  # type: ignore[arg-type]
     return whole
 
 

@@ -15,6 +15,7 @@ from fedspec.catalogue import Method, find
 from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation, training
+from fedspec_torch.adaptive_solvers import length
 from fedspec_torch.blocks import Block
 from fedspec_torch.covers import with_axes
 from fedspec_torch.local_runs import run_in_place, taken
@@ -199,3 +200,10 @@ def test_vectors_part_by_part(layerwise: bool) -> None:
 def test_no_steps_are_refused(tau: Any) -> None:
     with pytest.raises(ValueError, match="steps: got 0"):
         run_in_place(None, torch.zeros(2, 3), lambda k, x: x, tau)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1.0, 1e30])
+def test_lengths_of_vectors_whose_squares_vanish_or_overflow(scale: float) -> None:
+    rows = scale * torch.tensor([[3.0, 0.0, 4.0], [0.0, 5.0, 12.0]])
+    block = Block(2, 2, ((slice(0, 2), (2,)), (slice(2, 3), (1,))), layerwise=False, memory=lambda name: rows)
+    assert torch.allclose(length(block, rows), scale * torch.tensor([[5.0], [13.0]]), rtol=1e-6, atol=0)
