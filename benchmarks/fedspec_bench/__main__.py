@@ -83,7 +83,7 @@ def main() -> None:
     rows: list[tuple[str, Row]] = []
     for group in chosen:
         rows += [(group.title, row) for row in measured(group.jobs, group.effort, found, say)]
-    names = [] if told.no_single else ["servers", "mixing", "population"] + ([] if told.quick else ["judge"])
+    names = [] if told.no_single else ["servers", "mixing", "population", "memory"] + ([] if told.quick else ["judge"])
     micro = single(1, told.device, names)
     for n in cores:
         limits[str(n)].append(child.run("machine:limits", cores=n, device=told.device))

@@ -7,23 +7,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 
 from fedspec.catalogue import find
 from fedspec.mixing.topology import ring
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Messages
+from fedspec_bench.job import Job
 from fedspec_bench.machine import seconds, wait
+from fedspec_bench.peers.mirror.peer import Mirror
 from fedspec_bench.workloads import WORKLOADS
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.fast_gossip import links
 from fedspec_torch.fast_servers import IN_PLACE
-from fedspec_torch.population import Stream
+from fedspec_torch.population import Stream, default_block
 
 D = 10**7
 
@@ -116,6 +120,44 @@ def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[
             wait(place)
             times[n].append(time.perf_counter() - begun)
     return {"small": median(times[1000]), "large": median(times[large])}
+
+
+def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, float]:
+    """What rounds of the 2NN hold beside model and data, in stacks of a block: made in a round, and kept between them.
+
+    From torch's own records of what it allocates on the CPU: what a process holds says little, since freed memory
+    stays with it. Measured from the second round on, when data are in order and the way to gradients is chosen.
+    """
+    torch.set_num_threads(cores)
+    found = {}
+    for algorithm in ("fedavg", "fednova", "scaffold", "fedada2"):
+        trainer = Mirror(Job("mirror", "2nn", algorithm=algorithm, changes=(("clients", clients), ("steps", 2))))
+        object.__setattr__(trainer.federation, "way", "layered")
+        trainer.round()
+        d = trainer.federation.x0.numel()
+        unit = 4 * d * min(clients, default_block(trainer.federation.x0))
+        kept = trainer.federation.network.workspace(trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
+        found[algorithm] = (allocated(trainer.round) + bytes_of(vars(kept))) / unit
+    return found
+
+
+def allocated(call: Callable[[], object]) -> int:
+    """The most bytes of tensors on the CPU that a call holds at a time, of those that it makes."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told:
+        call()
+    recorder: Any = told.profiler
+    events = [event for event in recorder.kineto_results.events() if event.name() == "[memory]"]
+    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    most: int = max(accumulate(changes, initial=0))
+    return most
+
+
+def bytes_of(held: Any) -> int:
+    """Of all tensors in a dict, a tuple or by itself, with the whole of the memory that a view is of."""
+    if isinstance(held, torch.Tensor):
+        size: int = held.untyped_storage().nbytes()
+        return size
+    return sum(map(bytes_of, held.values() if isinstance(held, dict) else held))
 
 
 def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spec", "torch")) -> dict[str, float]:

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-import torch
-
 from fedspec_bench.algorithms import RAGGED
 from fedspec_bench.job import Job
 from fedspec_bench.rows import Row
 from fedspec_bench.suite import COHORT
-from fedspec_torch.population import default_block
 
 
 @dataclass(frozen=True)
@@ -110,15 +107,6 @@ def adaptive(algorithm: str) -> Callable[[Results], float]:
     return lambda r: r.rate("mirror", "mlp", algorithm=algorithm) / r.rate("mirror", "mlp")
 
 
-def extra_memory(r: Results) -> float:
-    """What the rounds of the 2NN add to the set-up, in stacks of a block."""
-    for row in r.rows:
-        if row.job == Job("mirror", "2nn") and row.counts:
-            d = row.job.work.d
-            return (row.peak_bytes - row.setup_bytes) / (4 * d * default_block(torch.empty(d)))
-    raise LookupError("2nn")
-
-
 def share_of_copy(server: str) -> Callable[[Results], float]:
     """The share of the copy rate at which a server moves the bytes that it must."""
     return lambda r: r.micro["servers"][server] / r.limit("copy_gbs")
@@ -147,7 +135,12 @@ TARGETS = (
         lambda r: r.micro["population"]["large"] / r.micro["population"]["small"],
         least=False,
     ),
-    Target("2NN, what rounds add to memory, in blocks x d", 3, extra_memory, least=False),
+    Target(
+        "2NN, what a round holds beside model and data, in blocks x d",
+        3,
+        lambda r: r.micro["memory"]["fedavg"],
+        least=False,
+    ),
     *(
         Target(
             f"server {name}, d = 1e7, share of copy",

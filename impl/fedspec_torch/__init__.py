@@ -12,7 +12,7 @@ the round's number. Results have the dtype and the device of the inputs.
 """
 
 from fedspec_torch.begin import resume, simulate
-from fedspec_torch.federation import Federation, ModuleError
+from fedspec_torch.federation import Federation, LossError, ModuleError
 from fedspec_torch.ranks import RankError
 from fedspec_torch.runs import DivergedError, Round, Run
 from fedspec_torch.saved import CheckpointError
@@ -22,6 +22,7 @@ __all__ = [
     "CheckpointError",
     "DivergedError",
     "Federation",
+    "LossError",
     "ModuleError",
     "RankError",
     "Round",

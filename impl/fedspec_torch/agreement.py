@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from math import nan
 from typing import Any
 
 import torch
@@ -43,7 +46,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
         RankError: what differs, and where.
     """
     x = federation.x0.cpu().view(torch.uint8).numpy()
-    mine = fingerprint(federation) | {"run": told, "initial model": sha256(x.tobytes()).hexdigest()[:16]}
+    mine = {"initial model": digest([x.tobytes()])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):
         for what, there in theirs.items():
             if mine[what] != there:
@@ -75,18 +78,47 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "seed": federation.seed,
         "shuffled": federation.shuffled,
         "precision": federation.precision,
+        "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
+        "module's digest": digest([re.sub("0x[0-9a-f]+", "", repr(federation.model)).encode()]),
+        "data's digest": sampled(federation),
     }
 
 
-def mean_loss(clients: Training, ranks: Ranks) -> float | None:
-    """The mean of the first losses of all ranks' clients, weighted by their sample sizes; None: nobody computed any."""
+SAMPLED = 64
+"""How many clients' data are looked at to tell one federation from another."""
+
+
+def sampled(federation: Federation) -> str | None:
+    """A digest of the first and last examples of some clients; None where a function makes them when they are asked."""
+    data = federation.data
+    if callable(data):
+        return None
+    some = data[:: max(1, len(data) // SAMPLED)]
+    ends = (part[k].detach().reshape(-1).cpu() for pair in some for part in pair for k in (0, -1))
+    return digest(end.view(torch.uint8).numpy().tobytes() for end in ends)
+
+
+def digest(pieces: Iterable[bytes]) -> str:
+    """Of some bytes, short."""
+    found = sha256()
+    for piece in pieces:
+        found.update(piece)
+    return found.hexdigest()[:16]
+
+
+def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
+    """The loss of the first minibatch of every client of all ranks that computed one, by the clients' numbers."""
     found: dict[int, float] = {}
     if clients.losses:
         found = dict(zip(clients.losses, torch.stack([*clients.losses.values()]).double().tolist(), strict=True))
-    found = {i: loss for some in ranks.told(found) for i, loss in some.items()}
-    if not found:
-        return None
-    who = sorted(found)
-    examples = torch.tensor([clients.federation.pool.examples[i] for i in who], dtype=torch.float64)
-    losses = torch.tensor([found[i] for i in who], dtype=torch.float64)
-    return float((examples * losses).sum() / examples.sum())
+    return {i: loss for some in ranks.told(found) for i, loss in sorted(some.items())}
+
+
+def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
+    """The mean of clients' losses, weighted by their sample sizes; NaN: there are none."""
+    if not losses:
+        return nan
+    who = sorted(losses)
+    n_i = torch.tensor([examples[i] for i in who], dtype=torch.float64)
+    found = torch.tensor([losses[i] for i in who], dtype=torch.float64)
+    return float((n_i * found).sum() / n_i.sum())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedspec.errors import UnknownNameError
+from fedspec.errors import PlanError, UnknownNameError
 
 Scalar: TypeAlias = float
 
@@ -48,6 +49,16 @@ def device_named(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UnknownNameError(f"{name!r}, but torch {torch.__version__} finds no CUDA device here; set it to cpu")
     return device
+
+
+def check_whole(what: str, given: Any, remedy: str, least: int = 1) -> None:
+    """Refuse what counts something and is no whole number, or too small a one.
+
+    Raises:
+        PlanError: with what was given, and the remedy.
+    """
+    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < least:
+        raise PlanError(f"{what}: got {given!r}; {remedy}, a whole number >= {least}")
 
 
 def numbers(xs: Sequence[Any], like: Batched) -> Weights:

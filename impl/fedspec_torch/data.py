@@ -136,7 +136,10 @@ def check_examples(i: int, pair: Any, like: Any) -> None:
         ShapeError: with the client's number.
     """
     if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)):
-        raise ShapeError(f"data: client {i} is {type(pair).__name__}; give a tuple (inputs, targets) of two tensors")
+        got = type(pair).__name__
+        if isinstance(pair, tuple | list):
+            got += f" of {', '.join(type(part).__name__ for part in pair)}"
+        raise ShapeError(f"data: client {i} is {got}; give a tuple (inputs, targets) of two tensors")
     inputs, targets = pair
     if not (inputs.ndim and targets.ndim and len(inputs) == len(targets)):
         raise ShapeError(

@@ -107,7 +107,7 @@ def run_in_place(
     whole = work.block(chain, x)
     y = whole.memory("y")
     whole.put(y, x)
-    step = solver.begin(whole, y)
+    step = solver.begin and solver.begin(whole, y)
     g = y if solver.rate else whole.memory("g")
     losses, now = x.new_empty(0), 0
     for k, left in taken(tau):
@@ -117,7 +117,7 @@ def run_in_place(
         change = adds(W, c, some, solver.rate(k)) if solver.rate else writes(*dy, some)
         found = passed(chain, loss, W, c, batch(k, left), some, change, told=k == 0)
         losses = found if k == 0 else losses
-        if not solver.rate:
+        if step:
             step(k, block, y, g)
     return tuple(whole.stack(v, x) for v in (y, *map(whole.memory, solver.kept))), losses
 

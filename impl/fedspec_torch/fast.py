@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.algorithms import afga, fedada2, fedlamb, fedprox, joint_local, local
-from fedspec_torch import fast_gossip, fast_joint, fast_lamb, solvers
+from fedspec.algorithms import afga, fedlamb, fedprox, local, local_ams
+from fedspec.entry import Program
+from fedspec.population import Client
+from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, solvers
 from fedspec_torch.arith import Stack
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.plan import Oracle
@@ -38,12 +40,20 @@ FAST: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 """What is run in place of a function of the specification; it takes clients of unequal numbers of steps at once."""
 
-STEPS: dict[Callable[..., Any], Callable[..., Any]] = {
-    fedada2.step: fast_joint.fedada2_step,
-    fedlamb.step: fast_lamb.step,
-    joint_local.step: fast_joint.joint_local_step,
-}
+STEPS: dict[Callable[..., Any], Callable[..., Any]] = {fedlamb.step: fast_lamb.step, local_ams.step: fast_lamb.step}
 """Likewise, of the steps of programs."""
 
-UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {afga.step: fast_gossip.step}
+UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
+    afga.step: fast_gossip.step,
+    afga.gossip_fedamsgrad: fast_gossip.in_one_set,
+}
 """Likewise, where one rank has all clients."""
+
+CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS
+"""What makes the clients of a program, whose step is otherwise as it is written."""
+
+
+def client_of(program: Program, h: Any, state: Any) -> Client | None:
+    """What a client does in place of what the program's text says; None: the text is run."""
+    make = CLIENTS.get(program.step)
+    return make(h, state) if make else None

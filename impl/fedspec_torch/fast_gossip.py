@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from fedspec.algorithms import afga
-from fedspec.algorithms.exchanges import check_senders
+from fedspec.algorithms.exchanges import check_one_set, check_senders
 from fedspec.mixing.gossip import check_mixing
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange
@@ -112,3 +112,9 @@ def step(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tupl
     """:func:`fedspec.algorithms.afga.step`."""
     check_senders(plan)
     return afga.serve(h, state, change(h, state.x, clients, plan))
+
+
+def in_one_set(h: afga.Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
+    """:func:`fedspec.algorithms.afga.gossip_fedamsgrad`."""
+    check_one_set(plan)
+    return step(h, state, clients, plan)

@@ -1,18 +1,19 @@
-"""Fed-LAMB's clients in place: moments, ratio and layers are written over at every step.
+"""Fed-LAMB's and Fed-AMS's clients in place: moments, ratio and layers are written over at every step.
 
-Bytes that a step must move for a number of four bytes: g, m, v, y in, m, v, y out, and m and y once more, since the
-lengths of a layer are known only when all of it is done: 36. It moves 56: the direction is written, and g read twice.
+Bytes that a step must move for a number of four bytes: g, m, v, y in, m, v, y out, 28 for Fed-AMS, whose v_hat is one
+vector for all; it moves 36, since g and m are read twice. Fed-LAMB must have m and y once more, since the lengths of a
+layer are known only when all of it is done: 36. It moves 56: the direction is written, and g read twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from fedspec.algorithms import fedlamb
+from fedspec.algorithms import fedlamb, local_ams
 from fedspec.algorithms.local_ams import State, after, begin
 from fedspec.arith import norm
 from fedspec.mixing.periodic import model_mean, moment_maximum
@@ -24,20 +25,25 @@ from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.solvers import InPlace, Step
 
 
-def is_plain(h: fedlamb.FedLamb) -> bool:
+def is_plain(h: local_ams.FedAms) -> bool:
     """Whether the options are those of the canonical reading, with or without bias correction and memory."""
-    return (
+    shared = (
         h.gradient is LocalGradient.FRESH
         and h.memory is not ClientMemory.TWO_INDEX
         and h.bias_correction is not LocalCorrection.IN_PLACE
         and h.exponent is Exponent.LOCAL
         and h.sent is Sent.RAW
         and h.averaged is Averaged.PARTICIPANTS
-        and h.normalisation is Normalisation.LAYER
-        and h.phi is Phi.IDENTITY
-        and (h.lam == 0 or h.lam >= LEAST)
+    )
+    if not isinstance(h, fedlamb.FedLamb):
+        return shared
+    return (
+        shared and h.normalisation is Normalisation.LAYER and h.phi is Phi.IDENTITY and (h.lam == 0 or h.lam >= LEAST)
     )
 
+
+Parts: TypeAlias = Sequence[Tensor]
+"""[n, size] of every layer."""
 
 LEAST = 2.0**-20
 """The least lam > 0 by which a direction is divided."""
@@ -46,7 +52,7 @@ VANISHING = 2.0**-40
 """The least factor by which a squared gradient is multiplied at once."""
 
 
-def solver(h: fedlamb.FedLamb, state: State, own: Any, T: int) -> InPlace:
+def solver(h: local_ams.FedAms, state: State, own: Any, T: int) -> InPlace:
     """The T local steps of clients that begin with these moments, which are handed back.
 
     A direction's length does not matter: q / lam = y + m / (lam c (sqrt(v_hat) + eps)), c the correction, is one pass.
@@ -64,8 +70,6 @@ def solver(h: fedlamb.FedLamb, state: State, own: Any, T: int) -> InPlace:
         block.put(v, own.v_i)
         if at_once:
             v.mul_(h.beta2**T)
-        parts = [[block.part(vector, j).flatten(1) for vector in (y, m, q)] for j in range(len(layers))]
-        ys, ms, qs = zip(*parts, strict=True)
         inverses = [inverse[l] for l in state.layers]
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
@@ -75,17 +79,27 @@ def solver(h: fedlamb.FedLamb, state: State, own: Any, T: int) -> InPlace:
             else:
                 v.mul_(h.beta2).addcmul_(g, g, value=1 - h.beta2)
             c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
-            for y_l, m_l, q_l, inverse_l in zip(ys, ms, qs, inverses, strict=True):
-                if h.lam:
-                    torch.addcmul(y_l, m_l, inverse_l, value=1 / (c * h.lam), out=q_l)
-                else:
-                    torch.mul(m_l, inverse_l, out=q_l)
-            for y_l, q_l, scale in zip(ys, qs, quotients(ys, qs), strict=True):
-                y_l.addcmul_(q_l, scale, value=-h.eta_l)
+            ys, ms, qs = ([block.part(vector, j).flatten(1) for j in range(len(layers))] for vector in (y, m, q))
+            if isinstance(h, fedlamb.FedLamb):
+                in_layers(h, c, ys, ms, qs, inverses)
+                return
+            for y_l, m_l, inverse_l in zip(ys, ms, inverses, strict=True):
+                y_l.addcmul_(m_l, inverse_l, value=-h.eta_l / c)
 
         return step
 
     return InPlace(start, parts=layers, kept=("m", "v"))
+
+
+def in_layers(h: fedlamb.FedLamb, c: float, ys: Parts, ms: Parts, qs: Parts, inverses: Parts) -> None:
+    """A step of every layer, whose direction is written to q: see :func:`solver`."""
+    for y_l, m_l, q_l, inverse_l in zip(ys, ms, qs, inverses, strict=True):
+        if h.lam:
+            torch.addcmul(y_l, m_l, inverse_l, value=1 / (c * h.lam), out=q_l)
+        else:
+            torch.mul(m_l, inverse_l, out=q_l)
+    for y_l, q_l, scale in zip(ys, qs, quotients(ys, qs), strict=True):
+        y_l.addcmul_(q_l, scale, value=-h.eta_l)
 
 
 def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
@@ -102,10 +116,12 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
     return [torch.where(q > 0, x / q, 0) for x, q in zip(lengths[: len(xs)], lengths[len(xs) :], strict=True)]
 
 
-def step(h: fedlamb.FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedlamb.step`; under other options as it is written."""
+def step(h: local_ams.FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """The step of Fed-LAMB or of Fed-AMS; under other options as it is written."""
     if not is_plain(h):
-        return fedlamb.step(h, state, clients, plan)
+        if isinstance(h, fedlamb.FedLamb):
+            return fedlamb.step(h, state, clients, plan)
+        return local_ams.step(h, state, clients, plan)
 
     def client(i: int, x: Any, gradient: Any, T: int) -> tuple[Any, ...]:
         return run_in_place(solver(h, state, begin(h, state, i), T), x, gradient, T)

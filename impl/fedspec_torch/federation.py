@@ -9,18 +9,17 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from fedspec.errors import FedspecError, PlanError, UnknownNameError
+from fedspec.errors import PlanError, UnknownNameError
 from fedspec.plan import Setup
-from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.arith import Stack, Vector, check_whole
+from fedspec_torch.checking import LossError, ModuleError, check_first, check_module
 from fedspec_torch.choosing import Choice, choose
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool
 from fedspec_torch.gradients import WAYS, Loss, Network
 from fedspec_torch.plan import Oracle
 from fedspec_torch.training import Training
 
-
-class ModuleError(FedspecError):
-    """A module cannot be trained as it is; the message says which part, why, and what to do."""
+__all__ = ["Federation", "LossError", "ModuleError", "on"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,9 @@ class Federation:
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
     Raises:
-        ModuleError: the module keeps running statistics, drops units, or has nothing to train.
+        ModuleError: the module keeps running statistics, drops units, or has nothing to train. What only a call shows
+            is refused when the first minibatch comes by.
+        LossError: the loss is no function.
         ShapeError: the data do not fit together.
         PlanError: a batch holds no example.
         UnknownNameError: there is no such way.
@@ -61,11 +62,12 @@ class Federation:
     shuffled: bool = True
     precision: str | None = None
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
+    _seen: list[bool] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_module(self.model)
-        if self.batch_size is not None and self.batch_size < 1:
-            raise PlanError(f"batch_size: got {self.batch_size}; a minibatch holds at least one example")
+        check_module(self.model, self.loss)
+        if self.batch_size is not None:
+            check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         if self.way is not None and self.way not in WAYS:
             raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
         if self.precision not in (None, "bf16"):
@@ -104,7 +106,15 @@ class Federation:
         return len(self.pool.examples)
 
     def way_for(self, x: Stack, batch: Minibatch) -> str:
-        """How the gradients of a block are computed, measured when the first block of about its size comes by."""
+        """How the gradients of a block are computed, measured when the first block of about its size comes by.
+
+        Raises:
+            ModuleError: the module draws at random, or keeps something from one call to the next.
+            LossError: the loss does not depend on what is trained.
+        """
+        if not self._seen and self.way != "layered" and not self.network.is_written_out:
+            check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
+            self._seen.append(True)
         if self.way:
             return self.way
         size = len(x).bit_length()
@@ -136,31 +146,6 @@ class Federation:
             classes = not targets.is_floating_point() and output.ndim == targets.ndim + 1
             share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
         return loss, share
-
-
-def check_module(module: nn.Module) -> None:
-    """Refuse a module whose loss depends on more than its parameters and the minibatch.
-
-    Raises:
-        ModuleError: with the name of the part.
-    """
-    for name, part in module.named_modules():
-        where = f"model: {name or 'the module'} ({type(part).__name__})"
-        if getattr(part, "track_running_stats", False):
-            raise ModuleError(
-                f"{where} keeps running statistics, which no algorithm here averages; "
-                f"use GroupNorm or LayerNorm, or track_running_stats=False"
-            )
-        if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
-            raise ModuleError(f"{where} draws at random what it drops; call model.eval(), or set its p to 0")
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
-    kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
-    if len(kinds) > 1:
-        raise ModuleError(
-            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
-            f"one vector holds them all, so give all one type and device"
-        )
 
 
 def on(federation: Federation, device: torch.device | str) -> Federation:

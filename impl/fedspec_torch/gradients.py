@@ -153,6 +153,8 @@ class Network:
         """
         with self.rounding(inputs.device):
             loss = self.loss(self.run(parameters, inputs), targets)
+        if not isinstance(loss, Tensor):
+            raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
         if loss.numel() != 1:
             raise ShapeError(
                 f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"

@@ -57,15 +57,19 @@ def _by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[i
         return vectors[name]
 
     block = Block(n, n, solver.parts or ((slice(0, d), (d,)),), layerwise=False, memory=memory)
-    if solver.rate is None:
+    if solver.begin:
         y = memory("y").copy_(x)
         step = solver.begin(block, y)
     for k, left in taken(steps):
-        if solver.rate is None:
-            step(k, block.first(left), y, gradient(k, y[:left]).contiguous())
-        elif k == 0:
+        if not solver.begin and k == 0:
+            assert solver.rate
+            # No copy of x is made that the first step would write over.
             y = torch.sub(x, gradient(0, x), alpha=solver.rate(0))
-        else:
-            y_ = y[:left]
-            torch.sub(y_, gradient(k, y_), alpha=solver.rate(k), out=y_)
+            continue
+        y_ = y[:left]
+        g = gradient(k, y_)
+        if solver.rate:
+            torch.sub(y_, g, alpha=solver.rate(k), out=y_)
+        if solver.begin:
+            step(k, block.first(left), y, g.contiguous())
     return y, *(vectors[name] for name in solver.kept)

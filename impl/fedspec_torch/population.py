@@ -7,8 +7,8 @@ time, however many clients take part (and what the clients' own gradients need).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import chain, groupby
+from dataclasses import dataclass
+from itertools import groupby
 from math import ceil
 from typing import Any
 
@@ -19,10 +19,11 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights, column
-from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
+from fedspec_torch.joining import Block, begun_with, joined
+from fedspec_torch.plan import Clients, Oracle, Plan
 
-Block = tuple[list[int], Any]
-"""The places of some participants, and what their training returned: one row for each."""
+AT_ONCE = 2**16
+"""Entries of a block that a function of its rows is applied to at once."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Batched:
             which changes are summed, nothing else.
         ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
             tuple, and a gradient is asked of the first few, who still have steps to take.
+        client: what a client does, in place of what the algorithm's text says that it does.
 
     Raises:
         PlanError: a block holds no client.
@@ -43,6 +45,7 @@ class Batched:
     clients: Clients
     block: int | None = None
     ragged: bool = False
+    client: Client | None = None
 
     def __post_init__(self) -> None:
         if self.block is not None and self.block < 1:
@@ -60,25 +63,30 @@ class Batched:
         """What the function gives for every participant, in their order; vectors as a stream of blocks."""
         blocks = self._run(client, plan, x)
         first = next(blocks)
-        if isinstance(first[1], Tensor):
-            return Stream(len(plan.participants), chain([first], blocks))
-        return joined(len(plan.participants), [first, *blocks])
+        come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
+        # Held by nobody else, the first block is gone once it was read.
+        del first
+        return Stream(n, come) if are_vectors else joined(n, come)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""
-        blocks: list[Block] = []
-        for places in self._alike(x_mu[0], [(a.steps, "") for a in arrivals]):
-            who = [arrivals[r].client for r in places]
-            x = torch.stack([x_mu[r] for r in places])
-            blocks.append((places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)))
-        return joined(len(arrivals), blocks)
+        client = self.client or client
+
+        def blocks() -> Iterator[Block]:
+            for places in self._alike(x_mu[0], [(a.steps, "") for a in arrivals]):
+                who = [arrivals[r].client for r in places]
+                x = torch.stack([x_mu[r] for r in places])
+                yield places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)
+
+        return joined(len(arrivals), blocks())
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
         return self.clients.oracle(S)(t, X) if S else X
 
     def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        if self.ragged and len(set(plan.steps)) > 1:
+        client = self.client or client
+        if self.ragged and len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales):
             yield from self._run_ragged(client, plan, x)
             return
         strategies = plan.strategies or ("",) * len(plan.steps)
@@ -146,6 +154,8 @@ class Stream:
         total: Vector | None = None
         for places, rows in self:
             total = w[places] @ rows if total is None else total.addmv_(rows.T, w[places])
+            # Gone before the next block is made.
+            del rows
         return total
 
     def sum(self, axis: int = 0) -> Vector:
@@ -153,43 +163,28 @@ class Stream:
         total: Vector | None = None
         for _, rows in self:
             total = rows.sum(axis) if total is None else total.add_(rows.sum(axis))
+            del rows
         return total
 
     def map(self, f: Callable[..., Stack], *numbers: Weights) -> Stream:
-        """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
+        """A function of each row and of its entry of each list of numbers, applied when the row comes by.
+
+        What it makes is written over the rows, a few of them at a time, so that no second stack is made.
+        """
 
         def apply(block: Block) -> Block:
             places, rows = block
-            return places, f(rows, *(x[places][:, None] for x in numbers))
+            few = max(1, AT_ONCE // max(1, rows.shape[1]))
+            columns = [x[places][:, None].split(few) for x in numbers]
+            for some, *entries in zip(rows.split(few), *columns, strict=True):
+                some.copy_(f(some, *entries))
+            return block
 
         return Stream(self.n, map(apply, self))
 
     def stacked(self) -> Stack:
         """All rows at once, in their order."""
-        return joined(self.n, list(self))
-
-
-class Numbers(tuple[Any, ...]):
-    """One number for each client, where others are rows."""
-
-
-def joined(n: int, blocks: Sequence[Block]) -> Any:
-    """The blocks' rows in the participants' order; of a tuple or record, for each of its parts."""
-    first = blocks[0][1]
-    if isinstance(first, tuple):
-        return tuple(joined(n, [(at, rows[j]) for at, rows in blocks]) for j in range(len(first)))
-    if is_dataclass(first) and not isinstance(first, type):
-        parts = {f.name: joined(n, [(at, getattr(rows, f.name)) for at, rows in blocks]) for f in fields(first)}
-        return replace(first, **parts)
-    if not isinstance(first, Tensor):
-        # A number is the same for all clients of a block.
-        numbers = {r: value for at, value in blocks for r in at}
-        return Numbers(numbers[r] for r in range(n))
-    out = first.new_empty(n, *first.shape[1:])
-    for at, rows in blocks:
-        # A slice is written several times as fast as rows by their numbers.
-        out[neighbours(at) or at] = rows
-    return out
+        return joined(self.n, self)
 
 
 def default_block(x: Vector) -> int:

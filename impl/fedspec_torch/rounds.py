@@ -9,7 +9,7 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS, UNDIVIDED
+from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
@@ -42,7 +42,7 @@ def run_round(
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
-    local = FAST.get(method.local, method.local)
+    local, fast = method.local, FAST.get(method.local)
     server = IN_PLACE.get(method.server, method.server) if own else method.server
     # Many clients take as many steps as another does.
     lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
@@ -50,7 +50,12 @@ def run_round(
     def norm(h: Any, tau: int) -> Any:
         return lengths[tau]
 
-    with population(clients, block, shards, ragged=method.local in FAST) as all_of_them:
+    def change(i: Any, x: Any, gradient: Any, tau: Any) -> Any:
+        # The models are a stack of their own, and no second one is made for the changes.
+        assert fast
+        return fast(h, x, gradient, tau).sub_(x)
+
+    with population(clients, block, shards, ragged=bool(fast), client=change if fast else None) as all_of_them:
         return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=server)
 
 
@@ -77,6 +82,7 @@ def run_step(
     step: Callable[..., Any] = STEPS.get(program.step, program.step)
     if shards is None:
         step = UNDIVIDED.get(program.step, step)
-    with population(clients, block, shards) as all_of_them:
+    client = client_of(program, h, state)
+    with population(clients, block, shards, ragged=client is not None, client=client) as all_of_them:
         state, values = step(h, state, all_of_them, *events)
         return spread(state, shards) if shards else state, values

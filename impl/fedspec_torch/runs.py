@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,10 +16,11 @@ from fedspec.errors import FedspecError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import kept, late_updates, saved, sharded
-from fedspec_torch.agreement import fingerprint, mean_loss
+from fedspec_torch.agreement import fingerprint, first_losses, mean_loss
 from fedspec_torch.arith import Vector
 from fedspec_torch.covers import named_cover
 from fedspec_torch.data import Examples
+from fedspec_torch.fast import client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.ranks import Ranks
@@ -123,13 +124,9 @@ class Run:
         clients = self.federation.in_round(number)
         self.state = self._after(clients, events)
         self.whole = True
-        loss = mean_loss(clients, self.ranks)
-        if loss is None:
-            loss = math.nan
-        elif not math.isfinite(loss):
-            raise DivergedError(
-                f"round {number}: the loss is {loss}; the model has diverged (a smaller eta_l or eta may help)"
-            )
+        losses = first_losses(clients, self.ranks)
+        check_losses(losses, number)
+        loss = mean_loss(losses, self.federation.pool.examples)
         done = Round(number, loss, before + self.sent(events))
         if self.test is not None and ((number + 1) % self.test_every == 0 or number + 1 == self.rounds):
             x, found = self._x, (math.nan, math.nan)
@@ -153,8 +150,9 @@ class Run:
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
+            client = client_of(run, self.h, self.state)
             run = sharded.served(run, self.shards) if self.shards else run
-            with sharded.population(clients, self.block, self.shards) as everyone:
+            with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
         self.whole = not kept.is_written_over(self.state)
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)
@@ -203,14 +201,33 @@ class Run:
             "federation": fingerprint(self.federation),
             "shards": self.shards.count if self.shards else 1,
         }
-        refused: OSError | None = None
+        refused: OSError | saved.CheckpointError | None = None
         if self.ranks.rank == 0:
             try:
                 saved.write(Path(file), content)
-            except OSError as error:
+            except (OSError, saved.CheckpointError) as error:
                 refused = error
         reason = self.ranks.said(str(refused or ""))
         if refused:
             raise refused
         if reason:
             raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
+
+
+def check_losses(losses: Mapping[int, float], round: int) -> None:
+    """Refuse losses that are no numbers, of the models that clients began a round from.
+
+    Raises:
+        DivergedError: with the clients, and what to try.
+    """
+    wrong = [i for i, loss in losses.items() if not math.isfinite(loss)]
+    if not wrong:
+        return
+    named = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
+    who = "every client" if len(wrong) == len(losses) else f"client{'s' * (len(wrong) > 1)} {named}"
+    why = (
+        "the model has diverged (a smaller eta_l or eta may help)"
+        if round
+        else "no step was taken before: look for numbers that are not finite in the data, the model or the loss itself"
+    )
+    raise DivergedError(f"round {round}: the loss is {losses[wrong[0]]} for {who}; {why}")

@@ -16,6 +16,7 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -34,13 +35,21 @@ class CheckpointError(FedspecError):
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:
-    """Write records, tensors and numbers; the file is there whole, or as it was before."""
+    """Write records, tensors and numbers; the file is there whole, or as it was before.
+
+    Raises:
+        CheckpointError: its folder does not exist.
+    """
     from safetensors.torch import save
 
+    if not file.parent.is_dir():
+        raise CheckpointError(f"{file}: {file.parent} is no folder; make it first")
     tensors: dict[str, Tensor] = {}
     told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
-    header = {"fedspec": FORMAT, "content": told}
-    data = save(tensors or {"empty": torch.zeros(0)}, metadata=header)
+    # The format wants one tensor at least.
+    tensors = tensors or {"empty": torch.zeros(0)}
+    header = {"fedspec": FORMAT, "content": told, "sum": checksum(tensors)}
+    data = save(tensors, metadata=header)
     handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -74,10 +83,22 @@ def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
             f"{file}: a safetensors file, but not a saved run of this version of fedspec "
             f"(format {header.get('fedspec', 'unknown')}, here {FORMAT})"
         )
+    tensors_sum = checksum(tensors)
+    if header.get("sum", tensors_sum) != tensors_sum:
+        raise CheckpointError(f"{file}: damaged: its numbers are not those that were written; take an earlier one")
     try:
         return {name: _made(value, tensors) for name, value in json.loads(header["content"]).items()}
     except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
         raise CheckpointError(f"{file}: its header does not fit this version of fedspec ({error})") from error
+
+
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """Of the bytes of some tensors, so that a damaged one is noticed."""
+    found = 0
+    for name in sorted(tensors):
+        flat = tensors[name].cpu().contiguous().reshape(-1)
+        found = crc32(flat.view(torch.uint8).numpy(), found)  # type: ignore[arg-type]
+    return f"{found:08x}"
 
 
 def _told(value: Any, tensors: dict[str, Tensor]) -> Any:

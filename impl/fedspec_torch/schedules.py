@@ -14,12 +14,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import torch
 
+from fedspec.domains import check_steps
 from fedspec.entry import Algorithm, Program
 from fedspec.errors import PlanError
 from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import Sampling
-from fedspec_torch.arith import Vector
+from fedspec_torch.arith import Vector, check_whole
 
 Event: TypeAlias = Plan | Exchange | Arrival
 """What an algorithm of the catalogue takes at a time."""
@@ -167,8 +168,13 @@ def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Se
         steps: tau_i, the same for all, or drawn uniformly between two numbers.
         seed: what is drawn depends on it and on the round's number.
         strategies: local solvers that clients take in turn, by their number, for algorithms that blend several.
+
+    Raises:
+        PlanError: the cohort or the steps are no such numbers.
     """
-    return Cohorts(size, steps, seed, tuple(strategies))
+    if size is not None:
+        check_whole("cohort", size, "a cohort holds at least one client", least=0)
+    return Cohorts(size, checked_steps(steps), seed, tuple(strategies))
 
 
 def exchanges(
@@ -191,10 +197,12 @@ def exchanges(
         seed: what is drawn depends on it and on the round's number.
 
     Raises:
-        PlanError: there is no such graph.
+        PlanError: there is no such graph, no local step or no cluster.
     """
     if graph not in GRAPHS:
         raise PlanError(f"graph: got {graph!r}; known: {', '.join(GRAPHS)}")
+    check_whole("steps", steps, "a round has at least one local step")
+    check_whole("clusters", clusters, "there is at least one cluster")
     return Exchanges(steps, computing, senders, graph, clusters, seed)
 
 
@@ -205,8 +213,26 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
         steps: K, the same for all updates, or drawn uniformly between two numbers.
         largest_delay: how many versions of the model ago an update was begun at most.
         seed: what is drawn depends on it and on the round's number.
+
+    Raises:
+        PlanError: the steps or the delay are no such numbers.
     """
-    return Arrivals(steps, largest_delay, seed)
+    check_whole("largest_delay", largest_delay, "a delay counts versions, 0: none", least=0)
+    return Arrivals(checked_steps(steps), largest_delay, seed)
+
+
+def checked_steps(steps: Any) -> Steps:
+    """Numbers of local steps as a schedule has them.
+
+    Raises:
+        PlanError: they are no whole number >= 1, and not two of them, the smaller first.
+    """
+    ends = tuple(steps) if isinstance(steps, tuple | list) else (steps,)
+    for end in ends:
+        check_steps(end)
+    if len(ends) > 2 or list(ends) != sorted(ends):
+        raise PlanError(f"steps: got {steps!r}; give a whole number, or the least and the greatest, such as (2, 8)")
+    return (int(ends[0]), int(ends[-1])) if isinstance(steps, tuple | list) else int(steps)
 
 
 def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:

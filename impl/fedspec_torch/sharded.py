@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from itertools import chain
 from typing import Any
 
 import torch
@@ -21,8 +20,9 @@ from fedspec.errors import ShapeError
 from fedspec.plan import Arrival, Plan
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.joining import Block, Numbers, begun_with
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched, Block, Numbers, Stream
+from fedspec_torch.population import Batched, Stream
 from fedspec_torch.rows import Rows, whole
 from fedspec_torch.shards import Layout, Shards
 
@@ -103,8 +103,9 @@ class Sharded(Batched):
         first = None
         for s in [*blocks][:1]:
             first = next(blocks[s])
-            blocks[s] = chain([first], blocks[s])
+            blocks[s] = begun_with(first, blocks[s])
         empty = self._emptied(busy, first, x)
+        del first
         streams = {s: Stream(len(layout.places[s]), blocks.get(s, [([], empty)])) for s in shards.held}
         if isinstance(empty, Tensor):
             return ShardedStream(layout, streams)
@@ -113,7 +114,8 @@ class Sharded(Batched):
     def _emptied(self, busy: Iterable[int], first: Block | None, like: Vector) -> Any:
         """What a client makes, without any rows: a rank none of whose clients takes part hears of it from another."""
         ranks, who = self.shards.ranks, {self.shards.rank(s) for s in busy}
-        empty = first and each_tensor(lambda rows: rows[:0], first[1])
+        # A view would keep the rows.
+        empty = first and each_tensor(lambda rows: rows[:0].clone(), first[1])
         said = empty if len(who) == ranks.size else ranks.said(empty, min(who))
         return each_tensor(lambda rows: rows.to(like.device), said)
 
@@ -207,6 +209,8 @@ def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
     """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
     if isinstance(value, Tensor):
         return change(value)
+    if isinstance(value, Numbers):
+        return value
     if isinstance(value, tuple):
         return tuple(each_tensor(change, part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -264,11 +268,11 @@ def served(program: Program, shards: Shards) -> Program:
 
 @contextmanager
 def population(
-    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False
+    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False, client: Client | None = None
 ) -> Iterator[Batched]:
     """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
     if shards is None:
-        yield Batched(clients, block, ragged)
+        yield Batched(clients, block, ragged, client)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, ragged, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, client, shards=shards, copies=copies)

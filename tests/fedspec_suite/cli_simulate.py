@@ -100,6 +100,17 @@ def spread(text: str) -> Any:
     return found if dash else found[0]
 
 
+def cohort_of(asked: int | None, clients: int) -> int:
+    """The clients of a round; unless it is said, ten, or all of fewer.
+
+    Raises:
+        ParameterError: there are not so many.
+    """
+    if asked is not None and asked > clients:
+        raise ParameterError(f"--cohort {asked}: of {clients} clients; ask for 1 to {clients}, or for more --clients")
+    return min(asked or 10, clients)
+
+
 def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """What is given, and usual values for what else the algorithm asks for."""
     options = {n: str(v) for n, v in given.items() if n in row.options}
@@ -122,7 +133,9 @@ def mount(app: typer.Typer) -> None:
         model: Annotated[str, typer.Option(help="logistic, mlp or cnn (digits only).")] = "mlp",
         clients: Annotated[int, typer.Option(min=1, help="How many the data are split over.")] = 100,
         alpha: Annotated[float, typer.Option(help="Dirichlet's, of the split by label; small: unlike clients.")] = 0.3,
-        cohort: Annotated[int, typer.Option(min=1, help="Clients of a round; all where an algorithm asks all.")] = 10,
+        cohort: Annotated[
+            int | None, typer.Option(min=1, help="Clients of a round, 10; all where an algorithm asks all.")
+        ] = None,
         steps: Annotated[str, typer.Option(help="Local steps: a number, or the least and greatest: 2-8.")] = "5",
         batch: Annotated[int, typer.Option(min=1, help="Examples of a minibatch.")] = 16,
         rounds: Annotated[int, typer.Option(min=1, help="Server steps, or exchanges.")] = 100,
@@ -161,7 +174,7 @@ def mount(app: typer.Typer) -> None:
         names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [mirror.asked.trainer(name.strip()) for name in names]
-            given, how_many = assigned(setting or (), rows), spread(steps)
+            given, how_many, size = assigned(setting or (), rows), spread(steps), cohort_of(cohort, clients)
             count = ranks.size if shards is None else shards
             mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None
             runs: list[dict[str, Any]] = []
@@ -180,7 +193,7 @@ def mount(app: typer.Typer) -> None:
                             device=device,
                             mine=mine,
                         )
-                        plan = tasks.plan(row, clients, cohort, steps=how_many, graph=graph, delay=delay, seed=s)
+                        plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
                         more = {"reading": said, "test": task.test, "shards": shards}
                         run = mirror.simulate(row.id, task.federation, plan=plan, rounds=rounds, **more, **own)
                         runs.append(_played(run, own, s, progress))

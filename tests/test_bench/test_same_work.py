@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from fedspec_bench.algorithms import HYPER, RAGGED, client_steps
 from fedspec_bench.job import Job
+from fedspec_bench.micro import allocated
 from fedspec_bench.peers.mirror import peer as mirror
 from fedspec_bench.peers.spec import peer as spec
 from fedspec_bench.peers.torch_optim import peer as torch_optim
@@ -22,6 +24,7 @@ from fedspec_bench.table import cells
 from fedspec_bench.targets import TARGETS, Results
 from fedspec_bench.worker import STATUS
 from fedspec_bench.workloads import WORKLOADS, Workload, gradient
+from fedspec_torch import Federation, cohorts, simulate
 
 SMALL = (("clients", 4), ("examples", 24), ("batch", 8), ("steps", 3))
 ROUNDS = 2
@@ -95,6 +98,26 @@ def test_the_gradient_in_numpy_is_the_slope_of_the_loss() -> None:
 
 def loss_at(work: Workload, x: Any) -> float:
     return work.loss(x)
+
+
+def test_the_most_that_a_call_holds_at_a_time() -> None:
+    def call() -> None:
+        first = torch.empty(1000)
+        del first
+        torch.empty(300)
+
+    assert allocated(call) == 4000
+
+
+@pytest.mark.parametrize(("algorithm", "most"), [("fedavg", 1.6), ("fednova", 1.9)])
+def test_a_round_holds_one_block_at_a_time(algorithm: str, most: float) -> None:
+    """Beside the models that it keeps for its steps: the changes of a block, and a few vectors."""
+    torch.manual_seed(0)
+    data = [(torch.randn(2, 200), torch.randint(0, 500, (2,))) for _ in range(32)]
+    federation = Federation(nn.Linear(200, 500), nn.functional.cross_entropy, data, batch_size=2, way="layered")
+    run = simulate(algorithm, federation, plan=cohorts(None), block=8, eta_l=0.1)
+    run.step()
+    assert allocated(run.step) < most * 8 * 4 * len(federation.x0)
 
 
 MEMORY = """

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, inside
 
+from fedspec.errors import ParameterError
+from fedspec_suite.cli_simulate import cohort_of
+
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
 
 
@@ -80,3 +83,9 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
 def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
     ran.refused("diverged", "smaller eta_l")
+
+
+def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
+    assert (cohort_of(None, 100), cohort_of(None, 6), cohort_of(6, 6)) == (10, 6, 6)
+    with pytest.raises(ParameterError, match="--cohort 7: of 6 clients; ask for 1 to 6"):
+        cohort_of(7, 6)

@@ -20,13 +20,13 @@ from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, simulate
 from fedspec_torch.covers import AxisCover, with_axes
-from fedspec_torch.fast import STEPS, UNDIVIDED
+from fedspec_torch.fast import UNDIVIDED
 from fedspec_torch.fast_gossip import links
 from fedspec_torch.fast_lamb import is_plain, quotients
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round
+from fedspec_torch.rounds import run_round, run_step
 
 N = 5
 NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "m0_l": 0.25}
@@ -48,7 +48,7 @@ def offers(*names: str) -> list[Any]:
             except ParameterError:
                 # Some options contradict each other.
                 continue
-            if name != "fed-lamb" or is_plain(h):
+            if name not in ("fed-lamb", "fed-ams") or is_plain(h):
                 found.append(pytest.param(name, h, id=f"{name} {' '.join(options.values())}"))
     return found
 
@@ -63,7 +63,7 @@ def compared(name: str, h: Any, dtype: torch.dtype) -> None:
     clients = population(dtype)
     for plan in (Plan((3, 0, 4), (3, 1, 3), (1,) * 3), Plan((1, 3, 2, 4), (2, 2, 4, 1), (1,) * 4)):
         before = {n: v.clone() for n, v in held(states[0]).items()}
-        fast, shown = STEPS[run.step](h, states[0], clients, plan)
+        fast, shown = run_step(run, h, states[0], clients.clients, plan, block=2)
         assert all(torch.equal(held(states[0])[n], v) for n, v in before.items())
         text, said = run.step(h, states[1], clients, plan)
         for n, value in {**held(text), **said}.items():
@@ -78,7 +78,7 @@ def held(state: Any) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("name", "h"), offers("fedada2", "joint-local", "fed-lamb"))
+@pytest.mark.parametrize(("name", "h"), offers("fedada2", "joint-local", "fed-lamb", "fed-ams"))
 def test_steps_are_those_of_the_text(name: str, h: Any, dtype: torch.dtype) -> None:
     compared(name, h, dtype)
 
@@ -107,7 +107,7 @@ def test_quotients_of_lengths_whose_squares_vanish_or_overflow(scale: float) -> 
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedamsgrad"))
+@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"))
 def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_servers, "CHUNK", 7)
     run: Any = find(name).run
@@ -123,7 +123,7 @@ def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, mo
     assert torch.equal(x, torch.tensor(dyadic(0, D), dtype=dtype))
 
 
-@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedamsgrad"])
+@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"])
 def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
     row = find(name)
     run = simulate(name, quadratic()[0], plan=cohorts(3), rounds=4, **hyper(row))

@@ -13,8 +13,9 @@ from torch import nn
 
 from fedspec.catalogue import Method, find
 from fedspec.plan import Plan, Setup
-from fedspec.readings import Solver
+from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation, training
+from fedspec_torch.adaptive_solvers import length
 from fedspec_torch.blocks import Block
 from fedspec_torch.covers import with_axes
 from fedspec_torch.local_runs import run_in_place, taken
@@ -22,7 +23,16 @@ from fedspec_torch.population import Batched
 from fedspec_torch.rounds import run_round, run_step
 
 N = 5
-NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "eps_s": 0.75}
+NUMBERS = {
+    **HYPER,
+    "beta1_l": 0.5,
+    "beta2_l": 0.75,
+    "v0_l": 0.0625,
+    "m0_l": 0.0,
+    "eps_s": 0.75,
+    "clip_norm": 0.25,
+    "sigma": 0.125,
+}
 FORMS: list[tuple[str, dict[str, Any]]] = [
     *(("fednova", {"solver": solver}) for solver in Solver),
     ("fedprox", {}),
@@ -34,6 +44,33 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("fed-lamb", {}),
     ("fed-lamb", {"beta2": 1e-5}),
     ("fed-lamb", {"lam": 0.0, "bias_correction": "none", "memory": "reset"}),
+    ("fed-ams", {}),
+    ("fed-ams", {"beta2": 1e-5, "bias_correction": "none"}),
+    ("fed-sgd", {}),
+    ("scaffold", {}),
+    ("scaffold", {"control": "gradient-at-x", "weights": "examples"}),
+    ("vrl-sgd", {}),
+    ("vrl-sgd", {"divisor": "mean-steps"}),
+    # With eta_l mu = 1/16, and with 3/4.
+    ("feddyn", {}),
+    ("feddyn", {"mu": 6.0}),
+    *(("fednova-vr", {"solver": solver}) for solver in Solver),
+    ("fednova-alg2", {}),
+    ("fednova-alg2", {"stored": "corrected"}),
+    ("fednova-sampled", {"solver": "nesterov"}),
+    ("fednova-solvers", {}),
+    ("joint-direct", {"client": "adagrad"}),
+    *(("joint-direct", {"client": "adam", "received": received}) for received in Received),
+    ("fedadaadagrad", {}),
+    ("fedadaadagrad", {"z": 1, "eps_s": 0}),
+    ("fedadaadam", {"m0_l": 0.25}),
+    ("fedadaadam", {"eps_s": 0}),
+    ("fedadaadam", {"z": 1, "eps_s": 0}),
+    ("fedblended", {"eps_s": 0}),
+    ("fedavg-normalised", {}),
+    *(("dp-fedavg", {"server": server}) for server in PrivateServer),
+    ("dp-joint", {}),
+    *(("dp-joint", {"preconditioner": "sent", "client": client}) for client in Adaptivity),
 ]
 
 
@@ -52,6 +89,23 @@ def hyper(name: str, more: dict[str, Any]) -> Any:
     return row.run.hyper(**numbers, **options)
 
 
+def plans(name: str, d: int) -> list[Plan]:
+    """Two rounds; in the second some have come again, if not all of them must."""
+    takes, found = find(name).takes, []
+    second = ((1, 0, 2, 3, 4), (2, 4, 1, 1, 2)) if "everyone" in takes else ((2, 0), (2, 4))
+    for who, steps in (((3, 0, 4, 1, 2), (3, 1, 3, 2, 3)), second):
+        more: dict[str, Any] = {}
+        if "strategies" in takes:
+            known = find(name).run.strategies  # type: ignore[union-attr]
+            more["strategies"] = tuple(known[i % len(known)] for i in who)
+        if "scales" in takes:
+            more["scales"] = tuple(0.5 + i for i in who)
+        if "noise" in takes:
+            more["noise"] = tuple(0.125 * (j % 5 - 2) for j in range(d))
+        found.append(Plan(who, steps, tuple(1.0 + i for i in who), **more))
+    return found
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 @pytest.mark.parametrize(("name", "more"), FORMS, ids=str)
 def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:
@@ -62,8 +116,8 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
         begin, setup = fed.x0.clone(), fed.setup
         state = run.init(h, begin) if isinstance(run, Method) else run.init(h, begin, setup)
         state, shown = with_axes(state, h, setup.shapes), {}
-        # Blocks of three and two; for FedNova's solvers those of unequal steps in one.
-        for number, plan in enumerate((Plan((3, 0, 4, 1, 2), (3, 1, 3, 2, 3), (1,) * N), Plan((2, 0), (2, 4), (3, 1)))):
+        # Blocks of three and two, those of unequal steps in one.
+        for number, plan in enumerate(plans(name, len(begin))):
             clients = fed.in_round(number)
             if isinstance(run, Method):
                 method = replace(run, local=partial(run.local)) if by_text else run
@@ -82,14 +136,25 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
 
 
 @pytest.mark.parametrize(
-    ("name", "more"), [("fedada2", {"z": 1}), ("fed-lamb", {}), ("fednova", {"solver": "momentum"})]
+    ("name", "more"),
+    [
+        ("fedada2", {"z": 1}),
+        ("fed-lamb", {}),
+        ("fed-ams", {}),
+        ("fednova", {"solver": "momentum"}),
+        ("scaffold", {}),
+        ("feddyn", {}),
+        ("dp-joint", {}),
+        ("joint-direct", {}),
+    ],
 )
 def test_who_trains_in_place_has_no_stack_of_gradients(
     name: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed, run, h = federation("layered", torch.float32), find(name).run, hyper(name, more)
     monkeypatch.setattr(training, "layered", None)
-    plan, clients = Plan((1, 3), (2, 2), (1, 1)), fed.in_round(0)
+    noise = (0.0,) * len(fed.x0) if "noise" in find(name).takes else ()
+    plan, clients = Plan((1, 3), (2, 2), (1, 1), noise=noise), fed.in_round(0)
     if isinstance(run, Method):
         run_round(run, h, run.init(h, fed.x0), clients, plan)
     else:
@@ -135,3 +200,10 @@ def test_vectors_part_by_part(layerwise: bool) -> None:
 def test_no_steps_are_refused(tau: Any) -> None:
     with pytest.raises(ValueError, match="steps: got 0"):
         run_in_place(None, torch.zeros(2, 3), lambda k, x: x, tau)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1.0, 1e30])
+def test_lengths_of_vectors_whose_squares_vanish_or_overflow(scale: float) -> None:
+    rows = scale * torch.tensor([[3.0, 0.0, 4.0], [0.0, 5.0, 12.0]])
+    block = Block(2, 2, ((slice(0, 2), (2,)), (slice(2, 3), (1,))), layerwise=False, memory=lambda name: rows)
+    assert torch.allclose(length(block, rows), scale * torch.tensor([[5.0], [13.0]]), rtol=1e-6, atol=0)

@@ -241,7 +241,7 @@ def test_an_unknown_graph_is_refused() -> None:
 def test_a_run_that_diverges_says_when() -> None:
     federation, *_ = quadratic()
     run = simulate("fedavg", federation, plan=cohorts(None, steps=20), rounds=100, eta_l=1e9)
-    with pytest.raises(DivergedError, match=r"round \d+: the loss is (inf|nan); the model has diverged"):
+    with pytest.raises(DivergedError, match=r"round \d+: the loss is (inf|nan) for every client; the model has"):
         list(run)
 
 
@@ -347,6 +347,9 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
             [sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )
         assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        while not file.exists() and process.poll() is None:
+            # On a machine with much else to do the first round may take longer than all of the moments.
+            time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.3))
         process.send_signal(kill)
         process.communicate()

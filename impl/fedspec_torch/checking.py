@@ -1,0 +1,103 @@
+"""Whether a module and a loss can be trained as they are: what is seen before anything runs, and on a first minibatch.
+
+A run is a function of model, minibatches and numbers alone; what draws at random, or keeps something from one call to
+the next, would make it one of the order of calls too, and no saved run could go on as if it had not been stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedspec.errors import FedspecError
+from fedspec_torch.arith import Vector
+from fedspec_torch.gradients import Loss, Network
+
+
+class ModuleError(FedspecError):
+    """A module cannot be trained as it is; the message says which part, why, and what to do."""
+
+
+class LossError(FedspecError):
+    """A loss cannot be trained on; the message says what it gave."""
+
+
+def check_module(module: nn.Module, loss: Loss) -> None:
+    """Refuse a module whose loss depends on more than its parameters and the minibatch, as far as its parts show it.
+
+    Raises:
+        ModuleError: with the name of the part.
+        LossError: the loss is no function.
+    """
+    if not isinstance(module, nn.Module):
+        raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
+    if not callable(loss):
+        raise LossError(f"loss: got {loss!r}; give a function of output and targets, such as F.cross_entropy")
+    for name, part in module.named_modules():
+        where = f"model: {name or 'the module'} ({type(part).__name__})"
+        if getattr(part, "track_running_stats", False):
+            raise ModuleError(
+                f"{where} keeps running statistics, which no algorithm here averages; "
+                f"use GroupNorm or LayerNorm, or track_running_stats=False"
+            )
+        if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
+            raise ModuleError(f"{where} draws at random what it drops; call model.eval(), or set its p to 0")
+        if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
+            raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
+    if not any(p.requires_grad for p in module.parameters()):
+        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
+    kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
+    if len(kinds) > 1:
+        raise ModuleError(
+            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
+            f"one vector holds them all, so give all one type and device"
+        )
+
+
+def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) -> None:
+    """Refuse what two calls at one model on one minibatch show: draws, something kept, a loss without a gradient.
+
+    Raises:
+        ModuleError: the module, or the loss, draws at random or keeps something between calls.
+        LossError: the loss does not depend on what is trained, or is no number.
+    """
+    kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
+    leaves = {name: part.detach().requires_grad_() for name, part in network.named(x).items()}
+    drawn = _generators(x.device)
+    with torch.enable_grad():
+        first, again = (network.value(leaves, inputs, targets) for _ in range(2))
+    if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(x.device), strict=True)):
+        raise ModuleError(
+            "model: it, or the loss, draws at random from torch's generator (dropout, noise), so that no run could be "
+            "repeated or resumed; call model.eval(), or draw from the inputs alone"
+        )
+    for name, buffer in network.module.named_buffers():
+        # As numbers of bytes: what is no number is not equal to itself.
+        if name not in kept or not torch.equal(_bytes(buffer), _bytes(kept[name])):
+            raise ModuleError(
+                f"model: its buffer {name} changes with every call, as a running statistic, which no algorithm here "
+                f"averages; call model.eval(), or leave it as it is"
+            )
+    # A GPU may add in another order.
+    first, again, trained = first.detach(), again.detach(), first.requires_grad
+    if not torch.allclose(first, again, rtol=1e-3, atol=0, equal_nan=True):
+        raise ModuleError(
+            f"model: two calls with the same parameters and minibatch have losses {first.item()} and {again.item()}; "
+            f"it keeps something between calls, or draws at random: make it a function of its inputs"
+        )
+    if not trained:
+        raise LossError(
+            "loss: it does not depend on any parameter that is trained, or torch is not told how (detach, argmax, "
+            "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
+        )
+
+
+def _generators(device: torch.device) -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+
+
+def _bytes(buffer: Tensor) -> Any:
+    return buffer.detach().contiguous().reshape(-1).view(torch.uint8)

@@ -1,0 +1,201 @@
+"""What cannot be trained, run or resumed is refused by name: bad input that only a call, or a second look, shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec.errors import FedspecError, PlanError, ShapeError
+from fedspec_torch import (
+    CheckpointError,
+    DivergedError,
+    Federation,
+    LossError,
+    ModuleError,
+    arrivals,
+    cohorts,
+    exchanges,
+    resume,
+    simulate,
+)
+
+GENERIC = (None, "stacked", "vmapped", "looped")
+
+
+class Changed(nn.Module):
+    """A linear layer and something more."""
+
+    def __init__(self, more: Callable[[Any, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner, self.more, self.calls = nn.Linear(3, 2), more, 0
+        self.register_buffer("seen", torch.zeros(2))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        output: Tensor = self.more(self, self.inner(inputs))
+        return output
+
+
+def moving(module: Any, z: Tensor) -> Tensor:
+    with torch.no_grad():
+        module.seen.mul_(0.5).add_(z.mean(0))
+    return z - module.seen
+
+
+def put_anew(module: Any, z: Tensor) -> Tensor:
+    module.seen = module.seen + z.detach().mean(0)
+    return z
+
+
+def counting(module: Any, z: Tensor) -> Tensor:
+    module.calls += 1
+    return z * module.calls
+
+
+def data(seed: int = 0, clients: int = 4) -> list[tuple[Tensor, Tensor]]:
+    torch.manual_seed(seed)
+    return [(torch.randn(6, 3), torch.randint(0, 2, (6,))) for _ in range(clients)]
+
+
+def stepped(model: Any, loss: Any = F.cross_entropy, **more: Any) -> None:
+    federation = Federation(model, loss, data(), batch_size=2, **more)
+    simulate("fedavg", federation, plan=cohorts(3, steps=2), eta_l=0.1).step()
+
+
+MODULES: list[tuple[Callable[[], nn.Module], str]] = [
+    (lambda: Changed(lambda module, z: F.dropout(z, 0.5)), "draws at random from torch's generator"),
+    (lambda: Changed(lambda module, z: z + torch.randn_like(z)), "draws at random from torch's generator"),
+    (lambda: nn.Sequential(nn.Linear(3, 2), nn.RReLU()), "draws at random from torch's generator.*model.eval"),
+    (lambda: Changed(moving), "its buffer seen changes with every call, as a running statistic"),
+    (lambda: Changed(put_anew), "its buffer seen changes"),
+    (lambda: Changed(counting), "two calls with the same parameters and minibatch have losses"),
+    (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)), "its buffer parametrizations.weight.0._"),
+]
+
+
+@pytest.mark.parametrize("way", GENERIC)
+@pytest.mark.parametrize(("make", "words"), MODULES)
+def test_what_depends_on_the_order_of_calls_is_refused(make: Any, words: str, way: str | None) -> None:
+    with pytest.raises(ModuleError, match=words):
+        stepped(make(), way=way)
+
+
+def test_what_is_switched_off_is_trained() -> None:
+    stepped(nn.Sequential(nn.Linear(3, 2), nn.RReLU(), nn.Dropout(0.5)).eval())
+    stepped(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval())
+
+
+@pytest.mark.parametrize("way", GENERIC)
+@pytest.mark.parametrize(
+    ("loss", "error", "words"),
+    [
+        (lambda z, t: F.cross_entropy(z, t).detach(), LossError, "does not depend on any parameter"),
+        (lambda z, t: torch.tensor(1.0), LossError, "does not depend on any parameter"),
+        (lambda z, t: (z.argmax(1) != t).float().mean(), LossError, "detach, argmax"),
+        (lambda z, t: F.cross_entropy(z, t).item(), ShapeError, "loss: got float, expected one number as a tensor"),
+        (lambda z, t: None, ShapeError, "loss: got NoneType"),
+    ],
+)
+def test_a_loss_without_a_gradient_is_refused(loss: Any, error: type, words: str, way: str | None) -> None:
+    with pytest.raises(error, match=words):
+        stepped(nn.Linear(3, 2), loss, way=way)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: stepped(lambda inputs: inputs), ModuleError, "model: got function; give a torch.nn.Module"),
+        (lambda: stepped(nn.LazyLinear(2)), ModuleError, r"the module \(LazyLinear\) has no shapes yet"),
+        (lambda: stepped(nn.Linear(3, 2), "mse"), LossError, "loss: got 'mse'; give a function"),
+        (lambda: replace(run().federation, batch_size=2.5), PlanError, "batch_size: got 2.5"),
+        (lambda: run(plan=3), PlanError, r"plan: got 3; give cohorts"),
+        (lambda: run(rounds=1.5), PlanError, "rounds: got 1.5"),
+        (lambda: cohorts(2.5), PlanError, "cohort: got 2.5"),  # type: ignore[arg-type]
+        (lambda: cohorts("3"), PlanError, "cohort: got '3'"),  # type: ignore[arg-type]
+        (lambda: cohorts(3, steps=(3, 1)), PlanError, r"steps: got \(3, 1\); .* such as \(2, 8\)"),
+        (lambda: cohorts(3, steps=(0, 2)), PlanError, "steps: got 0"),
+        (lambda: arrivals(largest_delay=-1), PlanError, "largest_delay: got -1"),
+        (lambda: exchanges(steps=0), PlanError, "steps: got 0; a round has at least one local step"),
+        (lambda: exchanges(clusters=0), PlanError, "clusters: got 0"),
+    ],
+)
+def test_other_arguments_are_refused_by_name(call: Any, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_two_numbers_of_steps_may_be_a_list() -> None:
+    assert cohorts(3, steps=[2, 8]) == cohorts(3, steps=(2, 8))  # type: ignore[arg-type]
+
+
+def test_arrays_are_refused_as_what_they_are() -> None:
+    pairs: Any = [(inputs.numpy(), targets.numpy()) for inputs, targets in data()]
+    with pytest.raises(ShapeError, match=r"client 0 is tuple of ndarray, ndarray; give a tuple .* of two tensors"):
+        Federation(nn.Linear(3, 2), F.cross_entropy, pairs)
+
+
+def run(federation: Federation | None = None, **more: Any) -> Any:
+    chosen = federation or Federation(nn.Linear(3, 2), F.cross_entropy, data(), batch_size=2)
+    return simulate("fedavg", chosen, **{"plan": cohorts(None), "eta_l": 0.1, **more})
+
+
+def test_a_loss_that_is_no_number_at_first_names_the_clients() -> None:
+    pairs = data()
+    pairs[2] = (pairs[2][0] * torch.nan, pairs[2][1])
+    with pytest.raises(DivergedError, match="round 0: the loss is nan for client 2; no step was taken before: look"):
+        run(Federation(nn.Linear(3, 2), F.cross_entropy, pairs)).step()
+    with pytest.raises(DivergedError, match="for every client; no step"):
+        run(Federation(nn.Linear(3, 2), lambda z, t: F.cross_entropy(z, t) * torch.nan, data())).step()
+
+
+def begun(file: Path) -> Federation:
+    torch.manual_seed(1)
+    federation = Federation(nn.Sequential(nn.Linear(3, 2), nn.Tanh()), F.cross_entropy, data(), batch_size=2)
+    one = run(federation)
+    one.step()
+    one.save(file)
+    return federation
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"data": data(7)}, "data's digest was"),
+        ({"loss": F.multi_margin_loss}, "loss was cross_entropy, here it is multi_margin_loss"),
+        ({"model": nn.Sequential(nn.Linear(3, 2), nn.ReLU())}, "module's digest was"),
+    ],
+)
+def test_a_run_of_another_task_of_the_same_shapes_is_refused(change: Any, words: str, tmp_path: Path) -> None:
+    federation = begun(tmp_path / "run.pt")
+    with pytest.raises(CheckpointError, match=f"{words}.*resume with the federation"):
+        resume(tmp_path / "run.pt", replace(federation, **change))
+
+
+def test_data_that_a_function_makes_are_not_asked_for(tmp_path: Path) -> None:
+    federation = begun(tmp_path / "run.pt")
+    made = replace(federation, data=lambda i: federation.data[i], examples=(6,) * 4)  # type: ignore[index]
+    assert torch.equal(resume(tmp_path / "run.pt", made).x, resume(tmp_path / "run.pt", federation).x)
+
+
+def test_a_number_that_is_damaged_is_noticed(tmp_path: Path) -> None:
+    federation = begun(tmp_path / "run.pt")
+    whole = bytearray((tmp_path / "run.pt").read_bytes())
+    whole[-1] ^= 1
+    (tmp_path / "run.pt").write_bytes(whole)
+    with pytest.raises(CheckpointError, match=r"run\.pt: damaged: its numbers"):
+        resume(tmp_path / "run.pt", federation)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is no folder; make it first"):
+        begun(tmp_path / "none" / "run.pt")
+
+
+def test_these_errors_are_of_the_family() -> None:
+    assert all(issubclass(error, FedspecError) for error in (ModuleError, LossError, DivergedError, CheckpointError))
