@@ -1,12 +1,12 @@
 """Edits the specification and plays the bundled vectors on it, nothing else: ``python scripts/mutate.py --sample 20``.
 
 The edits are those of cosmic-ray's operators that can give another number, in every function of the rule modules
-(``mutation/edits.py``). Of an edit those vectors are played whose algorithm calls the edited function, in this process's
-children, so that thousands take minutes. Left out by rule: what stands outside functions (the rows of the catalogue), in
-signatures, or refuses bad input, since a vector is valid; and the rules as they are printed, which nothing calls:
-tests/test_spec/test_plain_boxes.py holds them to the general forms, which are edited.
+(``mutation/edits.py``). For an edit the vectors that call the edited function are played until one fails, each edit in
+a child of this process, so that thousands take minutes. Left out by rule: what stands outside functions (the rows of
+the catalogue), in signatures, or refuses bad input, since a vector is valid; and the rules as they are printed, which
+nothing calls: tests/test_spec/test_plain_boxes.py holds them to the general forms, which are edited.
 
-What survives is an error unless mutation/survivors.toml explains it. Exit code: 0 every survivor is explained and enough
+What survives is an error unless mutation/survivors.toml explains it. Exit code: 0 each survivor is explained and enough
 is killed, 1 not so.
 """
 
@@ -22,6 +22,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from mutation.edits import Edit, edits, modules
 from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
@@ -54,22 +55,30 @@ def explained() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def chosen(patterns: Sequence[str], sample: int | None, seed: int) -> Iterator[tuple[str, list[Edit]]]:
-    """The edits that are looked at, by module; of each module the same ones whatever other modules hold."""
+Chosen: TypeAlias = tuple[str, list[Edit], Counter[str]]
+
+
+def chosen(patterns: Sequence[str], sample: int, seed: int) -> Iterator[Chosen]:
+    """The edits that are looked at, by module, and how many are left out, by the reason.
+
+    Of each module they are the same ones whatever other modules hold.
+    """
+    printed = printed_forms()
     for module in modules():
         if not patterns or any(fnmatch.fnmatchcase(module, p) for p in patterns):
-            found = list(edits(module))
-            if sample is not None and len(found) > sample:
+            found, left_out = list[Edit](), Counter[str]()
+            for edit in edits(module):
+                if reason := edit.left_out or (PRINTED if f"{module}.{edit.function}" in printed else ""):
+                    left_out[reason] += 1
+                else:
+                    found.append(edit)
+            if 0 < sample < len(found):
                 found = random.Random(f"{seed} {module}").sample(found, sample)
-            yield module, found
+            yield module, found, left_out
 
 
-def look(edit: Edit, vectors: Sequence[Ready], printed: set[str]) -> str:
+def look(edit: Edit, vectors: Sequence[Ready]) -> str:
     """What becomes of an edit, in words."""
-    if edit.left_out:
-        return edit.left_out
-    if f"{edit.module}.{edit.function}" in printed:
-        return PRINTED
     among = reaching(edit, vectors)
     return str(fate(edit, among)) if among else UNREACHED
 
@@ -81,21 +90,26 @@ def why(edit: Edit, reasons: dict[str, list[tuple[str, str]]]) -> str:
     return next((reason for pattern, reason in there if fnmatch.fnmatchcase(edit.shown, pattern)), "")
 
 
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {what}" for what, n in counts.most_common()) or "nothing"
+
+
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("modules", nargs="*", help="dotted names with * and ?; all rule modules unless given")
-    parser.add_argument("--sample", type=int, help="edits of each module at most; all unless given")
+    parser.add_argument("--sample", type=int, default=0, help="edits of each module at most; 0: all")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--log", type=Path, help="a JSON line for each edit")
     given = parser.parse_args()
-    begun, vectors, printed, reasons = time.monotonic(), ready(), printed_forms(), explained()
-    total, survivors, told = Counter[str](), list[tuple[Edit, str]](), 0
+    begun, vectors, reasons = time.monotonic(), ready(), explained()
+    total, without, survivors = Counter[str](), Counter[str](), list[tuple[Edit, str]]()
     log = given.log.open("w", encoding="utf-8") if given.log else None
-    for module, found in chosen(given.modules, given.sample, given.seed):
+    for module, found, left_out in chosen(given.modules, given.sample, given.seed):
         counted = Counter[str]()
+        without += left_out
         for edit in found:
-            what = look(edit, vectors, printed)
+            what = look(edit, vectors)
             if what in (Fate.SURVIVES, Fate.IDLE, UNREACHED):
                 reason = why(edit, reasons)
                 survivors += [] if reason else [(edit, what)]
@@ -106,17 +120,17 @@ def main() -> int:
                 log.write(json.dumps([*row, "" if what in KILLED else edit.shown]) + "\n")
                 log.flush()
         total += counted
-        print(f"{module}: {', '.join(f'{n} {what}' for what, n in counted.most_common())}", flush=True)
+        print(f"{module}: {_listed(counted)}; left out: {left_out.total()}", flush=True)
     for edit, what in survivors:
         print(f"{what}: {edit.module}.{edit.function}, line {edit.line}: {edit.shown}")
     killed = sum(total[str(f)] for f in KILLED)
     told = sum(n for what, n in total.items() if what.endswith(", explained"))
     played = killed + told + len(survivors)
-    print(f"\n{sum(total.values())} edits: {', '.join(f'{n} {what}' for what, n in total.most_common())}")
+    print(f"\nleft out by rule: {_listed(without)}\nplayed: {_listed(total)}")
     share = f"{killed / played:.1%}" if played else "none"
     print(
-        f"of {played} that a vector might show: {killed} killed ({share}), {told} explained, {len(survivors)} neither; "
-        f"{len(vectors)} vectors, {'all edits' if given.sample is None else f'at most {given.sample} a module'}, "
+        f"of {played} edits {killed} are killed ({share}), {told} explained, {len(survivors)} neither; "
+        f"{len(vectors)} vectors, {f'at most {given.sample} a module' if given.sample else 'all edits'}, "
         f"seed {given.seed}, {time.monotonic() - begun:.0f} s"
     )
     return 1 if survivors or total[str(Fate.FAULT)] or (played and killed + told < ENOUGH * played) else 0

@@ -160,6 +160,11 @@ def _places(module: str) -> _Places:
     return _Places(source(module))
 
 
+def functions(module: str) -> list[str]:
+    """The functions and methods of a module, those in others left out."""
+    return [*_places(module).functions]
+
+
 def lines_of(module: str, function: str) -> range:
     """The lines of a function, with its decorators: code that a decorator wraps begins there."""
     (((start, _), (end, _)), _) = _places(module).functions[function]

@@ -17,6 +17,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
+from mutation.edits import Edit, lines_of, modules, path_of, source
 
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
@@ -27,7 +28,6 @@ from fedspec_suite.measure.verdict import Status
 from fedspec_suite.vectors.judging import fits, play
 from fedspec_suite.vectors.stored import load
 from fedspec_suite.vectors.vector import Vector
-from mutation.edits import Edit, lines_of, modules, path_of, source
 
 DTYPE = "float64"
 """Every vector decides in it, and what is allowed is smallest there."""
@@ -161,7 +161,8 @@ def _child(edit: Edit, vectors: Sequence[Ready]) -> Fate:
 def _exchange(edit: Edit) -> bool:
     """Give functions the code of the edited text, whoever holds them, and forget results; whether one was there."""
     old, new = _codes(_compiled(edit.module)), _codes(_code(edit.module, edit.applied()))
-    instead = {a: b for a, b in zip(old, new, strict=True) if a != b}
+    # An edit may take a nested function away; those that stay are told by their names and their order.
+    instead = {a: b for name in old for a, b in zip(old[name], new[name], strict=False) if a != b}
     functions, caches = _living()
     found = [f for code in instead for f in functions[code]]
     for f in found:
@@ -194,6 +195,12 @@ def _living() -> tuple[Mapping[CodeType, Sequence[FunctionType]], Sequence[Any]]
     return functions, caches
 
 
-def _codes(code: CodeType) -> list[CodeType]:
-    """A piece of code and all pieces in it, in their order."""
-    return [code, *(inner for c in code.co_consts if isinstance(c, CodeType) for inner in _codes(c))]
+def _codes(code: CodeType) -> dict[str, list[CodeType]]:
+    """A piece of code and all pieces in it, in their order, by name."""
+    found: dict[str, list[CodeType]] = defaultdict(list)
+    found[code.co_qualname].append(code)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            for name, codes in _codes(inner).items():
+                found[name] += codes
+    return found

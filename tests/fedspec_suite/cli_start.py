@@ -13,7 +13,8 @@ def main() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         sys.stderr.write(
             f"fedspec: the command needs {', '.join(missing)}, which "
-            f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'fedspec[suite]'\n"
+            f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'fedspec[suite]', "
+            "or run it as: uvx --from 'fedspec[suite]' fedspec\n"
         )
         raise SystemExit(2)
     from fedspec_suite.cli import main as run

@@ -110,7 +110,8 @@ def read(path: Path) -> tuple[Expectation, ...]:
     except OSError as error:
         raise ContractError(f"expect: cannot read {path} ({error.strerror}); give a file that exists") from error
     except (ValueError, RecursionError) as error:
-        raise ContractError(f"expect: {path} is no TOML in UTF-8: {' '.join(str(error).split())[:200]}; {HOW}") from error
+        what = " ".join(str(error).split())[:200]
+        raise ContractError(f"expect: {path} is no TOML in UTF-8: {what}; {HOW}") from error
     entries = body.get("expect", [])
     if set(body) - {"expect"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise ContractError(f"expect: {path}: holds {', '.join(map(said, body))}; write entries as [[expect]]")
