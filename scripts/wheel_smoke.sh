@@ -5,8 +5,8 @@
 #
 #   usage: scripts/wheel_smoke.sh PYTHON WHEEL [CONSTRAINTS]
 #
-# CONSTRAINTS is a file of pins in the place of constraints.txt, as in docs/pins.md;
-# /dev/null takes the newest of everything.
+# CONSTRAINTS is a file of pins in the place of constraints.txt, an empty
+# one for the newest of everything.
 set -euo pipefail
 
 die() {

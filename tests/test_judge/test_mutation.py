@@ -19,7 +19,7 @@ from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 
 @cache
 def vectors() -> list[Ready]:
-    return ready(["sgd", "sm3-i", "fed-sgd"])
+    return ready(["sgd", "sm3-i", "fedavg"])
 
 
 def one(module: str, shown: str) -> Edit:
