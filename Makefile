@@ -95,7 +95,7 @@ soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the
 	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q -m night || failed=1; exit $$failed
 
 # Edits of each module that `make mutate` looks at, and more options, as in: make mutate ARGS='fedspec.client.*' SAMPLE=0
-SAMPLE ?= 20
+SAMPLE ?= 12
 
 .PHONY: mutate
 mutate: venv ## Edit the rules and play the vectors alone on them (SAMPLE=0: every edit, 25 minutes)

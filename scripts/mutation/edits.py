@@ -32,6 +32,8 @@ OPERATORS = tuple(name for name in OperatorProvider() if _CHOSEN.fullmatch(name)
 """Those that can give another number. Bits, shifts, ``//`` and ``%`` would end in a TypeError and only raise the rate;
 ``is`` and ``==`` mean the same for readings; decorators and exceptions are no part of the mathematics."""
 
+_SUMS_AND_PRODUCTS = {"arith_expr", "term", "power"}
+
 TABLE, SIGNATURE, REFUSAL = "outside functions", "in a signature", "refuses bad input"
 
 
@@ -111,8 +113,10 @@ def edits(module: str) -> Iterator[Edit]:
     for name in OPERATORS:
         spots = ((n, k, at) for n in nodes for k, (at, _) in enumerate(_operator(name).mutation_positions(n)))
         for occurrence, (node, index, (line, column)) in enumerate(spots):
-            function, why = places.of(line, column)
-            yield Edit(module, function, name, occurrence, line, why, node, index)
+            # cosmic-ray takes the star of a signature and of a display for a product or a power.
+            if not name.startswith("ReplaceBinaryOperator") or node.parent.type in _SUMS_AND_PRODUCTS:
+                function, why = places.of(line, column)
+                yield Edit(module, function, name, occurrence, line, why, node, index)
 
 
 Range = tuple[tuple[int, int], tuple[int, int]]

@@ -108,10 +108,15 @@ def _measured(vector: Vector, bench: Bench, setting: Setting) -> Ready:
     return Ready(vector, bench, setting, time.process_time() - begun, frozenset(runs))
 
 
+def calling(module: str, function: str, vectors: Sequence[Ready]) -> list[Ready]:
+    """The vectors that call a function."""
+    path, lines = path_of(module), lines_of(module, function)
+    return [r for r in vectors if any(file == path and line in lines for file, line in r.runs)]
+
+
 def reaching(edit: Edit, vectors: Sequence[Ready]) -> list[Ready]:
     """The vectors that call the edited function: a quick one of each algorithm first, then of each another."""
-    path, lines = path_of(edit.module), lines_of(edit.module, edit.function)
-    found = [r for r in vectors if any(file == path and line in lines for file, line in r.runs)]
+    found = calling(edit.module, edit.function, vectors)
     ranks = dict[str, int]()
     order = []
     for r in sorted(found, key=lambda r: r.seconds):
