@@ -98,7 +98,7 @@ soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the
 SAMPLE ?= 12
 
 .PHONY: mutate
-mutate: venv ## Edit the rules and play the vectors alone on them (SAMPLE=0: every edit, 25 minutes)
+mutate: venv ## Edit the rules and play the vectors alone on them (SAMPLE=0: every edit)
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/mutate.py --sample $(SAMPLE) $(ARGS)
 
 # Options of `make bench`, as in: make bench ARGS='--quick'; see ARGS='--help'
