@@ -94,6 +94,13 @@ soak: venv ## Judge what must conform on other SEEDS, name every mutant (for the
 	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q tests/test_judge/test_mutants.py || failed=1; \
 	FEDSPEC_PROFILE=soak $(BIN)/pytest -n $(JOBS) -q -m night || failed=1; exit $$failed
 
+# Edits of each module that `make mutate` looks at, and more options, as in: make mutate ARGS='fedspec.client.*' SAMPLE=0
+SAMPLE ?= 12
+
+.PHONY: mutate
+mutate: venv ## Edit the rules and play the vectors alone on them (SAMPLE=0: every edit)
+	OMP_NUM_THREADS=1 $(BIN)/python scripts/mutate.py --sample $(SAMPLE) $(ARGS)
+
 # Options of `make bench`, as in: make bench ARGS='--quick'; see ARGS='--help'
 DEVICE ?= cpu
 

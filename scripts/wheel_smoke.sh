@@ -3,7 +3,10 @@
 # proves two things: the specification needs its base dependencies and nothing
 # else, and the [suite] extra is enough for the command line.
 #
-#   usage: scripts/wheel_smoke.sh PYTHON WHEEL
+#   usage: scripts/wheel_smoke.sh PYTHON WHEEL [CONSTRAINTS]
+#
+# CONSTRAINTS is a file of pins in the place of constraints.txt, an empty
+# one for the newest of everything.
 set -euo pipefail
 
 die() {
@@ -12,11 +15,13 @@ die() {
 }
 say() { echo "wheel smoke: $*"; }
 
-[ $# -eq 2 ] || die "usage: $0 PYTHON WHEEL (exactly one wheel)"
+[ $# -eq 2 ] || [ $# -eq 3 ] || die "usage: $0 PYTHON WHEEL [CONSTRAINTS] (exactly one wheel)"
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=$(command -v "$1") || die "no such python: $1"
 wheel=$(realpath "$2")
 [ -f "$wheel" ] || die "no such wheel: $2"
+constraints=$(realpath "${3:-$root/constraints.txt}")
+[ -r "$constraints" ] || die "no such file of pins: $constraints"
 
 unset PYTHONPATH PYTHONHOME PYTHONSTARTUP
 venv=$root/build/wheel-venv
@@ -26,7 +31,7 @@ mkdir -p "$root/build"
 away=$(mktemp -d)
 trap 'rm -rf "$away"' EXIT
 install=("$venv/bin/python" -m pip install -qq --disable-pip-version-check
-  -c "$root/constraints.txt")
+  -c "$constraints")
 
 say "base install"
 "${install[@]}" "$wheel"

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fedspec.errors import ContractError
+from fedspec.errors import ContractError, FedspecError
 
 Check: TypeAlias = Callable[[Any, str], None]
 """Refuses a value; the second argument says where it stands."""
@@ -111,21 +111,37 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
 
 @cache
 def _schema(direction: str) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads((FOLDER / f"{direction}.schema.json").read_text(encoding="utf-8"))
+    path = FOLDER / f"{direction}.schema.json"
+    try:
+        body: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, " ".join(str(error).split())[:120]) from error
+    if not isinstance(body, dict) or not isinstance(body.get("$defs"), dict):
+        raise _damaged(path, "no definitions")
     return body
+
+
+def _damaged(path: Path, what: str) -> FedspecError:
+    return FedspecError(f"schema: {path}: is not what fedspec was released with ({what}); install fedspec again")
 
 
 @cache
 def _definition(name: str) -> Check:
-    return _WRITTEN.get(name) or _compiled(
-        {n: s for file in ("request", "reply", "vectors") for n, s in _schema(file)["$defs"].items()}[name]
-    )
+    if name in _WRITTEN:
+        return _WRITTEN[name]
+    known = {n: s for file in ("request", "reply", "vectors") for n, s in _schema(file)["$defs"].items()}
+    if not isinstance(known.get(name), dict):
+        raise _damaged(FOLDER, f"no definition of {name}")
+    return _compiled(known[name])
 
 
 @cache
 def _kinds(direction: str) -> dict[str, Check]:
     """The checks of what a schema lets choose, by the constant or the field that tells them apart."""
-    schema = _schema("request")["$defs"]["event"] if direction == "event" else _schema(direction)
+    file = "request" if direction == "event" else direction
+    schema = _schema(file)["$defs"].get("event", {}) if direction == "event" else _schema(file)
+    if not isinstance(schema.get("oneOf"), list):
+        raise _damaged(FOLDER / f"{file}.schema.json", f"no kinds of {direction}")
     out: dict[str, Check] = {}
     for branch in schema["oneOf"]:
         constants = [p["const"] for n, p in branch["properties"].items() if n != "ok" and "const" in p]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,15 @@ from fedspec.catalogue import CATALOGUE, find
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report import page, table
 from fedspec_suite.report.terminal import Json, console, emit
+
+
+class Form(StrEnum):
+    """How a graph is drawn; an enumeration, since Typer before 0.19 knows no literal types."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+    JSON = "json"
 
 
 def list_(as_json: Json = False) -> None:
@@ -35,19 +45,19 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
 
 def graph(
     of: Annotated[str, typer.Option(metavar="ALGORITHM", help="Only what leads from and to this one.")] = "",
-    form: Annotated[Literal["text", "mermaid", "dot", "json"], typer.Option("--format", help="How to draw.")] = "text",
+    form: Annotated[Form, typer.Option("--format", help="How to draw.")] = Form.TEXT,
 ) -> None:
     """Draw which algorithm is which other one under a restriction."""
     edges = drawing.around(find(of).id if of else "")
     rows: list[dict[str, Any]] = [drawing.row(e) for e in edges]
     match form:
-        case "text":
+        case Form.TEXT:
             drawing.text(edges, console())
-        case "json":
+        case Form.JSON:
             emit(rows)
-        case "mermaid":
+        case Form.MERMAID:
             typer.echo(drawing.mermaid(edges))
-        case "dot":
+        case Form.DOT:
             typer.echo(drawing.dot(edges))
 
 

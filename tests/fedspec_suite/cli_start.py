@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 NEEDED = ("hypothesis", "rich", "typer")
@@ -13,9 +14,33 @@ def main() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         sys.stderr.write(
             f"fedspec: the command needs {', '.join(missing)}, which "
-            f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'fedspec[suite]'\n"
+            f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'fedspec[suite]', "
+            "or run it as: uvx --from 'fedspec[suite]' fedspec\n"
         )
+        raise SystemExit(2)
+    if words := clash():
+        sys.stderr.write(f"fedspec: {words}\n")
         raise SystemExit(2)
     from fedspec_suite.cli import main as run
 
     run()
+
+
+def clash() -> str:
+    """Why the installed Typer cannot read a command line with the Click that is beside it; empty where it can.
+
+    Typer before 0.16 lets an index bring a Click that came later, and then takes no default and prints no help.
+    """
+    try:
+        typer, click = version("typer"), version("click")
+    except PackageNotFoundError:
+        # Later versions of Typer need none.
+        return ""
+    if _number(typer) < (0, 16) and _number(click) >= (8, 2):
+        return f"typer {typer} does not work with click {click}; pip install 'click<8.2', or 'typer>=0.16'"
+    return ""
+
+
+def _number(text: str) -> tuple[int, ...]:
+    """The first two parts of a version."""
+    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in text.split(".")[:2])

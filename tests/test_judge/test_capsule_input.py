@@ -60,6 +60,7 @@ def test_what_is_cut_off_or_no_json_is_refused(bodies: list[dict[str, Any]], tmp
     refuses(text.replace('"failures": [', '"failures": [1e999, ', 1), tmp_path, "number that JSON does not have")
     refuses(text.replace('"failures": [', f'"failures": [{"9" * 5000}, ', 1), tmp_path, "cut off or no JSON")
     inside("replay", str(tmp_path / "none.json"), "spec").refused("none.json", "a file that exists")
+    inside("replay", "/dev/zero", "spec").refused("/dev/zero", "larger than 64 MB", "make it again")
 
 
 def test_another_version_and_an_edit_by_hand_are_refused(bodies: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ REFUSED = [
     ("[expect]\noffer = 'a'\n", ("write entries as [[expect]]",)),
     ("expect = [1]\n", ("write entries as [[expect]]",)),
     ("[[expected]]\noffer = 'a'\n", ("'expected'", "write entries as [[expect]]")),
-    ("[[expect]]\noffer = 'a\n", ("is no TOML",)),
-    ("a = " + "[" * 5000, ("is no TOML",)),
+    ("[[expect]]\noffer = 'a\n", ("is no TOML", "at end of document", "in-your-ci.md")),
+    ("a = " + "[" * 5000, ("is no TOML", "in-your-ci.md")),
 ]
 
 
@@ -52,6 +52,7 @@ def test_what_is_no_text_and_what_is_not_there_is_refused(tmp_path: Path) -> Non
     (tmp_path / "e.toml").write_bytes(b"\xff\xfe")
     inside("check", "spec", "--expect", str(tmp_path / "e.toml")).refused("no TOML in UTF-8")
     inside("check", "spec", "--expect", str(tmp_path / "no.toml")).refused("cannot read", "give a file")
+    inside("check", "spec", "--expect", "/dev/zero").refused("/dev/zero", "larger than 1 MB", "give the file")
 
 
 def test_all_that_an_entry_may_say(tmp_path: Path) -> None:

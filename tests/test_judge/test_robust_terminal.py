@@ -7,11 +7,13 @@ import os
 import shlex
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 from test_judge.support import hostile, inside, py
 
+from fedspec_suite import cli_start
 from fedspec_suite.judge.request import Request, command
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.report import table
@@ -118,6 +120,33 @@ def test_without_its_extra_the_command_says_what_to_install() -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("fedspec: the command needs hypothesis, rich, typer")
     assert "pip install 'fedspec[suite]'" in ran.stderr and ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typer", "click", "works"),
+    [
+        ("0.12.5", "8.5.1", False),
+        ("0.15.4", "8.2.1", False),
+        ("0.12.4", "8.1.8", True),
+        ("0.16.1", "8.5.1", True),
+        ("0.29.2", "", True),
+        ("1.0rc1", "9.0", True),
+    ],
+)
+def test_a_typer_that_its_click_breaks_is_refused(
+    typer: str, click: str, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These pairs were run, but for the last: options lost their defaults, and help ended in an error."""
+
+    def version(name: str) -> str:
+        if found := {"typer": typer, "click": click}[name]:
+            return found
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(cli_start, "version", version)
+    words = cli_start.clash()
+    assert (words == "") is works
+    assert works or (f"typer {typer}" in words and f"click {click}" in words and "pip install" in words)
 
 
 def test_the_command_of_the_package_starts_there() -> None:

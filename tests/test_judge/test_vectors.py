@@ -277,6 +277,13 @@ def test_what_was_spoiled_is_refused_with_file_place_and_remedy(what: str, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
+    folder = spoiled(tmp_path, "sgd.json", lambda b: b)
+    (folder / "sgd.json").unlink()
+    (folder / "sgd.json").symlink_to("/dev/zero")
+    inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("sgd.json", "larger than")
+
+
 def test_an_index_without_a_file_is_refused(tmp_path: Path) -> None:
     folder = spoiled(tmp_path, INDEX, lambda b: b.replace(b'"sgd.json"', b'"sgp.json"'))
     inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("names no sgd.json", "take")

@@ -27,6 +27,11 @@ from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 KEYS = {"offer": str, "law": str, "dtype": str, "reason": str, "issue": str, "until": date}
 REQUIRED = ("offer", "reason")
 
+LARGEST = 1 << 20
+"""Bytes that are read at most."""
+
+HOW = "docs/in-your-ci.md shows a whole file"
+
 
 @dataclass(frozen=True)
 class Expectation:
@@ -96,12 +101,17 @@ def read(path: Path) -> tuple[Expectation, ...]:
         ContractError: it cannot be read, is no TOML, or an entry has an unknown key, a wrong type or no reason.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise ContractError(f"expect: {path} is larger than {LARGEST >> 20} MB; give the file of expected failures")
+        text = data.decode()
         body = tomllib.loads(text)
     except OSError as error:
         raise ContractError(f"expect: cannot read {path} ({error.strerror}); give a file that exists") from error
     except (ValueError, RecursionError) as error:
-        raise ContractError(f"expect: {path} is no TOML in UTF-8: {' '.join(str(error).split())[:200]}") from error
+        what = " ".join(str(error).split())[:200]
+        raise ContractError(f"expect: {path} is no TOML in UTF-8: {what}; {HOW}") from error
     entries = body.get("expect", [])
     if set(body) - {"expect"} or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise ContractError(f"expect: {path}: holds {', '.join(map(said, body))}; write entries as [[expect]]")

@@ -131,9 +131,12 @@ def read(path: Path) -> Capsule:
         ContractError: it cannot be read, is cut off, of another version, edited, or holds what no capsule does.
     """
     try:
-        if path.stat().st_size > LARGEST:
+        with path.open("rb") as file:
+            # The size that the system tells is not asked: that of a device or a pipe is zero.
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
             raise ContractError(f"is larger than {LARGEST >> 20} MB")
-        return _capsule(_parsed(path.read_bytes()))
+        return _capsule(_parsed(data))
     except OSError as error:
         raise ContractError(f"capsule: cannot read {path} ({error.strerror}); give a file that exists") from error
     except ContractError as error:
