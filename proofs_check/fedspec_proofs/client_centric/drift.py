@@ -21,7 +21,7 @@ def _lemma(per_client: bool) -> Inequality[Local]:
     return Inequality(
         lambda choose: local_run(choose, False, per_client),
         {**ASSUMED, **(EVERY if per_client else AVERAGE)},
-        lambda r: [(r.drift(i, r.steps[i] - 1), r.bound(i)) for i in {0, r.clients.n - 1}],
+        lambda r: [(r.drift(i, r.steps[i] - 1), r.terms(i)) for i in {0, r.clients.n - 1}],
     )
 
 
@@ -184,10 +184,12 @@ def drift_points_repaired() -> Finding:
 
     def sides(r: Local) -> Any:
         n = r.clients.n
-        right = sum(r.bound(i) for i in range(n)) / n
+        each = [r.terms(i) for i in range(n)]
+        right = {name: sum(terms[name] for terms in each) / n for name in each[0]}
         yield sum(r.drift(i, r.steps[i] - 1) for i in range(n)) / n, right
         if n < 4:
-            yield sum(r.drift(i, k) / r.steps[i] for i in range(n) for k in range(r.steps[i])) / n, right
+            every = {f"at every step: {name}": term for name, term in right.items()}
+            yield sum(r.drift(i, k) / r.steps[i] for i in range(n) for k in range(r.steps[i])) / n, every
 
     whole = Inequality(lambda choose: local_run(choose, True, True), {**ASSUMED, **EVERY}, sides)
     n = 50
