@@ -14,6 +14,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
+from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.certificates import Case
 from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis, vector
@@ -39,7 +40,7 @@ def run_of(K: int) -> Callable[[Any], Problem]:
                 given[f"noise {k}, {number}"], given[f"noise {k}, {number}, less"] = product, -product
             return f.oracle(k, x) + vector(xi)
 
-        h = CCFedSGD(buffer=1, eta_l=eta, eta=Fraction(1))
+        h = CCFedSGD(buffer=1, eta_l=eta, eta=exact.number(1))
         end = local_sgd(h, vector(ORIGIN), gradient, K - 1)[0]
         given["deviation"] = eta**2 * square(f.at(ORIGIN).g - slope) - deviation
         given |= f.obeys()
