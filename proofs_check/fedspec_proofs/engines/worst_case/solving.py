@@ -188,7 +188,7 @@ def _lacking(problem: Problem) -> Attained | Mapping[str, Fraction] | None:
 
 def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
     """How much of its right side a claim needs; nothing where it names none or no functions were found."""
-    if not (problem.right.constant or problem.right.products):
+    if not (problem.right.constant or problem.right.products or problem.right.values):
         return None
     if problem.relaxed:
         for most in PARTS:
