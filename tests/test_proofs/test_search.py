@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs.claim import Engine, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.engines.search import HALF, Inequality, broken, equal, hunt, searched, smallest
 
@@ -98,25 +98,6 @@ def test_every_inequality_with_a_name_of_its_own_is_judged() -> None:
     found = searched(two, 400)
     assert found.sharpness is not None and found.sharpness.ratio == 1
     assert found.sharpness.noticed == {HALF: True, f"{HALF}: loose": False} and not found.sharpness.sharp
-
-
-@pytest.mark.parametrize(
-    ("sharpness", "verdict"),
-    [
-        (None, Verdict.NOT_CONTRADICTED),
-        (Sharpness(1.0), Verdict.NOT_CONTRADICTED),
-        (Sharpness(0.4, {"a": True}), Verdict.NOT_CONTRADICTED),
-        (Sharpness(1.0, {"a": True, "b": False}), Verdict.NOT_CONTRADICTED),
-        (Sharpness(0.5, {"a": True}), Verdict.CHECKED),
-    ],
-)
-@pytest.mark.parametrize("engine", list(Engine))
-def test_nothing_is_checked_that_does_not_say_what_it_sees(
-    engine: Engine, sharpness: Sharpness | None, verdict: Verdict
-) -> None:
-    found = Finding(Verdict.CHECKED, "no violation in 100 instances", sharpness=sharpness)
-    told = claim("paper.row", statement="a <= b", source=Source("paper", "L1"), engine=engine, verdict=verdict)
-    assert told(lambda: found)().verdict is verdict
 
 
 def test_a_loose_search_is_not_sharp() -> None:

@@ -89,7 +89,8 @@ class Late:
             "noise": length**2 * shares * NOISE,
         }
         right = sum(terms.values(), Value())
-        given |= {name: q for f in functions for name, q in f.obeys().items()}
+        # What the functions obey comes first, since it must add up without any of their values left.
+        given = {name: q for f in functions for name, q in f.obeys().items()} | given
         claimed = after.f - before.f + length * square(before.g) / 2 - right
         return Problem(claimed, given, right, played, terms, relaxed=True)
 
