@@ -34,8 +34,8 @@ class Verdict(StrEnum):
     """Certified, and a function of the class is built, in fractions, at which the left side of the claim is within a
     thousandth of its right side: at each of the sizes, at the largest of its rates."""
     CHECKED = "checked"
-    """No violation found by a search that comes within a factor two of the bound and notices a dropped term of it, or
-    exact equality at every instance that was tried."""
+    """No violation found by a search that comes within a factor two of the bound and notices when any term of it is
+    dropped or all of it halved; or exact equality at every instance that was tried, which fails with a part spoiled."""
     NOT_CONTRADICTED = "not contradicted"
     """No violation found by a weaker search: it stays far below the bound, or would not see a term of it missing."""
     REFUTED = "refuted"
@@ -118,8 +118,8 @@ class Sharpness:
 
     Attributes:
         ratio: the largest left/right that it reached.
-        noticed: for each part of the right side that was left out (a negative one: doubled) or spoiled, by name,
-            whether a violation was found then.
+        noticed: for each part of the right side that was left out (a negative one: doubled), halved or spoiled, by
+            name, whether a violation was found then.
     """
 
     ratio: float
@@ -127,8 +127,8 @@ class Sharpness:
 
     @property
     def sharp(self) -> bool:
-        """Whether it comes within a factor two of the bound and notices every part of it."""
-        return self.ratio >= CLOSE and all(self.noticed.values())
+        """Whether it comes within a factor two of the bound and notices every part of it; some part must be named."""
+        return self.ratio >= CLOSE and bool(self.noticed) and all(self.noticed.values())
 
     def __str__(self) -> str:
         words = f"largest left/right {self.ratio:.4g}, {'at least' if self.ratio >= CLOSE else 'below'} {CLOSE:g}"
@@ -147,7 +147,8 @@ class Finding:
         evidence: sizes, invariants, counts, the tightest ratio or the counterexample, as text.
         dropped: for each assumption, by name, what happens without it.
         second: what another engine says; a proof by SMT or symbols is none without it.
-        sharpness: what a search rests on; without it, or where it is not sharp, a search is not contradicted at most.
+        sharpness: what a search or an equality at instances rests on; without it, or where it is not sharp, a claim is
+            not contradicted at most.
     """
 
     verdict: Verdict
@@ -188,9 +189,6 @@ class Record:
         """JSON values."""
         return asdict(self)
 
-
-SEARCHING = {Engine.SEARCH, Engine.MOMENTS}
-"""Engines whose claims are checked only as far as their search is sharp."""
 
 UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
 """Engines whose proofs are looked at again."""
@@ -254,9 +252,7 @@ class Claim:
             found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
         if found.verdict is Verdict.PROVED and self.sizes:
             found = replace(found, verdict=Verdict.PROVED_AT_SIZES)
-        if found.verdict is Verdict.CHECKED and not (
-            found.sharpness.sharp if found.sharpness else self.engine not in SEARCHING
-        ):
+        if found.verdict is Verdict.CHECKED and not (found.sharpness and found.sharpness.sharp):
             found = replace(found, verdict=Verdict.NOT_CONTRADICTED)
         seconds = time.perf_counter() - start
         dropped = dict(found.dropped)

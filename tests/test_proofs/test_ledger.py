@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 
 from fedspec_proofs import ledger, stored
-from fedspec_proofs.claim import CLOSE, SEARCHING, UNDOUBTED, Claim, Record, Verdict
+from fedspec_proofs.claim import CLOSE, UNDOUBTED, Claim, Engine, Record, Verdict
+from fedspec_proofs.engines.search import HALF
 
 pytestmark = pytest.mark.long
 
@@ -83,10 +84,14 @@ def sound(claim: Claim, record: Record) -> None:
         assert set(record.dropped) == set(claim.assumptions), "every assumption is dropped in turn"
     if claim.verdict in (Verdict.PROVED, Verdict.PROVED_AT_SIZES) and claim.engine in UNDOUBTED:
         assert record.second is not None and record.second.instances >= 10
-    if claim.verdict is Verdict.CHECKED and claim.engine in SEARCHING:
-        assert record.sharpness is not None, "a search says what it rests on"
+    if claim.verdict is Verdict.CHECKED:
+        assert record.sharpness is not None and record.sharpness.noticed, "it says what it sees"
         assert record.sharpness.ratio >= CLOSE, "it comes within a factor two of the bound"
         assert all(record.sharpness.noticed.values()), "it sees every part of the bound that is missing"
+    if claim.verdict in (Verdict.CHECKED, Verdict.NOT_CONTRADICTED) and claim.engine is Engine.SEARCH:
+        assert record.sharpness is not None and any(HALF in name for name in record.sharpness.noticed), (
+            "the whole right side is halved"
+        )
     if claim.verdict is Verdict.REFUTED:
         assert re.search(r"\d", record.evidence), "a refutation names its numbers"
 

@@ -11,7 +11,7 @@ import pytest
 
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.engines.search import Inequality, broken, equal, hunt, searched, smallest
+from fedspec_proofs.engines.search import HALF, Inequality, broken, equal, hunt, searched, smallest
 
 pytestmark = pytest.mark.long
 
@@ -42,7 +42,7 @@ def test_a_true_inequality_is_checked_and_its_equality_case_found() -> None:
 def test_a_search_says_which_terms_of_the_right_side_it_needs() -> None:
     found = searched(inequality(lambda p: {"a": p.a**2 / 2, "b": p.b**2 / 2, "spare": Fraction(0)}), 400)
     assert found.sharpness is not None and found.sharpness.ratio == 1 and not found.sharpness.sharp
-    assert found.sharpness.noticed == {"a": True, "b": True, "spare": False}
+    assert found.sharpness.noticed == {"a": True, "b": True, "spare": False, HALF: True}
     assert "NOT noticed when it is missing: spare" in str(found.sharpness)
 
 
@@ -51,7 +51,7 @@ def test_a_negative_term_counts_twice_where_it_is_spoiled() -> None:
     found = searched(
         Inequality(pair, {}, lambda p: [(2 * p.a * p.b, {"+": 3 * p.a**2 + p.b**2, "-": -2 * p.a**2})]), 400
     )
-    assert found.sharpness is not None and found.sharpness.noticed == {"+": True, "-": True}
+    assert found.sharpness is not None and found.sharpness.noticed == {"+": True, "-": True, HALF: True}
 
 
 def test_a_term_that_the_tightest_instance_does_not_need_is_looked_for_by_itself() -> None:
@@ -65,7 +65,12 @@ def test_a_term_that_the_tightest_instance_does_not_need_is_looked_for_by_itself
         return [(Fraction(1), Fraction(1)), (100 - away, {"most": Fraction(99), "last": Fraction(1)})]
 
     found = searched(Inequality(far, {}, sides), 1500)
-    assert found.sharpness is not None and found.sharpness.noticed == {"most": True, "last": True}
+    assert found.sharpness is not None and found.sharpness.noticed == {
+        HALF: True,
+        "most": True,
+        "last": True,
+        f"{HALF}: most + last": True,
+    }
 
 
 def test_a_constant_that_is_no_term_is_spoiled_by_hand() -> None:
@@ -77,7 +82,22 @@ def test_a_constant_that_is_no_term_is_spoiled_by_hand() -> None:
         "nothing": lambda p: sides(p, 1),
     }
     found = searched(Inequality(pair, {}, sides, spoiled), 400)
-    assert found.sharpness is not None and found.sharpness.noticed == {"1/2": True, "nothing": False}
+    assert found.sharpness is not None and found.sharpness.noticed == {HALF: True, "1/2": True, "nothing": False}
+
+
+def test_a_bound_that_is_halved_unseen_is_not_sharp() -> None:
+    """Its ratio is just the half that a sharp search must reach, and half of it would do."""
+    found = searched(inequality(lambda p: p.a**2 + p.b**2), 400)
+    assert found.sharpness is not None and found.sharpness.ratio == 0.5
+    assert found.sharpness.noticed == {HALF: False} and not found.sharpness.sharp
+
+
+def test_every_inequality_with_a_name_of_its_own_is_judged() -> None:
+    """The second one is far from sharp, and the first one must not speak for it."""
+    two = Inequality(pair, {}, lambda p: [(p.a * p.b, (p.a**2 + p.b**2) / 2), (p.a**2, {"loose": 9 * p.a**2 + 1})])
+    found = searched(two, 400)
+    assert found.sharpness is not None and found.sharpness.ratio == 1
+    assert found.sharpness.noticed == {HALF: True, f"{HALF}: loose": False} and not found.sharpness.sharp
 
 
 def test_a_loose_search_is_not_sharp() -> None:

@@ -83,10 +83,12 @@ def test_a_proof_that_nothing_confirms_is_none() -> None:
         (Engine.SEARCH, Sharpness(0.49), Verdict.NOT_CONTRADICTED),
         (Engine.MOMENTS, Sharpness(1.0, {"noise": False}), Verdict.NOT_CONTRADICTED),
         (Engine.SEARCH, None, Verdict.NOT_CONTRADICTED),
-        (Engine.EXACT, None, Verdict.CHECKED),
+        (Engine.EXACT, None, Verdict.NOT_CONTRADICTED),
+        (Engine.EXACT, Sharpness(1.0), Verdict.NOT_CONTRADICTED),
+        (Engine.EXACT, Sharpness(1.0, {"half": True}), Verdict.CHECKED),
     ],
 )
-def test_a_search_is_checked_as_far_as_it_is_sharp(engine: Engine, sharpness: Any, verdict: Verdict) -> None:
+def test_nothing_is_checked_that_does_not_say_what_it_sees(engine: Engine, sharpness: Any, verdict: Verdict) -> None:
     assert a_claim(Finding(Verdict.CHECKED, "searched", sharpness=sharpness), engine)().verdict is verdict
 
 

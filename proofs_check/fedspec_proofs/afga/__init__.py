@@ -27,6 +27,7 @@ MODULES = (
     "drift",
     "one_step",
     "consensus",
+    "two_steps",
     "recursion",
     "powers",
     "spectrum",

@@ -169,7 +169,7 @@ def _printed(r: Round) -> Iterable[Sides]:
     yield left - right, TINY
 
 
-def _split(r: Round) -> Iterable[Sides]:
+def _split(r: Round, descent: bool = True) -> Iterable[Sides]:
     """With V_(r-1), which knows nothing of the round, and the price of changing to it."""
     found, n = list(_outcomes(r, float)), len(r.clients)
     slope, before = float(r.slope), 1 / root(float(r.v_hat + r.eps))
@@ -177,7 +177,7 @@ def _split(r: Round) -> Iterable[Sides]:
     free = -float(r.eta_l) / n * sum(slope * before * g for _, _, g in found) / len(found)
     largest = max(abs(d) for d, _, _ in found)
     price = float(r.G) * largest * sum(before - 1 / root(v + float(r.eps)) for _, v, _ in found) / len(found)
-    yield left - free, price + TINY
+    yield left - free, price + TINY - (0 if descent else abs(free))
 
 
 @claim(
@@ -196,4 +196,5 @@ def eq_15_repaired() -> Finding:
 
     Compared is what the changed weight adds with its price.
     """
-    return searched(Inequality(_round, _HOLDS, _split), 240, drop=120)
+    spoiled = {"descent": lambda r: _split(r, False)}
+    return searched(Inequality(_round, _HOLDS, _split, spoiled), 240, drop=120)

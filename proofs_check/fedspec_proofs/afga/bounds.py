@@ -175,7 +175,7 @@ def change_tight(net: Network) -> Iterable[Sides]:
         "slopes": 2 * e2 * p**2 * steps * at_models,
     }
     yield change_squared(net, states[-1]), {**right, "senders": senders}
-    yield mean_change_squared(net, states[-1]), right
+    yield mean_change_squared(net, states[-1]), {f"mean: {name}": term for name, term in right.items()}
 
 
 def also_by_search(found: Finding, printed: Inequality[Any], tries: int = 400) -> Finding:

@@ -46,10 +46,10 @@ def _within(bound: Callable[[Path], Any]) -> Callable[[Path], Iterable[Sides]]:
     def sides(path: Path) -> Iterable[Sides]:
         B2 = bound(path) ** 2
         for delta, state in run(path):
-            yield delta @ delta, B2
-            yield state.m @ state.m, B2
-            yield max(state.v_hat), B2
-            yield state.v @ state.v, B2**2
+            yield delta @ delta, {"Delta": B2}
+            yield state.m @ state.m, {"m": B2}
+            yield max(state.v_hat), {"v_hat": B2}
+            yield state.v @ state.v, {"v": B2**2}
 
     return sides
 

@@ -12,7 +12,6 @@ import numpy as np
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.bounds import C_1
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, Network
@@ -159,24 +158,11 @@ ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
 def lemma_f_3() -> Finding:
     """t = 0..I-1; exact expectations over all sets and the noise; N <= 4, I <= 12, d = 1, affine gradients.
 
-    The constants of the proof add up to 72 (:func:`lemma_f_3_constant`); none of these networks needs that much. 1 is
-    not enough: one client on a concave parabola with noise drifts like sum_j (1 + eta_l)^(2j), above t + 1 from I = 10.
+    The constants of the proof add up to less than 72 (afga.lemma-f-3-assembly); none of these networks needs that much.
+    1 is not enough: one client on a concave parabola with noise drifts like sum_j (1 + eta_l)^(2j), above t + 1 from
+    I = 10.
     """
     return bounds.one_round(lambda net: bounds.both_errors(net, 2, 1), *ALL)
-
-
-@claim(
-    "afga.lemma-f-3-constant",
-    statement="Lemma F.3 with t in place of t + 1 and C_1 = 72; that the proof's steps add up to less is claim "
-    "lemma-f-3-assembly",
-    source=Source(AFGA, "ours, Lemma F.3 (L3080) with its constant C_1 made a number"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=some(ASSUMPTIONS, *ALL),
-)
-def lemma_f_3_constant() -> Finding:
-    """t = 0..I. The bound is loose by design."""
-    return bounds.one_round(lambda net: bounds.both_errors(net, C_1, 0), *ALL)
 
 
 @claim(

@@ -14,6 +14,7 @@ import numpy as np
 
 from fedspec_proofs.afga.explicit import Setting, expected, sampled
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.engines.search import HALF
 
 THEOREM = {
     "4.1": "every f_i is L-smooth",
@@ -87,7 +88,8 @@ def _held(enumerated: list[Setting], runs: list[Setting], weight: float = 1.0) -
         f"of two), largest {max(ratios[1]):.3g}"
     )
     verdict = Verdict.CHECKED if largest <= 1 else Verdict.REFUTED
-    return Finding(verdict, told, sharpness=Sharpness(largest, {name: needed(name) for name in runs[0].terms()}))
+    noticed = {**{name: needed(name) for name in runs[0].terms()}, HALF: largest > 1 / 2}
+    return Finding(verdict, told, sharpness=Sharpness(largest, noticed))
 
 
 def _afga() -> tuple[list[Setting], list[Setting]]:

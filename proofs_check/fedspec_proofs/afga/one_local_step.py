@@ -51,7 +51,7 @@ def _mean(terms: Sequence[Any]) -> Any:
     return sum(terms[1:], terms[0]) / len(terms)
 
 
-def _without_noise(value: Value, variance: Value) -> Value:
+def without_noise(value: Value, variance: Value) -> Value:
     """Its expectation over noise of mean zero, independent from client to client, of this variance for each."""
     out = Value(values=value.values, constant=value.constant)
     for (a, b), c in value.products.items():
@@ -112,7 +112,7 @@ def made(s: Step, eta: Any) -> Made:
         moved = list(adapt(eta, X, [noisy(i) for i in range(s.N)], S)[:, 0])
         after = [total + share * e for total, e in zip(after, errors(moved), strict=True)]
     e2 = eta * eta
-    after = [_without_noise(e, noise / e2) for e in after]
+    after = [without_noise(e, noise / e2) for e in after]
     drift, consensus = errors(x)
     given = {"between >= 0": -between, "within >= 0": -within, "sigma^2 >= 0": -noise}
     spread: dict[str, list[Value]] = {}

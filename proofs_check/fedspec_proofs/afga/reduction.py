@@ -23,7 +23,7 @@ from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, Network, hyper
 from fedspec_proofs.afga.networks import conditions
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -172,7 +172,7 @@ def one_cluster() -> Finding:
 )
 def at_k_1() -> Finding:
     """Of the only cluster fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole line."""
-    checked = 0
+    checked, halved = 0, False
     for c in ((1, -1), (0, 3), (2, 2)):
         for slope in (F(0), F(1), F(-2)):
             base = two_tilts(c, F(1, 2))
@@ -180,8 +180,10 @@ def at_k_1() -> Finding:
             ok = between(net, 1, 0) and dissimilar(net, 0) == net.sigma2_k[0] and net.rho_max == net.rho[0]
             if not (ok and all(conditions(net, "D.1 within", "D.1 between", "D.2").values())):
                 return Finding(Verdict.REFUTED, f"c = {c}, slope {slope}")
+            halved = halved or dissimilar(net, 0) != net.sigma2_k[0] / 2
             checked += 1
-    return Finding(Verdict.CHECKED, f"{checked} networks")
+    sharpness = Sharpness(1.0, {"half of sigma_1^2": halved})
+    return Finding(Verdict.CHECKED, f"{checked} networks", sharpness=sharpness)
 
 
 @claim(

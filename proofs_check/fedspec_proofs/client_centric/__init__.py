@@ -15,6 +15,7 @@ MODULES = (
     "roots",
     "drift",
     "delays",
+    "late_round",
     "telescoping",
     "second_moments",
     "momentum",

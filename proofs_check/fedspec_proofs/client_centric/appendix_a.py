@@ -47,7 +47,8 @@ def _stationary(normalise: Normalise) -> tuple[Vector, Vector]:
     "two-client picture with K = 2 and 5 it is farther from x* than with line 9, on the second client's side",
     source=Source(CLIENT_CENTRIC, "App. A (a), Figure 4 (L528-541)"),
     engine=Engine.EXACT,
-    verdict=Verdict.CHECKED,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="curvature 1, optima -1 and 2, K = 2 and 5, eta_l = 1/10",
     assumptions={"unequal": "the clients take unequally many steps"},
 )
 def normalised() -> Finding:
@@ -60,7 +61,7 @@ def normalised() -> Finding:
         == optimum
     )
     return Finding(
-        Verdict.CHECKED if holds else Verdict.REFUTED,
+        Verdict.PROVED if holds else Verdict.REFUTED,
         f"x* = {optimum}; fixed point {float(with_[0]):.6f} with line 9, {float(without[0]):.6f} without, by "
         "fractions; "
         "one round of CC-FedSGD begun there does not move",

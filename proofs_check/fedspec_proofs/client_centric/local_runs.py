@@ -55,9 +55,16 @@ class Local:
 
     def bound(self, i: int) -> Any:
         """The lemma's right side for client i."""
-        K, g = self.steps[i], self.clients.gradient(self.points[i])
-        local = 5 * K * self.eta_l**2 * (self.sigma_l2 + 6 * K * self.sigma_g2)
-        return local + 30 * K**2 * self.eta_l**2 * (g @ g)
+        return sum(self.terms(i).values())
+
+    def terms(self, i: int) -> dict[str, Any]:
+        """What it is the sum of."""
+        K, g, square = self.steps[i], self.clients.gradient(self.points[i]), self.eta_l**2
+        return {
+            "noise": 5 * K * square * self.sigma_l2,
+            "deviation": 30 * K**2 * square * self.sigma_g2,
+            "gradient": 30 * K**2 * square * (g @ g),
+        }
 
 
 def _slope(choose: Choose, side: int) -> Piecewise:

@@ -25,7 +25,8 @@ P = TypeVar("P")
 
 Sides: TypeAlias = tuple[Any, Any]
 """Left and right side of one inequality left <= right. The right side may be a mapping, from the names of its terms to
-their values: it is their sum, and each of them is left out in turn, to see whether the search notices."""
+their values: it is their sum. Each of several terms is left out in turn, and the whole is halved, to see whether the
+search notices; inequalities with the same names are judged as one."""
 
 RESTARTS = 12
 """How often climbing starts over."""
@@ -70,7 +71,7 @@ class Hunt(Generic[P]):
         ratio: the largest left / right among those.
         worst: the instance with that ratio; None where none met the assumptions.
         sides: its two sides.
-        noticed: for each term of the right side, by name, whether some instance breaks the claim without it.
+        noticed: for each way to weaken the right side, by name, whether some instance breaks the claim then.
     """
 
     tried: int
@@ -116,20 +117,30 @@ def _ratio(sides: Sides) -> float:
     return float(left) / float(right) if inexact else float(left / right)
 
 
-def _lacking(right: Any, name: str) -> Any:
-    """A right side without one of its terms; a negative one counts twice, since the claim is weaker without it."""
-    return total(right) - (abs(right[name]) if isinstance(right, Mapping) and name in right else 0)
+HALF = "half of it"
+
+
+def weaker(right: Any) -> dict[str, Any]:
+    """The right side with less on it, by what is lacking: each of its terms, half of the whole.
+
+    What is negative counts twice instead, since the claim is weaker without it.
+    """
+    whole = total(right)
+    if not isinstance(right, Mapping):
+        return {HALF: whole - abs(whole) / 2}
+    out = {name: whole - abs(term) for name, term in right.items()} if len(right) > 1 else {}
+    return {**out, f"{HALF}: {' + '.join(right)}": whole - abs(whole) / 2}
 
 
 def _worst(inequality: Inequality[P], instance: P) -> tuple[float, Sides, Mapping[str, bool]]:
-    """The tightest of its inequalities, one that is broken before one that is not; which terms are missed."""
+    """The tightest of its inequalities, one that is broken before one that is not; what is missed."""
     found: tuple[bool, float, Sides] = (False, float("-inf"), (0, 1))
     noticed: dict[str, bool] = {}
     for left, right in inequality.sides(instance):
         sides = (left, total(right))
         found = max(found, (broken(sides), _ratio(sides), sides), key=lambda t: t[:2])
-        for name in right if isinstance(right, Mapping) else ():
-            noticed[name] = noticed.get(name, False) or broken((left, _lacking(right, name)))
+        for name, less in weaker(right).items():
+            noticed[name] = noticed.get(name, False) or broken((left, less))
     return found[1], found[2], noticed
 
 
@@ -227,16 +238,18 @@ def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness
     at all.
     """
     noticed = dict(seen.noticed)
-    if seen.worst is None or seen.ratio < CLOSE:
-        return Sharpness(seen.ratio, noticed)
+    if seen.worst is not None and seen.ratio >= CLOSE:
 
-    def lacking(name: str) -> Callable[[P], Iterable[Sides]]:
-        return lambda instance: [(left, _lacking(right, name)) for left, right in inequality.sides(instance)]
+        def lacking(name: str) -> Callable[[P], Iterable[Sides]]:
+            return lambda one: [(left, weaker(right).get(name, total(right))) for left, right in inequality.sides(one)]
 
-    for name in (*noticed, *inequality.spoiled):
-        if not noticed.get(name):
-            weaker = replace(inequality, sides=inequality.spoiled.get(name) or lacking(name))
-            noticed[name] = broken(_worst(weaker, seen.worst)[1]) or hunt(weaker, tries).violated
+        for name in (*noticed, *inequality.spoiled):
+            if not noticed.get(name):
+                less = replace(inequality, sides=inequality.spoiled.get(name) or lacking(name))
+                noticed[name] = broken(_worst(less, seen.worst)[1]) or hunt(less, tries).violated
+    halves = [name for name in noticed if name.startswith(HALF)]
+    if len(halves) == 1:
+        noticed[HALF] = noticed.pop(halves[0])
     return Sharpness(seen.ratio, noticed)
 
 

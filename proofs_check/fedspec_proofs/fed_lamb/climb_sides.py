@@ -29,12 +29,12 @@ def summed(c: Climb, rate: float = 1.0, squared: bool = True) -> Iterator[Sides]
     right = {**c.per_layer, "rate": rate * c.per_layer["rate"]}
     yield c.mean(c.lengths), right
     if squared:
-        yield c.mean(c.squares), _times(c.steepest / sqrt(c.constants.v0), right)
-        yield c.mean(lambda run: c.squares(run, 0.5)), _times(c.steepest, right)
+        yield c.mean(c.squares), _times(c.steepest / sqrt(c.constants.v0), right, "squares: ")
+        yield c.mean(lambda run: c.squares(run, 0.5)), _times(c.steepest, right, "squares, root: ")
 
 
-def _times(factor: float, terms: Mapping[str, float]) -> dict[str, float]:
-    return {name: factor * value for name, value in terms.items()}
+def _times(factor: float, terms: Mapping[str, float], line: str = "") -> dict[str, float]:
+    return {f"{line}{name}": factor * value for name, value in terms.items()}
 
 
 def converted(c: Climb) -> Iterator[Sides]:

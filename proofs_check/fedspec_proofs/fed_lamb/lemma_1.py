@@ -111,14 +111,14 @@ def _from_start(w: Walk) -> Iterator[Sides]:
     reach = (w.h.eta_l * w.phi_M) ** 2
     for t, models in enumerate(w.path, start=1):
         for x in models:
-            yield squared(w.start.x - x), reach * w.Lay * t**2
+            yield squared(w.start.x - x), {"whole": reach * w.Lay * t**2}
 
 
 def _layerwise(w: Walk) -> Iterator[Sides]:
     for t, models in enumerate(w.path, start=1):
         for x in models:
             for where in w.start.layers:
-                yield norm(w.start.x[where] - x[where]), w.h.eta_l * w.phi_M * t
+                yield norm(w.start.x[where] - x[where]), {"layer by layer": w.h.eta_l * w.phi_M * t}
 
 
 def _from_mean(w: Walk) -> Iterator[Sides]:

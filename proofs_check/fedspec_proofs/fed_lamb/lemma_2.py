@@ -200,7 +200,7 @@ def _repaired(w: Walk) -> Iterator[Sides]:
         spread = sum(squared(x - x_r) for x in w.ends) / w.n
         yield left, {"gradients": right, "distances": sharp * spread}
         reach = (w.h.eta_l * w.phi_M) ** 2 * w.Lay * w.T**2
-        yield left, {"gradients": right, "reach": sharp * reach}
+        yield left, {"gradients, with reach": right, "reach": sharp * reach}
 
 
 MET = {

@@ -27,6 +27,7 @@ MODULES = (
     "server_adam",
     "strategies",
     "blended",
+    "adams",
     "delayed_moments",
     "delayed_adam",
     "delayed_adagrad",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines.enclosure import exp, log
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.privacy import budget
@@ -50,11 +50,12 @@ def stated_budget() -> Finding:
     External: Mironov, Talwar and Zhang (2019), and Canonne, Kamath and Steinke (2020) for the conversion.
     """
     found = _stated(ROUNDS)
-    fewer = _stated(400)
+    fewer, half = _stated(400), _stated(ROUNDS // 2)
     return Finding(
         found.verdict,
         found.evidence,
         {"500 rounds": Dropped(fewer.verdict is Verdict.REFUTED, f"400 rounds: {fewer.evidence}")},
+        sharpness=Sharpness(1.0, {"half of the rounds": half.verdict is Verdict.REFUTED}),
     )
 
 

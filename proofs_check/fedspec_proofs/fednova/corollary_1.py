@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -115,6 +116,35 @@ def fedavg_rate() -> Finding:
     steep = without(replace(claimed, instance=partial(_fedavg_run, steep=True)), "drift", 150)
     unlike = by_hand(claimed, "dissimilar", _unlike(), "two flat clients that differ, 64 rounds from the fixed point")
     return with_dropped(found, drift=steep, dissimilar=unlike)
+
+
+def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
+    """Whether tau_eff, A, B and C of FedAvg's implied weights are those of (126)."""
+    m, mean = len(steps), rational(sum(steps), len(steps))
+    variance = rational(sum(t**2 for t in steps), m) - mean**2
+    unused = QuadraticClients(exact.vector(*[1] * m).reshape(m, 1, 1), exact.vector(*[0] * m).reshape(m, 1))
+    c = printed(Setting(FedNova(eta_l=rational(1), nova_weights=NovaWeights.IMPLIED), unused, steps, examples))
+    said = (mean, 1, mean - 1 + variance / mean, max(steps) * (max(steps) - 1))
+    return (c.tau_eff, c.A, c.B, c.C) == said
+
+
+@claim(
+    "fednova.corollary-1-constants",
+    statement="For FedAvg with p = 1/m tau_eff = tau_bar, A = 1, B = tau_bar - 1 + var tau / tau_bar and C = tau_max "
+    "(tau_max - 1), so that (97) at eta = sqrt(m / (tau_bar T)) is (126), and its rounds those of "
+    "fednova.theorem-1-round for SGD",
+    source=Source(FEDNOVA, "Corollary 1 (L730): from (97) to (126)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="m <= 3, tau_i <= 4",
+    assumptions={"equal": "p = 1/m"},
+)
+def constants() -> Finding:
+    """All numbers of steps, through the rules for a_i, w and tau_eff; in words for all: w_i = tau_i / sum tau_j."""
+    sizes = [steps for m in (1, 2, 3) for steps in product((1, 2, 3, 4), repeat=m)]
+    held = all(_as_in_126(steps, (1,) * len(steps)) for steps in sizes)
+    other = Dropped(not _as_in_126((1, 2), (3, 1)), "tau = (1, 2), p = (3/4, 1/4): they are not those")
+    return Finding(Verdict.PROVED if held else Verdict.REFUTED, f"{len(sizes)} runs of steps", {"equal": other})
 
 
 def _unlike() -> Run:

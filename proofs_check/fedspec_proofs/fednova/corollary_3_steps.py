@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.search import HALF
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.descent import drift_step, small_drift
 from fedspec_proofs.fednova.sampled_runs import (
@@ -71,7 +72,12 @@ def the_two_kept() -> Finding:
     left, right = _noise_of_draws(2, fresh=False)
     words = f"q = 2, shared: {2 * left} against {right}"
     evidence = ", ".join(f"q = {q}: {2 * both}" for q, (both, _) in pairs.items())
-    return Finding(Verdict.CHECKED if held else Verdict.REFUTED, evidence, {"fresh": Dropped(2 * left != right, words)})
+    return Finding(
+        Verdict.CHECKED if held else Verdict.REFUTED,
+        evidence,
+        {"fresh": Dropped(2 * left != right, words)},
+        sharpness=Sharpness(1.0, {HALF: any(2 * one * q != each for q, (one, each) in pairs.items())}),
+    )
 
 
 @claim(

@@ -20,7 +20,7 @@ from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -75,7 +75,7 @@ def instances() -> Finding:
     All equalities are exact. The iteration is run for T rounds from a random start, whether it converges or not.
     """
     rng = generator()
-    count, without = 0, Dropped(False, "p_i in place of p_i / ||a_i||_1 gave the same limit everywhere")
+    count, halved, without = 0, False, Dropped(False, "p_i in place of p_i / ||a_i||_1 gave the same limit everywhere")
     for _ in range(INSTANCES):
         for s in _instance(rng):
             d = s.problem.e.shape[1]
@@ -91,6 +91,7 @@ def instances() -> Finding:
                     return Finding(Verdict.REFUTED, f"{label(s)}, T = {T}: {s}")
             if (s.round(x_lim) != x_lim).any() or (spelled != M).any():
                 return Finding(Verdict.REFUTED, f"{label(s)}: {s}")
+            halved = halved or (eye(M) + spelled != 2 * M).any()
             if own_weights(s) and not without.matters:
                 other = limit(s.shares(), s.local_matrices(), s.problem)
                 if (s.round(other) != other).any():
@@ -101,6 +102,7 @@ def instances() -> Finding:
         f"{count} runs: {INSTANCES} random problems (2 or 3 coordinates and clients, tau_i in 1..4) times "
         f"{count // INSTANCES} algorithms and solvers; T = 1..{ROUNDS}",
         {"weights": without},
+        sharpness=Sharpness(1.0, {"half of c": bool(halved)}),
     )
 
 

@@ -113,9 +113,11 @@ def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
     return Dropped(left > right, words)
 
 
-def _claim(
+def claimed(
     id: str, statement: str, place: str, sizes: tuple[Sizes, ...], constants: Callable[[Setting], Constants], share: Any
 ) -> Claim:
+    """The claim about these sizes, from a share of their rates on."""
+
     def case(one: Sizes) -> Case:
         high = rational(one.eta)
         return Case(lambda eta: problem_of(one, constants, eta), share * high, high, drop=one is sizes[0])
@@ -132,7 +134,7 @@ def _claim(
     )(certified(id, {words(one, share): case(one) for one in sizes}, lambda: _without(sizes[0], constants)))
 
 
-with_noise = _claim(
+with_noise = claimed(
     "fednova.theorem-1-round",
     "E F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2/4 + eta L sigma^2 A/m + 3/2 eta^2 L^2 sigma^2 B + 3 eta^2 L^2 "
     "kappa^2 C) for a round from any x, in every dimension, for all clients with Lipschitz gradients and any noise; "
@@ -143,7 +145,7 @@ with_noise = _claim(
     rational("1/2"),
 )
 
-for_fedprox = _claim(
+for_fedprox = claimed(
     "fednova.theorem-1-round-fedprox",
     "The same for FedProx with B' and C' for B and C: a round of the repaired (97), with noise",
     "ours, in place of Theorem 1 (L155) for FedProx",

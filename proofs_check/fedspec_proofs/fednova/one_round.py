@@ -43,13 +43,14 @@ class Sizes:
     solver: Solver = Solver.SGD
     beta2: str = "3/2"
     of: tuple[tuple[str, str], ...] = ()
+    weights: NovaWeights = NovaWeights.IMPLIED
 
     def setting(self, rate: Any = None) -> Setting:
         """The rule, at its largest rate or another one, on a problem that plays no part."""
         n, eta = len(self.steps), rational(self.eta) if rate is None else rate
         more = {name: rational(value) / (eta if name == "mu" else 1) for name, value in self.of}
         plain = {"mu": rational(0), "rho": rational(0), "gamma": rational(1)}
-        h = played(FedNova, eta_l=eta, **{**plain, **more}, solver=self.solver, nova_weights=NovaWeights.IMPLIED)
+        h = played(FedNova, eta_l=eta, **{**plain, **more}, solver=self.solver, nova_weights=self.weights)
         unused = QuadraticClients(exact.vector(*[1] * n).reshape(n, 1, 1), exact.vector(*[0] * n).reshape(n, 1))
         return Setting(h, unused, self.steps, (1,) * n)
 

@@ -188,7 +188,7 @@ def _lacking(problem: Problem) -> Attained | Mapping[str, Fraction] | None:
 
 def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
     """How much of its right side a claim needs; nothing where it names none or no functions were found."""
-    if not (problem.right.constant or problem.right.products):
+    if not (problem.right.constant or problem.right.products or problem.right.values):
         return None
     if problem.relaxed:
         for most in PARTS:
@@ -211,7 +211,7 @@ def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
     return Needs(Fraction(1), proof, found)
 
 
-PARTS = tuple(Fraction(1, k) for k in (100, 50, 20, 10, 5, 4, 3, 2))
+PARTS = (*(Fraction(1, k) for k in (100, 50, 20, 10, 5, 4, 3, 2)), Fraction(3, 4), Fraction(9, 10))
 """Parts of a right side of which the smallest that is enough is said, where no functions are built."""
 
 ROOMS = (1e-7, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
