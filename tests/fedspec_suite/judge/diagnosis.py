@@ -30,7 +30,7 @@ from fedspec_suite.measure.verdict import Deviates
 NAMED = 2
 """How many variants are named where several agree."""
 
-HALVES = 4
+HALVES = 8
 """How many things that explain half of a deviation are tried with everything else."""
 
 LIKELY = 2
@@ -175,10 +175,10 @@ def _stages(
         plain = deviating(known.plainer, evidence(known, played, known.plainer), played)
         found = halves(known, (*plain, *deviating(known.samples, told, given)), (*likely, *unlikely))
         # Of the printed form and of that with options: what edits one says nothing of the other.
-        half = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
-        first = sorted(half, key=found.index)[:1]
-        yield islice(doubled(setting, first, (*likely, *unlikely)), PAIRS[setting.level])
-        yield islice(doubled(setting, [v for v in half if v not in first], likely), PAIRS[setting.level])
+        of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
+        half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
+        yield islice(doubled(setting, half[:1], (*likely, *unlikely)), PAIRS[setting.level])
+        yield islice(doubled(setting, half[1:], likely), PAIRS[setting.level])
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
