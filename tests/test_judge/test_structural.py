@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,25 @@ from test_judge.test_remembered import names
 
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Event, Offer, Round, SubjectInfo
+from fedspec.client.lamb import layer_step
+from fedspec.contract import Case, Event, Gradient, Offer, Round, SubjectInfo
+from fedspec.errors import FedspecError, ParameterError
+from fedspec.mixing import arrivals, gossip
+from fedspec.params import flatten, unflatten
+from fedspec.readings import Phi
 from fedspec_suite.judge.at_hand import kind_of
-from fedspec_suite.judge.changes import exchanged
+from fedspec_suite.judge.changes import exchanged, turned
 from fedspec_suite.judge.composed import together
+from fedspec_suite.judge.defects.functions import of_ratio
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import NEEDS, asked
+from fedspec_suite.judge.in_edits import NEEDS, asked, of_first, of_last
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.steady import models, steady
 from fedspec_suite.judge.structural import rebuilt
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.judge.unguarded import unguarded
+from fedspec_suite.measure.bench import bench_of, specified
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, source_of
 
@@ -276,3 +284,93 @@ def test_the_text_of_an_edit_is_that_of_a_function() -> None:
     for v in rebuilt:
         (m,) = v.mutants
         assert m.old == source_of(CATALOGUE["joint-direct"].run.step)  # type: ignore[union-attr]
+
+
+class Counting:
+    """A session whose event asks for a name three times."""
+
+    def __init__(self, ask: Callable[[str, int], int]) -> None:
+        self.ask, self.state = ask, State(x=np.zeros(1))
+
+    def step(self, event: Event) -> dict[str, Any]:
+        asked = [self.ask("n", n) for n in (2, 5, 3)]
+        self.state = State(x=self.state.x + sum(asked))
+        return {"x": self.state.x, "asked": asked}
+
+
+@dataclass(frozen=True)
+class State:
+    x: Array
+
+
+@pytest.mark.parametrize(("ask", "wanted"), [(of_first, 2), (of_last, 3)])
+def test_the_first_and_the_last_of_an_event_are_known_in_all_of_it(ask: Any, wanted: int) -> None:
+    known = known_of(setting_of(Offer("scaffold", "round", "karimireddy-2020")))
+    session = NEEDS[ask].session(Counting(ask), known.samples[0])
+    for k in (1, 2):
+        answer = session.step(known.samples[0].events[0])
+        assert answer["asked"] == [wanted] * 3 and answer["x"] == 3 * wanted * k
+    assert any(v.words.startswith("tau of the last in the event stands for tau in") for v in known.mechanical)
+
+
+def test_a_wrong_rule_may_leave_its_domain_and_a_right_one_may_not() -> None:
+    x = np.ones(2)
+    with pytest.raises(ParameterError):
+        arrivals.mixed(x, 2 * x, mix=1.5)
+    with unguarded():
+        assert arrivals.mixed(x, 2 * x, mix=1.5).tolist() == [2.5, 2.5]
+        assert gossip.gossip(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])).tolist() == [[1, 1], [0, 1]]
+    with pytest.raises(FedspecError):
+        gossip.gossip(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]]))
+
+
+def test_a_decay_in_the_gradients_is_taken_by_the_moments() -> None:
+    known = known_of(setting_of(Offer("lamb", "client", "you-2020")))
+    v = next(v for v in known.variants if v.words.startswith("lam x is added to the gradient"))
+    s = next(s for s in known.samples if s.case.hyper["lam"] > 0)
+    by_hand, lam = specified(with_hyper(s, lam=0.0)), s.case.hyper["lam"]
+    x, wanted = flatten(s.case.x0), []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            g = flatten(e.g) + lam * x
+            e = replace(e, g=unflatten(g, s.case.x0))
+        x = np.asarray(by_hand.step(e)["x"], dtype=float).reshape(-1)
+        wanted.append(x)
+    assert all(map(np.allclose, models(v, s), wanted))
+    assert not np.allclose(models(known.claimed, s)[-1], wanted[-1])
+
+
+def test_a_clipped_trust_ratio_is_another_step() -> None:
+    offer = Offer("lamb", "client", "you-2020", {"phi": "clip"})
+    assert any("trust ratio" in v.words for v in known_of(setting_of(offer)).variants)
+    x, p = np.array([3.0, 4.0]), np.array([0.0, 2.0])
+    # ||x|| / ||p|| = 2.5 is moved to 2, ||x|| = 5 would be, too.
+    moved = of_ratio(layer_step)(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi="clip")
+    assert moved.tolist() == [3, 2] and layer_step(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi=Phi.CLIP).tolist() == [
+        3,
+        3,
+    ]
+
+
+def test_rows_are_mixed_and_squares_are_of_distances() -> None:
+    there = {
+        n: kind
+        for n, a in (("m", np.ones((3, 2))), ("W", np.eye(3)), ("g", np.ones(2)), ("u", np.ones(2)))
+        if (kind := kind_of(a))
+    }
+    mixed = {c.words: c.new for c in exchanged(ast.parse("m", mode="eval").body, there, "")}
+    assert mixed["m is mixed by W"] == "(W @ (m))"
+    apart = {c.words: c.new for c in turned(ast.parse("g ** 2", mode="eval").body, there, "")}
+    assert apart["(g - u) ** 2 stands for g ** 2"] == "(g - u) ** (2)" and not any(
+        "(g - m)" in words for words in apart
+    )
+
+
+def test_an_edit_of_one_form_is_not_put_with_one_of_the_other() -> None:
+    known = known_of(setting_of(Offer("cc-fedadagrad", "trace", "client-centric")))
+    of_general = next(v for v in known.variants if v.words.startswith("the momentum is a sum"))
+    of_plain = [v for v in known.mechanical if v.plain]
+    means = next(v for v in of_plain if v.words.startswith("the clients' mean of delta ** 2"))
+    other = next(v for v in of_plain if v.words.startswith("delta stands for (1 - beta1) * delta"))
+    assert together(known.setting, of_general, means) is None
+    assert together(known.setting, other, means) is not None

@@ -36,7 +36,7 @@ def _other(function: Callable[[Array], Array]) -> Callable[[Callable[..., Any]],
     return lambda there: function
 
 
-def _of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
+def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
     """One step of one layer whose trust ratio is moved into [phi_m, phi_M], not its length."""
 
     @wraps(there)
@@ -88,7 +88,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     steps: Any = layer_step
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
-        yield Defect(words=words, session=behind({steps: _of_ratio}))
+        yield Defect(words=words, session=behind({steps: of_ratio}))
     if "lam" in setting.numbers:
         words = "lam x is added to the gradient, which the moments take, not to the step (L2, not decoupled)"
         yield Defect(words=words, session=_into_gradients, about="lam")
