@@ -345,25 +345,18 @@ def test_a_clipped_trust_ratio_is_another_step() -> None:
     assert any("trust ratio" in v.words for v in known_of(setting_of(offer)).variants)
     x, p = np.array([3.0, 4.0]), np.array([0.0, 2.0])
     # ||x|| / ||p|| = 2.5 is moved to 2, ||x|| = 5 would be, too.
-    moved = of_ratio(layer_step)(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi="clip")
-    assert moved.tolist() == [3, 2] and layer_step(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi=Phi.CLIP).tolist() == [
-        3,
-        3,
-    ]
+    for step, wanted in ((of_ratio(layer_step), [3, 2]), (layer_step, [3, 3])):
+        assert step(x, p, eta_l=0.5, phi_m=1.0, phi_M=2.0, phi=Phi.CLIP).tolist() == wanted
 
 
 def test_rows_are_mixed_and_squares_are_of_distances() -> None:
-    there = {
-        n: kind
-        for n, a in (("m", np.ones((3, 2))), ("W", np.eye(3)), ("g", np.ones(2)), ("u", np.ones(2)))
-        if (kind := kind_of(a))
-    }
+    at_hand = {"m": np.ones((3, 2)), "W": np.eye(3), "g": np.ones(2), "u": np.ones(2)}
+    there = {n: kind for n, a in at_hand.items() if (kind := kind_of(a))}
     mixed = {c.words: c.new for c in exchanged(ast.parse("m", mode="eval").body, there, "")}
     assert mixed["m is mixed by W"] == "(W @ (m))"
     apart = {c.words: c.new for c in turned(ast.parse("g ** 2", mode="eval").body, there, "")}
-    assert apart["(g - u) ** 2 stands for g ** 2"] == "(g - u) ** (2)" and not any(
-        "(g - m)" in words for words in apart
-    )
+    assert apart["(g - u) ** 2 stands for g ** 2"] == "(g - u) ** (2)"
+    assert not [words for words in apart if "(g - m)" in words]
 
 
 def test_an_edit_of_one_form_is_not_put_with_one_of_the_other() -> None:
