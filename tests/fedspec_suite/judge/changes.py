@@ -66,15 +66,16 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if not chain and not is_array(kind):
         return
     for other, its in kinds.items():
-        if its == kind and other != text:
-            instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
-            _, plain = _said(other)
-            if plain or chain:
-                yield Change(f"{instead}{around}", node, other, (1 - chain) if plain else 2)
-        elif _counts_for(kind, its) and _said(other)[1]:
-            instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
+        _, plain = _said(other)
+        new, rank = other, (1 - chain) if plain else 2
+        if its == kind:
+            fits = other != text and (plain or chain)
+        else:
+            fits, rank = plain and _counts_for(kind, its), 1
             new = f"numbers({other}, {text})" if is_array(kind) else other
-            yield Change(f"{instead}{around}", node, new, 1)
+        if fits:
+            instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
+            yield Change(f"{instead}{around}", node, new, rank)
     if kind == "count" and chain:
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)

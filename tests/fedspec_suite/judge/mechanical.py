@@ -17,6 +17,7 @@ from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.slips import ORDINAL, said
 from fedspec_suite.judge.structural import rebuilt
+from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 
 LENGTH = 72
@@ -46,7 +47,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
     for line in lines:
         starts.append(starts[-1] + len(line))
     told: set[str] = set()
-    if text.function.__name__.startswith("check_"):
+    if text.function.__name__.startswith(CHECKS):
         return
     for statement, value in text.statements:
         kinds = text.kinds.get(statement)

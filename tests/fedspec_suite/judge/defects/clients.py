@@ -16,7 +16,9 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
-def _problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "step") -> Defect:
+def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "step") -> Defect:
+    """A defect in what the clients are told of their problem."""
+
     def given(s: Scenario) -> Scenario:
         return replace(s, case=replace(s.case, problem=change(s.case.problem) if s.case.problem else None))
 
@@ -72,7 +74,7 @@ def _noise_after(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    yield _problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
+    yield of_problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
     if setting.level == "round":
         yield _rounds("all take as many steps as the first", lambda e: replace(e, steps=(e.steps[0],) * len(e.steps)))
         yield _rounds(
@@ -86,7 +88,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _rounds("only the first participant computes", lambda e: _only(e, slice(0, 1)))
             yield _rounds("only the last participant computes", lambda e: _only(e, slice(-1, None)))
         if not isinstance(setting.algorithm.run, Method):
-            yield _problem(
+            yield of_problem(
                 "all clients weigh alike", lambda q: Quadratics(q.H, q.e, np.ones_like(q.examples)), tail="w"
             )
         if "repeats" in setting.takes:
@@ -102,4 +104,4 @@ def of(setting: Setting) -> Iterator[Defect]:
         )
         yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
         yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
-    yield _problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))
+    yield of_problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from fedspec import arith, population
 from fedspec.contract import Event, Quadratics, Round
+from fedspec_suite.judge.defects.clients import of_problem
 from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.judge.edits import functions, names
-from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
@@ -56,11 +56,7 @@ def _in_front(there: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sizes(words: str, change: Callable[[Any], Any]) -> Defect:
-    def given(s: Scenario) -> Scenario:
-        q = s.case.problem
-        return replace(s, case=replace(s.case, problem=Quadratics(q.H, q.e, change(q.examples)) if q else None))
-
-    return Defect(words=words, tail="w", given=given)
+    return of_problem(words, lambda q: Quadratics(q.H, q.e, change(q.examples)), tail="w")
 
 
 def of(setting: Setting) -> Iterator[Defect]:
