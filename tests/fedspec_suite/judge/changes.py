@@ -40,6 +40,18 @@ SUMMARIES = {
 """One number for all of an array's."""
 
 
+STABILISED = (
+    "sqrt({v}) + {e}",
+    "sqrt({v} + {e})",
+    "sqrt({v} + {e} ** 2)",
+    "maximum(sqrt({v}), {e})",
+    "sqrt(maximum({v}, {e}))",
+    "sqrt(maximum({v}, {e} ** 2))",
+    "sqrt({v}) + sqrt({e})",
+)
+"""The ways to keep the root of v off zero by e."""
+
+
 class Change(NamedTuple):
     """One expression put for another.
 
@@ -98,7 +110,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     # The gradient of half its length, where that of half the length's square is meant.
     yield Change(f"{said(node)} is divided by twice its length{around}", node, f"{unit} / 2", 2)
     for words, one in SUMMARIES.items():
-        yield Change(f"the {words} {said(node)} stands for each{around}", node, f"({one})({text})", 2)
+        all_of_it = f"({text}) * 0 + ({one})({text})"
+        yield Change(f"the {words} {said(node)} stands for each{around}", node, all_of_it, 2)
         each = f"in_each_block({one}, {text})"
         yield Change(f"the {words} {said(node)} in a block stands for each there{around}", node, each, 2)
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and is_array(kinds.get(n.id))}
@@ -175,6 +188,10 @@ def _commuted(node: ast.Call, kinds: Mapping[str, Kind], around: str) -> Iterato
 def _outside(node: ast.expr, around: str) -> Iterator[Change]:
     """A function of a quotient or product for that of a function, and the other way round."""
     match node:
+        case ast.Call(func=f, args=[ast.BinOp(left=a, op=ast.Sub() as less, right=b), *more], keywords=named):
+            new = ast.unparse(ast.BinOp(ast.Call(f, [a, *more], named), less, b))
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+            return
         case ast.BinOp(
             left=ast.Call(func=f, args=[a, *more], keywords=named), op=ast.Div() | ast.Mult() as op, right=b
         ):
@@ -202,10 +219,67 @@ def _apart(node: ast.expr, a: ast.expr, b: ast.expr, kinds: Mapping[str, Kind], 
             yield Change(words, node, f"({text} - {other}) ** ({ast.unparse(b)})", 1)
 
 
+def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
+    """Something else of two numbers than the larger or the smaller one."""
+    first, second = ast.unparse(a), ast.unparse(b)
+    half = f"(({first}) + ({second})) / 2"
+    yield Change(f"the mean of {said(a)} and {said(b)} stands for {said(node)}{around}", node, half, 2)
+    both = f"({first}) + ({second})"
+    yield Change(f"{said(a)} + {said(b)} stands for {said(node)}{around}", node, both, 2)
+    if name == "minimum":
+        over = f"where_less({second}, {first}, ({first}) * 0, {first})"
+        yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
+
+
+def _stabilised(node: ast.expr, around: str) -> Iterator[Change]:
+    """A root that is kept off zero in one way for the other ways."""
+    match node:
+        case (
+            ast.BinOp(left=ast.Call(func=ast.Name(id="sqrt"), args=[v]), op=ast.Add(), right=e)
+            | ast.Call(func=ast.Name(id="sqrt"), args=[ast.BinOp(left=v, op=ast.Add(), right=e)])
+            | ast.Call(func=ast.Name(id="sqrt"), args=[ast.Call(func=ast.Name(id="maximum"), args=[v, e])])
+            | ast.Call(func=ast.Name(id="maximum"), args=[ast.Call(func=ast.Name(id="sqrt"), args=[v]), e])
+        ):
+            pass
+        case _:
+            return
+    under, eps = ast.unparse(v), ast.unparse(e)
+    for form in STABILISED:
+        new = form.format(v=under, e=eps)
+        if ast.dump(ast.parse(new, mode="eval").body) != ast.dump(node):
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+
+
+def _at_most(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A quotient or a length that is kept on one side of one."""
+    text = ast.unparse(node)
+    match node:
+        case ast.Call(func=ast.Name(id="ratio" | "norm")) | ast.BinOp(op=ast.Div()) if kinds.get(text) == "number":
+            yield Change(f"{said(node)} is taken as one where it is more{around}", node, f"minimum({text}, 1)", 2)
+            yield Change(f"{said(node)} is taken as one where it is less{around}", node, f"maximum({text}, 1)", 2)
+
+
+def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
+    """The largest or the smallest of some rows for their mean, in each coordinate."""
+    match node:
+        case ast.BinOp(
+            left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]), op=ast.Div()
+        ):
+            for f, words in (("greatest", "largest"), ("least", "smallest")):
+                new = f"{f}({ast.unparse(rows)})"
+                yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
+    yield from _of_rows(node, around)
+    yield from _stabilised(node, around)
+    yield from _at_most(node, kinds, around)
     match node:
+        case ast.IfExp(test=test, body=a, orelse=b):
+            yield Change(f"{said(node)} as if {said(test)}{around}", node, ast.unparse(a), 2)
+            yield Change(f"{said(node)} as if not {said(test)}{around}", node, ast.unparse(b), 2)
         case ast.BinOp(left=a, op=op, right=b):
             if type(op) in OTHER:
                 sign = OTHER[type(op)]
@@ -244,6 +318,11 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
             if name == "norm" and len(args) == 1:
                 each = f"in_each_block(norm, {ast.unparse(args[0])})"
                 yield Change(f"the length of {said(args[0])} is taken block by block{around}", node, each, 1)
+                alone = f"maximum({ast.unparse(args[0])}, -({ast.unparse(args[0])}))"
+                words = f"the length of {said(args[0])} is taken coordinate by coordinate{around}"
+                yield Change(words, node, alone, 1)
+            if name in {"maximum", "minimum"} and len(args) == 2:
+                yield from _of_two(node, name, args[0], args[1], around)
             if name in EXTREMES:
                 other = ast.unparse(ast.Call(ast.Name(EXTREMES[name], ast.Load()), args, node.keywords))
                 yield Change(f"{EXTREMES[name]} stands for {name}{around or f' in {said(node)}'}", node, other, 3)

@@ -29,9 +29,6 @@ ENOUGH = 3
 HOPEFUL = 40
 """How many of those that explain half of a deviation at first are looked at for longer."""
 
-HEADS = {"client": 6, "server": 6, "round": 2, "trace": 2}
-"""In how many cases what explains half of a deviation is looked for: whole rounds take longer."""
-
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
 
@@ -99,16 +96,6 @@ def evidence(known: Known, given: Given, samples: Sequence[Scenario] = ()) -> Ev
 def _cost(s: Scenario, last: int) -> int:
     """How many local steps a case takes up to an event."""
     return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))
-
-
-def _most(s: Scenario) -> int:
-    """The most local steps that a client takes in an event of a case."""
-    return max((t for e in s.events if isinstance(e, Round) for t in e.steps), default=1)
-
-
-def _told_apart(s: Scenario) -> int:
-    """How many hyper-parameters are neither zero nor equal to another."""
-    return len({v for v in s.case.hyper.values() if v})
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
@@ -188,30 +175,6 @@ def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[
         else:
             out[v] = "fits" if not off(answers[event]["x"], its[event], s).any() else "off"
     return out
-
-
-Case = tuple[int, Scenario, list[Shown]]
-"""The event in which a subject first deviates in a case, the case, and all its answers."""
-
-
-def deviating(samples: Sequence[Scenario], told: Evidence, given: Given) -> list[Case]:
-    """The samples that deviate."""
-    return [(event, samples[k], given[k]) for k, event, _ in told.heads]
-
-
-def halves(known: Known, cases: Sequence[Case], variants: Sequence[Variant]) -> list[Variant]:
-    """Those that give what a subject does where it first deviates in some of the plainest cases.
-
-    First come those that do in most of them, and of these, since many do the same in a single event, those that go on
-    to give what it does.
-    """
-    plainest = sorted(cases, key=lambda c: (_most(c[1]), _told_apart(c[1]), _cost(c[1], c[0] + 1), c[0]))
-    few = plainest[: HEADS[known.setting.level]]
-    cut = [(replace(s, events=s.events[: event + 1]), answers[: event + 1]) for event, s, answers in few]
-    fits = {v: sum(agrees(v, s, answers) for s, answers in cut) for v in variants}
-    best = sorted((v for v, count in fits.items() if count), key=lambda v: -fits[v])[:HOPEFUL]
-    lasts = {v: sum(agreed(v, s, answers) for _, s, answers in few) for v in best}
-    return sorted(best, key=lambda v: (-lasts[v], -fits[v]))
 
 
 def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, deviating, evidence, halves, measured, standing
+from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
 from fedspec_suite.judge.composed import doubled, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
@@ -20,6 +20,7 @@ from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.seen import AT_ONCE, seen
 from fedspec_suite.judge.shown import shown
+from fedspec_suite.judge.shrinking import Link, chains, halves
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -171,14 +172,23 @@ def _stages(
         yield pairs(setting, standing(known, told, known.variants))
         likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
         unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
-        played = _played(bench, known.plainer)
-        plain = deviating(known.plainer, evidence(known, played, known.plainer), played)
-        found = halves(known, (*plain, *deviating(known.samples, told, given)), (*likely, *unlikely))
+        found = halves(_chains(bench, known, setting, told), (*likely, *unlikely))
         # Of the printed form and of that with options: what edits one says nothing of the other.
         of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
         half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
         yield islice(doubled(setting, half[:1], (*likely, *unlikely)), PAIRS[setting.level])
         yield islice(doubled(setting, half[1:], likely), PAIRS[setting.level])
+
+
+def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tuple[tuple[Link, ...], ...]:
+    """The case in which a subject deviates soonest, made plainer."""
+
+    def asked(s: Scenario) -> tuple[int, list[Shown]] | None:
+        answers = _played(bench, (s,))
+        head = evidence(known, answers, (s,)).head if answers else None
+        return (head[1], answers[0]) if head else None
+
+    return chains(setting, known.samples[told.head[0]], asked) if told.head else ()
 
 
 def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from types import FunctionType
 from typing import Any, cast
 
+from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import concatenate, numbers
-from fedspec.contract import Event
+from fedspec.contract import Begin, Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
@@ -192,6 +195,58 @@ def _surveyed(inner: Running, event: Event, k: int) -> Any:
 SURVEYING = stepping("", _surveyed)
 """What makes known what a name is for the first or the last client of an event."""
 
+TURN = [0, 0]
+"""Which client computes, and how many have begun in this session."""
+
+GATHERED: dict[int, list[Any]] = {}
+"""By how many clients have begun: what was gathered since it was used last."""
+
+
+def who() -> int:
+    """The number of the client that computes."""
+    return TURN[0]
+
+
+def gathered(value: Any) -> list[Any]:
+    """What the client has gathered since it was used, with this."""
+    GATHERED.setdefault(TURN[1], []).append(value)
+    return GATHERED[TURN[1]]
+
+
+def used() -> None:
+    """What was gathered is used: the next begins anew."""
+    GATHERED.pop(TURN[1], None)
+
+
+def _taking_turns(there: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(there)
+    def each(client: Callable[..., Any], *given: Any) -> Any:
+        @wraps(client)
+        def one(i: Any, *rest: Any, **named: Any) -> Any:
+            TURN[:] = [i, TURN[1] + 1]
+            return client(i, *rest, **named)
+
+        return there(one, *given)
+
+    return each
+
+
+def _in_turn(inner: Running, s: Scenario) -> Running:
+    TURN[:] = [0, 0]
+    GATHERED.clear()
+    around = behind({cast(FunctionType, f): _taking_turns for f in (population.each, population.each_arrival)})
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            TURN[1] += 1
+        return inner.step(event)
+
+    return Stepping(around(inner, s), take)
+
+
+IN_TURN = Defect(words="", session=_in_turn)
+"""What makes known who computes."""
+
 AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
@@ -202,6 +257,7 @@ NEEDS = {
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
+    **dict.fromkeys((who, gathered, used), IN_TURN),
 }
 """By what an edited text calls, what makes known what that answers."""
 
@@ -211,4 +267,5 @@ GIVEN = {f.__name__: f for f in (in_each_block, numbers, replace, *NEEDS)}
 
 def asked(text: str) -> tuple[Defect, ...]:
     """What a text asks for that a session makes known."""
-    return tuple(dict.fromkeys(defect for f, defect in NEEDS.items() if f.__name__ in text))
+    called = set(re.findall(r"(\w+)\(", text))
+    return tuple(dict.fromkeys(defect for f, defect in NEEDS.items() if f.__name__ in called))

@@ -14,7 +14,7 @@ from fedspec_suite.judge.edits import functions
 from fedspec_suite.judge.mechanical import mechanical
 from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.printed_norms import printed_norms
-from fedspec_suite.judge.samples import plainer, samples_of
+from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.variants import (
     CANNOT,
     Edition,
@@ -47,11 +47,6 @@ class Known:
     claimed: Variant
     variants: tuple[Variant, ...]
     setting: Setting
-
-    @cached_property
-    def plainer(self) -> tuple[Scenario, ...]:
-        """Cases in which less can go wrong than in the samples."""
-        return plainer(self.setting, self.samples)
 
     @cached_property
     def edits(self) -> tuple[Variant, ...]:

@@ -6,15 +6,17 @@ They are many and say little of why; they are tried where nothing that has bette
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fedspec_suite.judge.at_hand import CHAIN, Kind, Text
+from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
 from fedspec_suite.judge.changes import Change, earlier, exchanged, scaled, turned
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
+from fedspec_suite.judge.moved import Rebuilt
 from fedspec_suite.judge.slips import ORDINAL, said
 from fedspec_suite.judge.structural import rebuilt
 from fedspec_suite.judge.unguarded import CHECKS
@@ -54,14 +56,19 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
         if not kinds:
             continue
         symbol = symbol_of(statement)
-        for change in (*_changes(value, kinds), *_each_by_itself(symbol, value, kinds)):
+        for change in (
+            *_changes(value, kinds),
+            *_each_by_itself(symbol, value, kinds),
+            *_decided(statement),
+            *_more(symbol, value, kinds),
+        ):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
             new = f"{text.source[:begin]}({change.new}){text.source[end:]}"
             if new not in told:
                 told.add(new)
                 yield _edit(text, change.words, new, change.rank, symbol)
-    for other in rebuilt(text.tree) if text.kinds else ():
+    for other in (*rebuilt(text.tree), *_throughout(text)) if text.kinds else ():
         new = ast.unparse(ast.fix_missing_locations(other.tree))
         yield _edit(text, other.words, new, 1, other.symbol)
 
@@ -100,6 +107,54 @@ def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> 
     step = f"(lambda kept, delta: {text.replace(old, 'kept')}, {old})"
     yield Change(f"{said(value)} is done for each update by itself, one after another", value, "one_by_one" + step, 1)
     yield Change(f"{said(value)} is done at every update, with the mean so far", value, "by_means_so_far" + step, 1)
+
+
+def _decided(statement: ast.stmt) -> Iterator[Change]:
+    """A branch is always taken, or never."""
+    if isinstance(statement, ast.If):
+        yield Change(f"as if always {said(statement.test)}", statement.test, "True", 2)
+        yield Change(f"as if never {said(statement.test)}", statement.test, "False", 2)
+
+
+def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """A vector more in a sum; only some rows, of who computes say, are changed."""
+    text, kind = ast.unparse(value), kinds.get(ast.unparse(value))
+    if not symbol or kind is None or not is_array(kind):
+        return
+    read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    for other, its in kinds.items():
+        if its == kind and other.isidentifier() and len(kind[1]) == 1:
+            yield Change(f"{other} is added to {said(value)}", value, f"({text}) + {other}", 3)
+            yield Change(f"{other} is subtracted from {said(value)}", value, f"({text}) - {other}", 3)
+        if (
+            len(kind[1]) == 2
+            and symbol in read
+            and other.isidentifier()
+            and its[0] == "several"
+            and its[1][1] == "count"
+        ):
+            some = f"put({symbol}, list({other}), ({text})[list({other})])"
+            yield Change(f"only the rows of {other} become {said(value)}", value, some, 1)
+
+
+def _throughout(text: Text) -> Iterator[Rebuilt]:
+    """What a function is given is something else wherever it is read."""
+    inner = [f for f in ast.walk(text.tree) if isinstance(f, ast.FunctionDef)]
+    for n, f in enumerate(inner):
+        first = next((k for k, s in enumerate(f.body) if s in text.kinds), None)
+        if first is None:
+            continue
+        kinds = text.kinds[f.body[first]]
+        for a in (a.arg for a in (*f.args.args, *f.args.kwonlyargs)):
+            read = [node for node in ast.walk(f) if isinstance(node, ast.Name) and node.id == a]
+            if len(read) < 2 or a not in kinds:
+                continue
+            name = ast.Name(a, ast.Load())
+            for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, "")):
+                changed = copy.deepcopy(text.tree)
+                body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
+                body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
+                yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
 
 
 def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:

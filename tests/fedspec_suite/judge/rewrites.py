@@ -90,8 +90,8 @@ def _keeping(tree: ast.Module, instead: dict[str, ast.expr]) -> ast.Module:
 
 def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
     """Two statements one after another exchanged, or one of a loop run once behind it."""
-    for way in _bodies(tree):
-        for k, (first, second) in enumerate(pairwise(_at(tree, way))):
+    for way in bodies(tree):
+        for k, (first, second) in enumerate(pairwise(at(tree, way))):
             target = _target(first)
             # Both make something anew of the same thing: only then does their order matter, and either can come first.
             if not (target and target == _target(second) and _reads(first, target) and _reads(second, target)):
@@ -101,10 +101,10 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
                 block: list[ast.stmt] = instead
                 if where is not None:
                     block = [ast.If(where, instead, [copy.deepcopy(first), copy.deepcopy(second)])]
-                _at(changed, way)[k : k + 2] = block
+                at(changed, way)[k : k + 2] = block
                 yield words, target, changed
-    for way in _bodies(tree):
-        for k, loop in enumerate(_at(tree, way)):
+    for way in bodies(tree):
+        for k, loop in enumerate(at(tree, way)):
             if not isinstance(loop, ast.For) or len(loop.body) < 2:
                 continue
             for j, statement in enumerate(loop.body):
@@ -112,7 +112,7 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
                 if not target or not _reads(statement, target) or not _reads_and_writes(loop.body, target, but=j):
                     continue
                 changed = copy.deepcopy(tree)
-                block = _at(changed, way)
+                block = at(changed, way)
                 moved = block[k].body.pop(j)  # type: ignore[attr-defined]
                 block.insert(k + 1, moved)
                 yield f"{_short(statement)} is done once behind the loop, not in every turn", target, changed
@@ -140,7 +140,7 @@ def _reads_and_writes(body: Sequence[ast.stmt], target: str, but: int) -> bool:
     return any(_target(s) == target and _reads(s, target) for j, s in enumerate(body) if j != but)
 
 
-def _bodies(tree: ast.Module) -> list[tuple[tuple[str, int], ...]]:
+def bodies(tree: ast.Module) -> list[tuple[tuple[str, int], ...]]:
     """The ways to every list of statements in the functions."""
     out: list[tuple[tuple[str, int], ...]] = []
 
@@ -155,7 +155,7 @@ def _bodies(tree: ast.Module) -> list[tuple[tuple[str, int], ...]]:
     return out
 
 
-def _at(tree: ast.Module, way: tuple[tuple[str, int], ...]) -> list[ast.stmt]:
+def at(tree: ast.Module, way: tuple[tuple[str, int], ...]) -> list[ast.stmt]:
     node: ast.AST = tree
     for field, i in way:
         node = getattr(node, field)[i]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -11,14 +10,13 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Begin, Blocks, Exchange, Gradient, Round
-from fedspec.domains import DECAY, DOMAINS
+from fedspec.contract import Begin, Blocks, Exchange, Gradient, Round
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 SAMPLES = 8
@@ -60,14 +58,6 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     return tuple(chosen.values())
 
 
-def plainer(setting: Setting, samples: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """Cases in which less can go wrong: of two mistakes one may not show. Names are not judged by them."""
-    rich = max(samples, key=_richness)
-    there = {name for name in setting.numbers if any(s.case.hyper.get(name) == 0 for s in samples)}
-    made = (_short(rich), *(_zeroed(setting, rich, name) for name in setting.numbers if name not in there))
-    return tuple(s for s in made if s)
-
-
 def _idle(s: Scenario) -> Scenario | None:
     """The case with a block whose gradient is zero in a step, or with a local step in which nobody computes."""
     events = list(s.events)
@@ -95,22 +85,6 @@ def _empty(s: Scenario) -> Scenario | None:
 
     events = tuple(replace(e, x=emptied(e.x)) if isinstance(e, Begin) else e for e in s.events)
     return replace(s, case=replace(s.case, x0=emptied(s.case.x0)), events=events)
-
-
-def _zeroed(setting: Setting, s: Scenario, name: str) -> Scenario | None:
-    """The case with a decay at zero, where there is one and it may be."""
-    hyper = {**s.case.hyper, name: 0.0}
-    free = name in s.case.hyper and name not in setting.nonzero and name not in setting.fixed
-    holds = all(r.holds(hyper) for r in setting.algorithm.reading(setting.reading).requires)
-    return with_hyper(s, **hyper) if free and holds and DOMAINS[name].domain is DECAY else None
-
-
-def _short(s: Scenario) -> Scenario | None:
-    """The case with one local step for everybody: what goes wrong from step to step does not show in it."""
-    if s.case.level == "server" or not any(hasattr(e, "steps") for e in s.events):
-        return None
-    one = (replace(e, steps=(1,) * len(e.steps)) if isinstance(e, Round) else e for e in s.events)
-    return replace(s, events=tuple(replace(e, steps=1) if isinstance(e, Arrival) else e for e in one))
 
 
 def _runs(s: Scenario) -> bool:

@@ -55,6 +55,11 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                 match a, op:
                     case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
                         yield f"{said(b)} stands inside the root", ast.Call(root, [ast.BinOp(under, op, b)], [])
+                    case ast.Call(func=ast.Name(id="norm")), ast.Add():
+                        two = ast.Constant(2)
+                        for words, more in ((said(b), b), (f"{said(b)}**2", ast.BinOp(b, ast.Pow(), two))):
+                            inside = ast.BinOp(ast.BinOp(a, ast.Pow(), two), op, more)
+                            yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
                 yield f"{said(b)} is {how}", ast.BinOp(a, turned, b)
@@ -187,6 +192,10 @@ def exchanged(statement: ast.stmt, node: ast.expr, known: AtHand) -> Iterator[tu
 
 _UPDATES = "(t - 1) // (z * epoch) * epoch + min((t - 1) % (z * epoch) + 1, epoch)"
 """The number of updates up to step t, where one in z updates, or the steps of one epoch in z."""
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
 def _same(a: ast.expr, b: ast.expr) -> bool:

@@ -6,24 +6,10 @@ import ast
 import copy
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
+from fedspec_suite.judge.moved import Rebuilt, gathering, moved
 from fedspec_suite.judge.slips import said
-
-
-class Rebuilt(NamedTuple):
-    """A function built otherwise.
-
-    Attributes:
-        words: how.
-        symbol: what it is about.
-        tree: the text, parsed.
-    """
-
-    words: str
-    symbol: str
-    tree: ast.Module
-
 
 HANDED = {
     "client": "{n} of a client begins a round as that client's last one left it",
@@ -40,7 +26,10 @@ MOMENTA = ("m", "m_i", "u")
 def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
     """The text built otherwise, in every way that makes sense."""
     yield from _outliving(tree)
+    yield from _counting_on(tree)
     yield from _divided_first(tree)
+    yield from gathering(tree)
+    yield from moved(tree)
 
 
 def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
@@ -93,6 +82,54 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield n, value
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
             yield from ((n.id, value) for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name))
+
+
+COUNTING = {
+    "client": "the count {n} of a client goes on from where its last round left it",
+    "round": "the count {n} goes on from client to client within a round",
+    "ever": "the count {n} goes on from client to client and from round to round",
+}
+"""What a local count goes on from, if it does not begin anew."""
+
+
+def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:
+    """The count of the local steps goes on; which gradient is asked for does not depend on it."""
+    for k, client in enumerate(_clients(tree)):
+        loop = next((s for s in client.body if isinstance(s, ast.For)), None)
+        match loop:
+            case ast.For(target=ast.Name(id=n), iter=ast.Call(func=ast.Name(id="range"), args=[*start, _])):
+                pass
+            case _:
+                continue
+        oracles = {a.arg for a in client.args.args} | {f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
+        body = ast.Module(loop.body, [])
+        if ast.dump(_Counted(n, oracles).visit(copy.deepcopy(body))) == ast.dump(body):
+            continue
+        first = ast.unparse(start[0]) if start else "0"
+        for how, words in COUNTING.items():
+            changed = copy.deepcopy(tree)
+            target = _clients(changed)[k]
+            at = next(j for j, s in enumerate(target.body) if isinstance(s, ast.For))
+            key = f"({how!r}, {n!r}, who())" if how == "client" else f"({how!r}, {n!r})"
+            target.body[at] = _Counted(n, oracles).visit(target.body[at])
+            target.body.insert(at + 1, ast.parse(f"hand_on({key}, before_{n} + {n} + 1 - {first})").body[0])
+            target.body.insert(at, ast.parse(f"before_{n} = handed({key}, 0)").body[0])
+            yield Rebuilt(words.format(n=n), "step", changed)
+
+
+class _Counted(ast.NodeTransformer):
+    """Reads a count from where it was left, but for the functions that are asked for a gradient."""
+
+    def __init__(self, n: str, oracles: set[str]) -> None:
+        self.n, self.oracles = n, oracles
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        return node if isinstance(node.func, ast.Name) and node.func.id in self.oracles else self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id != self.n or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.BinOp(ast.Name(f"before_{self.n}", ast.Load()), ast.Add(), node)
 
 
 def _hand_on(client: ast.FunctionDef, n: str, field: str, how: str) -> None:

@@ -15,6 +15,7 @@ from fedspec_suite.judge.defects import (
     exchanges,
     functions,
     gradients,
+    groups,
     lagging,
     late,
     messages,
@@ -42,6 +43,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from places.of(setting)
         yield from remembered.of(setting)
         yield from sequence.of(setting)
+        yield from groups.of(setting)
         yield from waiting.of(setting)
         yield from late.of(setting)
         yield from exchanges.of(setting)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +58,14 @@ def _drawn_once(e: Round) -> Round:
     return replace(e, participants=tuple(last), **told)
 
 
+_NOISE: Mapping[str, Callable[[int], float]] = {
+    "every client adds the same noise, not the server once": lambda n: n,
+    "the noise is as large as if every client added its own": lambda n: n**0.5,
+    "the noise is divided by the number of participants twice": lambda n: 1 / n,
+}
+"""By how much noise comes out wrong, by the number of participants."""
+
+
 def _noise_after(inner: Running, s: Scenario) -> Running:
     """The server's step knows nothing of the noise; the model that it gives gets it whole."""
 
@@ -96,6 +104,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         if "noise" in setting.takes:
             yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
             yield Defect(words="the noise is added to the model, not to the mean change", session=_noise_after)
+            for words, times in _NOISE.items():
+                yield _rounds(words, lambda e, f=times: replace(e, noise=tuple(f(len(e.steps)) * z for z in e.noise)))  # type: ignore[misc]
             yield _rounds("no noise is added", lambda e: replace(e, noise=tuple(0 * z for z in e.noise)))
     if setting.algorithm.event == "arrival":
         yield _arrivals("no update counts as late", lambda e: replace(e, delay=0))

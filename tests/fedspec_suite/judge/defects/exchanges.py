@@ -44,6 +44,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield _mixed("rows are mixed in place, each with what those before it have become", lambda W: _square(W, _in_turn))
     yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
+    if "everyone" not in setting.takes:
+        yield Defect(words="all clients compute, whoever is selected", given=_all_compute)
     yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
 
 
@@ -52,3 +54,10 @@ def _never_idle(s: Scenario) -> Scenario:
         replace(e, computing=tuple(S for S in e.computing if S)) if isinstance(e, Exchange) else e for e in s.events
     )
     return replace(s, events=tuple(events))
+
+
+def _all_compute(s: Scenario) -> Scenario:
+    def change(e: Exchange) -> Exchange:
+        return replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing))
+
+    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))

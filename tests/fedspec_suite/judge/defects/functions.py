@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from fedspec import population
-from fedspec.arith import Array, largest, maximum, minimum, norm, ratio, smallest
+from fedspec.arith import Array, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec_suite.judge.defects.defect import Defect, Running, behind
@@ -46,6 +46,16 @@ def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
         return moved
 
     return step
+
+
+def _by_coordinate(there: Callable[..., Any]) -> Callable[..., Any]:
+    """Each coordinate by its magnitude, not all by the length."""
+
+    @wraps(there)
+    def where(u: Array, length: Any, x: Array, y: Array) -> Array:
+        return where_less(maximum(u, -u), length, x, y)
+
+    return where
 
 
 def _into_gradients(inner: Running, s: Scenario) -> Running:
@@ -89,6 +99,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
         yield Defect(words=words, session=behind({steps: of_ratio}))
+    if "eps_s" in setting.numbers:
+        shorter: Any = where_shorter
+        words = "the dead zone looks at each coordinate, not at the length of the step"
+        yield Defect(words=words, session=behind({shorter: _by_coordinate}), about="eps_s")
     if "lam" in setting.numbers:
         words = "lam x is added to the gradient, which the moments take, not to the step (L2, not decoupled)"
         yield Defect(words=words, session=_into_gradients, about="lam")

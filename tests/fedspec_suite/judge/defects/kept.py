@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.contract import Begin, Event, Round
 from fedspec.domains import DECAY, DOMAINS
+from fedspec_suite.judge.defects import overwritten
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -122,6 +124,29 @@ def _shared(name: str, everyone: bool) -> Callable[[Running, Scenario], Running]
     return session
 
 
+def _of_last(name: str) -> Callable[[Running, Scenario], Running]:
+    """What is kept of each client is what the last participant computed."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if not isinstance(event, Round):
+            return answer
+        now = getattr(inner.state, name)
+        after = put(now, list(range(len(now))), now[event.participants[-1]] + 0 * now)
+        inner.state = replace(inner.state, **{name: after})
+        return {**answer, name: after} if name in answer else answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        inner.state = replace(inner.state, **{name: 0 * getattr(inner.state, name) + model(inner.state)})
+        return inner
+
+    return session
+
+
 def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
     """A decay is zero in the first events."""
 
@@ -164,15 +189,18 @@ def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """The defects of some fields of the state, and of the decays."""
+    yield from overwritten.of(setting, names)
     for n in names:
         yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
         yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
+        yield Defect(words=f"{n} starts as the model", tail=n, session=_starts_as_model(n))
         yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
         if setting.level == "round":
             yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
             mean = f"the mean of {n} over the participants is kept of"
             yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, everyone=False))
             yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, everyone=True))
+            yield Defect(words=f"all clients share one {n}, that of the last participant", tail=n, session=_of_last(n))
         if "tau_eff" in setting.algorithm.shows_at(setting.level):
             yield Defect(
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",

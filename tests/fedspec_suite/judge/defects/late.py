@@ -35,6 +35,46 @@ def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario],
     return behind({population.each_arrival: around})  # type: ignore[dict-item]
 
 
+def _from_the_first(there: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(there)
+    def downloaded(versions: Any, delay: int) -> Any:
+        return versions[delay]
+
+    return downloaded
+
+
+def _moved(sign: int) -> Callable[[Running, Scenario], Running]:
+    """Training begins, or a change is taken, at another version than the one that was downloaded.
+
+    Args:
+        sign: 1 where the change is taken from the present version, -1 where training begins at it.
+    """
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
+            now = [replace(a, delay=0) for a in came] if sign < 0 else came
+            changes = there(client, clients, now, versions)
+            for k, a in enumerate(came):
+                changes[k] = changes[k] - sign * (versions[-1] - versions[-1 - a.delay])
+            return changes
+
+        return each
+
+    return behind({population.each_arrival: around})  # type: ignore[dict-item]
+
+
+def _over_all(inner: Running, s: Scenario) -> Running:
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
+            return there(client, clients, came, versions) * (inner.h.buffer / len(clients))
+
+        return each
+
+    return behind({population.each_arrival: around})(inner, s)  # type: ignore[dict-item]
+
+
 def _divided(
     inside: Callable[..., Any], counted: Callable[..., Any], undone: Callable[..., Any]
 ) -> Callable[[Running, Scenario], Running]:
@@ -89,8 +129,25 @@ def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
 
 def of(setting: Setting) -> Iterator[Defect]:
     """What becomes of updates that are late, and of what waits, where updates arrive one by one."""
-    if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
+    if setting.algorithm.event != "arrival":
         return
+    downloaded: Any = population.downloaded
+    yield Defect(
+        words="the delay is counted from the first version of the model", session=behind({downloaded: _from_the_first})
+    )
+    if "buffer" not in setting.numbers:
+        return
+    yield Defect(
+        words="a late client trains from the present model; its change is taken from the one that it downloaded",
+        session=_moved(-1),
+    )
+    yield Defect(
+        words="a late client trains from the model that it downloaded; its change is taken from the present one",
+        session=_moved(1),
+    )
+    yield Defect(
+        words="the buffer's sum is divided by the number of clients, not of updates", tail="delta", session=_over_all
+    )
     said = "late changes are multiplied by"
     yield Defect(words=f"{said} 1/(1 + delay)", tail="delta_i", session=_discounted(lambda delay: 1 / (1 + delay)))
     yield Defect(

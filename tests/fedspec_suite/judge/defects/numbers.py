@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -24,6 +24,14 @@ def of(setting: Setting) -> Iterator[Defect]:
                 words=f"{a} and {b} are exchanged",
                 about=a,
                 given=lambda s, a=a, b=b: with_hyper(s, **{a: s.case.hyper[b], b: s.case.hyper[a]}),  # type: ignore[misc]
+            )
+    own = {n: n.removesuffix("_l") for n in free if n.endswith("_l") and n.removesuffix("_l") in setting.numbers}
+    for those, words in ((own, "the clients take the server's"), (_turned(own, free), "the server takes the clients'")):
+        if len(those) > 1:
+            yield Defect(
+                words=f"{words} {', '.join(those.values())}",
+                about=next(iter(those)),
+                given=lambda s, those=those: with_hyper(s, **{n: s.case.hyper[m] for n, m in those.items()}),  # type: ignore[misc]
             )
     for n in free:
         domain = DOMAINS[n].domain
@@ -55,6 +63,10 @@ def of(setting: Setting) -> Iterator[Defect]:
         for below in ("tau", "eps"):
             if below in setting.numbers:
                 yield _other(f"v0 is ignored (taken as {below}^2)", "v0", lambda h, b=below: h[b] ** 2)  # type: ignore[misc]
+
+
+def _turned(own: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
+    return {server: client for client, server in own.items() if server in free}
 
 
 _USUAL: Mapping[str, tuple[float, ...]] = {

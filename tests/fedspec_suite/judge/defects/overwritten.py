@@ -1,0 +1,71 @@
+"""What clients keep, written while others of the round still read it: rows of a stack, one client after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
+from types import FunctionType
+from typing import Any, cast
+
+from fedspec import population
+from fedspec.arith import put
+from fedspec.contract import Event, Round
+from fedspec_suite.judge.defects.defect import Defect, Running, stepping
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import wrapped
+
+
+def _around(change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+    """Clients that do something else for as long as an event lasts."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Callable[..., Any], *given: Any) -> Any:
+            return there(wraps(client)(change(client)), *given)
+
+        return each
+
+    return wrapped({cast(FunctionType, population.each): around})
+
+
+def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
+    """The round is run once for each participant, with the rows of those before it as they came out; then as a whole.
+
+    The server makes its step of what the clients sent, from what was kept before the round.
+    """
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Round) or len(event.participants) < 2:
+            return inner.step(event)
+        before, sent = inner.state, []
+        rows = getattr(before, name)
+        for j, i in enumerate(event.participants):
+            out: list[Any] = []
+            inner.state = replace(before, **{name: rows})
+            with _around(lambda client, out=out: _noting(client, out)):  # type: ignore[misc]
+                inner.step(event)
+            sent.append(out[j])
+            rows = put(rows, [i], getattr(inner.state, name)[[i]])
+        inner.state, turns = before, iter(sent)
+        with _around(lambda client: lambda *given, **named: next(turns)):
+            return inner.step(event)
+
+    return take
+
+
+def _noting(client: Callable[..., Any], out: list[Any]) -> Callable[..., Any]:
+    def one(*given: Any, **named: Any) -> Any:
+        out.append(client(*given, **named))
+        return out[-1]
+
+    return one
+
+
+def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
+    """The defects of the fields of the state that have a row for each client."""
+    if setting.level != "round":
+        return
+    for n in names:
+        words = f"{n} of a client is written when it is done, and those behind it in the round see the new one"
+        yield replace(stepping(words, _in_turn(n)), tail=n)

@@ -1,0 +1,167 @@
+"""Two mistakes at once: cases made plainer until only one of them shows, and what explains that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Arrival, Messages, Round
+from fedspec.domains import DECAY, DOMAINS, NONNEGATIVE
+from fedspec_suite.judge.comparing import HOPEFUL, agreed, agrees
+from fedspec_suite.judge.variants import Variant
+from fedspec_suite.measure.bench import Shown
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+LINKS = 6
+"""In how many cases of a chain, the plainest ones, what explains half of a deviation is looked at."""
+
+Asked = Callable[[Scenario], tuple[int, list[Shown]] | None]
+"""Where a subject first deviates in a case, and all its answers; None where it does not, or cannot play it."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A case of a chain.
+
+    Attributes:
+        s: the case.
+        event: the event in which the subject first deviates.
+        answers: all its answers.
+    """
+
+    s: Scenario
+    event: int
+    answers: list[Shown]
+
+    @property
+    def cut(self) -> tuple[Scenario, list[Shown]]:
+        """The case up to where it deviates."""
+        return replace(self.s, events=self.s.events[: self.event + 1]), self.answers[: self.event + 1]
+
+
+def chains(setting: Setting, s: Scenario, asked: Asked) -> tuple[tuple[Link, ...], ...]:
+    """Two ways to make a deviating case plainer, a feature at a time while it deviates: in one order and the other.
+
+    Of two mistakes at once the last cases often show one alone; by the two orders each its own.
+    """
+    return tuple(_chain(setting, s, asked, forward) for forward in (True, False))
+
+
+def _chain(setting: Setting, s: Scenario, asked: Asked, forward: bool) -> tuple[Link, ...]:
+    found = asked(s)
+    if found is None:
+        return ()
+    links = [Link(s, *found)]
+    for plain in _features(setting, s)[:: 1 if forward else -1]:
+        less = plain(links[-1].s)
+        found = None if less is None else asked(less)
+        if less is not None and found is not None:
+            links.append(Link(less, *found))
+    return tuple(links)
+
+
+Plain = Callable[[Scenario], Scenario | None]
+"""A case with a feature less; None where it has none to lose, or must have it."""
+
+
+def _features(setting: Setting, s: Scenario) -> list[Plain]:
+    """What a case may do without: values of hyper-parameters, other clients, further steps, sizes that differ."""
+    decays = [n for n in s.case.hyper if DOMAINS[n].domain is DECAY and n not in setting.fixed]
+    out: list[Plain] = [_each(_first_alone)] if "everyone" not in setting.takes else []
+    out += [_each(_one_step), _each(_as_many_steps), _alike]
+    if len(decays) > 1:
+        out.append(lambda s: _with(setting, s, dict.fromkeys(decays, s.case.hyper[decays[0]])))
+    for n in s.case.hyper:
+        zero = DOMAINS[n].domain in (DECAY, NONNEGATIVE) and n not in setting.nonzero
+        if n not in setting.fixed:
+            out.append(lambda s, n=n, least=0.0 if zero else 1: _with(setting, s, {n: least}))  # type: ignore[misc]
+    return out
+
+
+def _with(setting: Setting, s: Scenario, values: Mapping[str, Any]) -> Scenario | None:
+    """The case with other hyper-parameters, where they change and may be so."""
+    old = s.case.hyper
+    new = {n: type(old[n])(v) for n, v in values.items()}
+    hyper = {**old, **new}
+    may = all(DOMAINS[n].domain.holds(v) for n, v in new.items())
+    holds = all(r.holds(hyper) for r in setting.algorithm.reading(setting.reading).requires)
+    return with_hyper(s, **hyper) if hyper != old and may and holds else None
+
+
+def _each(change: Callable[[Any], Any]) -> Plain:
+    def of_all(s: Scenario) -> Scenario | None:
+        events = tuple(map(change, s.events))
+        return replace(s, events=events) if events != s.events else None
+
+    return of_all
+
+
+def _first_alone(e: Any) -> Any:
+    match e:
+        case Round():
+            cut = {f: getattr(e, f)[:1] for f in ("participants", "steps", "strategies", "scales")}
+            return replace(e, **cut) if len(e.participants) > 1 else e
+        case Messages(messages=[first, _, *_]):
+            return Messages((first,))
+    return e
+
+
+def _one_step(e: Any) -> Any:
+    match e:
+        case Round(steps=steps):
+            return replace(e, steps=(1,) * len(steps)) if any(t > 1 for t in steps) else e
+        case Arrival(steps=steps):
+            return replace(e, steps=1) if steps > 1 else e
+    return e
+
+
+def _as_many_steps(e: Any) -> Any:
+    if isinstance(e, Round) and len(set(e.steps)) > 1:
+        return replace(e, steps=(max(e.steps),) * len(e.steps))
+    return e
+
+
+def _alike(s: Scenario) -> Scenario | None:
+    """Clients of one size."""
+    problem = s.case.problem
+    if problem is not None:
+        if len(set(problem.examples.tolist())) < 2:
+            return None
+        return replace(s, case=replace(s.case, problem=replace(problem, examples=np.ones_like(problem.examples))))
+
+    def alike(e: Any) -> Any:
+        if not isinstance(e, Messages) or len({m.weight for m in e.messages}) < 2:
+            return e
+        return Messages(tuple(replace(m, weight=1) for m in e.messages))
+
+    return _each(alike)(s)
+
+
+def halves(of_each: Sequence[Sequence[Link]], variants: Sequence[Variant]) -> list[Variant]:
+    """Those that give what a subject does at the plain end of a chain; first those that go on to do so up the chain."""
+    ranked = [_explaining(links[-LINKS:], variants) for links in of_each if links]
+    turns = (v for k in range(max(map(len, ranked), default=0)) for some in ranked for v in some[k : k + 1])
+    return list(dict.fromkeys(turns))
+
+
+def _explaining(links: Sequence[Link], variants: Sequence[Variant]) -> list[Variant]:
+    plainest, *others = [link.cut for link in links[::-1]]
+    fits = [v for v in variants if agrees(v, *plainest)]
+    up = {v: _up(v, others) for v in fits}
+    best = sorted(fits, key=lambda v: -up[v])[:HOPEFUL]
+    lasts = {v: sum(agreed(v, link.s, link.answers) for link in links) for v in best}
+    return sorted(best, key=lambda v: (-up[v], -lasts[v]))
+
+
+def _up(v: Variant, cases: Iterator[Any] | Sequence[Any]) -> int:
+    """Up to how rich a case a variant agrees."""
+    count = 0
+    for s, answers in cases:
+        if not agrees(v, s, answers):
+            break
+        count += 1
+    return count
