@@ -16,7 +16,7 @@ import numpy as np
 from fedspec_suite.mutants import source_of
 
 Kind: TypeAlias = str | tuple[str, Any]
-"""What may stand for one another: a number, a count, an array of one shape, a list of as many of one kind."""
+"""What may stand for one another: a number, a count, a word, an array of one shape, a list of as many of one kind."""
 
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
@@ -141,6 +141,8 @@ def kind_of(value: Any) -> Kind | None:
     match value:
         case bool() | np.bool_():
             return "truth"
+        case str():
+            return "word"
         case int() | np.integer():
             return "count"
         case float() | np.floating():

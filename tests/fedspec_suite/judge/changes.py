@@ -72,7 +72,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     """Something else at hand of the same kind."""
     text = ast.unparse(node)
     kind = kinds.get(text)
-    if kind is None or kind == "truth":
+    if kind is None or kind in {"truth", "word"}:
         return
     chain = isinstance(node, CHAIN)
     if not chain and not is_array(kind):
@@ -156,7 +156,12 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
     if isinstance(node, ast.Name):
         before = f"time_before({text!r}, {text})"
         yield Change(f"{text} as it was the time before stands for {text}{around}", node, before, 2)
-        if kind in {"count", "number"}:
+        for first, then in ((f"0 * {text}", "zero"), ("1", "one")) if kind not in {"count", "word"} else ():
+            if then == "zero" or kind == "number":
+                before = f"time_before({text!r}, {text}, {first})"
+                words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
+                yield Change(words, node, before, 2)
+        if kind in {"count", "number", "word"}:
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
@@ -276,6 +281,23 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
     yield from _of_rows(node, around)
     yield from _stabilised(node, around)
     yield from _at_most(node, kinds, around)
+    match node:
+        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=ast.BinOp(left=b, op=ast.Pow(), right=n)):
+            new = ast.unparse(ast.BinOp(ast.BinOp(a, plus, b), ast.Pow(), n))
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+        case ast.BinOp(
+            left=ast.BinOp(left=w, op=ast.Mult(), right=a),
+            op=ast.Add(),
+            right=ast.BinOp(
+                left=u, op=ast.Mult(), right=ast.Call(func=ast.Name("maximum" | "minimum"), args=[p, q]) as most
+            ),
+        ) if ast.dump(a) in (ast.dump(p), ast.dump(q)):
+            b = q if ast.dump(a) == ast.dump(p) else p
+            new = ast.unparse(ast.BinOp(ast.BinOp(w, ast.Mult(), most), ast.Add(), ast.BinOp(u, ast.Mult(), b)))
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+        case ast.BinOp(left=a, op=ast.Div(), right=ast.BinOp(left=b, op=ast.Mult(), right=c)):
+            new = ast.unparse(ast.BinOp(ast.BinOp(a, ast.Div(), b), ast.Mult(), c))
+            yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
     match node:
         case ast.IfExp(test=test, body=a, orelse=b):
             yield Change(f"{said(node)} as if {said(test)}{around}", node, ast.unparse(a), 2)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from fedspec import population
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import concatenate, numbers
+from fedspec.arith import concatenate, numbers, put
 from fedspec.contract import Begin, Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, stepping
@@ -54,6 +54,14 @@ def by_means_so_far(f: Callable[[Any, Any], Any], start: Any) -> Any:
     return start
 
 
+def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
+    """What a function makes of some rows, written into them one after another."""
+    rows = rows + 0
+    for i in range(len(rows)):
+        rows = put(rows, [i], f(rows)[[i]])
+    return rows
+
+
 def event_number() -> int:
     """The number of the event that is taken, from 1."""
     return NUMBER[0]
@@ -83,9 +91,9 @@ BEFORE: dict[str, Any] = {}
 """What names were when they were last asked for in this session."""
 
 
-def time_before(name: str, now: Any) -> Any:
-    """What a name was the time before; as it is, the first time."""
-    before = BEFORE.get(name, now)
+def time_before(name: str, now: Any, first: Any = None) -> Any:
+    """What a name was the time before; the first time as it is, or what it is then."""
+    before = BEFORE.get(name, now if first is None else first)
     BEFORE[name] = now
     return before
 
@@ -261,7 +269,7 @@ NEEDS = {
 }
 """By what an edited text calls, what makes known what that answers."""
 
-GIVEN = {f.__name__: f for f in (in_each_block, numbers, replace, *NEEDS)}
+GIVEN = {f.__name__: f for f in (in_each_block, numbers, replace, row_by_row, *NEEDS)}
 """By the name that the text has for it."""
 
 

@@ -100,13 +100,21 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
 def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """What goes on from an old value by the mean of some updates goes on by each of them."""
     text = ast.unparse(value)
-    olds = [ast.unparse(n) for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == symbol]
+    olds = [n for n in _olds(symbol, value) if "." in n]
     if "delta" not in kinds or len(olds) != 1 or not re.search(r"\bdelta\b", text):
         return
     (old,) = olds
     step = f"(lambda kept, delta: {text.replace(old, 'kept')}, {old})"
     yield Change(f"{said(value)} is done for each update by itself, one after another", value, "one_by_one" + step, 1)
     yield Change(f"{said(value)} is done at every update, with the mean so far", value, "by_means_so_far" + step, 1)
+
+
+def _olds(symbol: str, value: ast.expr) -> list[str]:
+    """Where an expression reads what it is assigned to, as it was: by name or in a state."""
+    names = {"x", "y"} if symbol == "step" else {symbol, symbol.upper()}
+    found = (n for n in ast.walk(value) if isinstance(n, ast.Attribute | ast.Name))
+    read = [ast.unparse(n) for n in found if (n.attr if isinstance(n, ast.Attribute) else n.id) in names]
+    return list(dict.fromkeys(read))
 
 
 def _decided(statement: ast.stmt) -> Iterator[Change]:
@@ -122,6 +130,11 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
     if not symbol or kind is None or not is_array(kind):
         return
     read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    olds = [n for n in _olds(symbol, value) if kinds.get(n) == kind]
+    if len(kind[1]) == 2 and len(olds) == 1 and text != olds[0]:
+        (old,) = olds
+        in_place = f"row_by_row(lambda rows: {text.replace(old, 'rows')}, {old})"
+        yield Change(f"{said(value)} is written row by row, each read by those behind it", value, in_place, 1)
     for other, its in kinds.items():
         if its == kind and other.isidentifier() and len(kind[1]) == 1:
             yield Change(f"{other} is added to {said(value)}", value, f"({text}) + {other}", 3)
@@ -150,11 +163,19 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
             if len(read) < 2 or a not in kinds:
                 continue
             name = ast.Name(a, ast.Load())
-            for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, "")):
+            for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, ""), *_powers(name, kinds)):
                 changed = copy.deepcopy(text.tree)
                 body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
                 body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
+
+
+def _powers(name: ast.Name, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """One over a number, its square and its root."""
+    kind = kinds[name.id]
+    if kind == "number" or (is_array(kind) and len(kind[1]) == 1):
+        for text, words in (("1 / {}", "one over"), ("{} ** 2", "the square of"), ("{} ** 0.5", "the root of")):
+            yield Change(f"{words} {name.id} stands for it", name, text.format(name.id), 3)
 
 
 def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:

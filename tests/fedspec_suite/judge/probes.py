@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from fedspec.catalogue import Program
+from fedspec.catalogue import CATALOGUE, Program
 from fedspec.contract import Arrival, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.judge.resized import crowd, delayed, heavy, messages, scaled, shaped, stepping
@@ -68,6 +68,8 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     """The same case with something else about its events that has no size: numbers of clients, steps that change."""
     if s.case.level == "server":
         yield from _relabelled(s)
+    if s.case.level == "round" and "repeats" in CATALOGUE[s.case.algorithm].takes:
+        yield "where a client is drawn twice in a round", replace(s, events=tuple(map(_again, s.events)))
     if s.case.level == "round" and len(s.events) > 1:
         steps = tuple(
             replace(e, steps=tuple(1 + (t + 2 * k + i) % 4 for i, t in enumerate(e.steps)))
@@ -76,6 +78,14 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
             for k, e in enumerate(s.events)
         )
         yield "where a client's steps change from round to round", replace(s, events=steps)
+
+
+def _again(e: Any) -> Any:
+    """A round in which the first participant is drawn once more, as it was the first time."""
+    if not isinstance(e, Round):
+        return e
+    more = {f: (*getattr(e, f), *getattr(e, f)[:1]) for f in ("participants", "steps", "strategies", "scales")}
+    return replace(e, **more)
 
 
 _LABELS: tuple[tuple[str, Callable[[int, int], int]], ...] = (

@@ -53,7 +53,7 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     richest_of_all = max(distinct.values(), key=_richness)
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all)) if s]
+    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all), _resumed(richest_of_all)) if s]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
 
@@ -71,6 +71,19 @@ def _idle(s: Scenario) -> Scenario | None:
                 events[k] = replace(e, computing=(*computing[:-1], ()))
                 idle = replace(s, events=tuple(events))
                 return idle if _runs(idle) else None
+    return None
+
+
+def _resumed(s: Scenario) -> Scenario | None:
+    """The case with a round among peers in which others compute in between, and those of the first step again."""
+    n = 0 if s.case.problem is None else len(s.case.problem.e)
+    for k, e in enumerate(s.events):
+        if isinstance(e, Exchange) and e.computing and 0 < len(e.computing[0]) < n and not e.clusters:
+            first = e.computing[0]
+            others = tuple((i + 1) % n for i in first)
+            event = replace(e, computing=(first, others, first))
+            resumed = replace(s, events=(*s.events[:k], event, *s.events[k + 1 :]))
+            return resumed if _runs(resumed) else None
     return None
 
 

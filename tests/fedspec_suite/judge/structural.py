@@ -124,7 +124,9 @@ class _Counted(ast.NodeTransformer):
         self.n, self.oracles = n, oracles
 
     def visit_Call(self, node: ast.Call) -> Any:
-        return node if isinstance(node.func, ast.Name) and node.func.id in self.oracles else self.generic_visit(node)
+        # An oracle is asked with a step and a model.
+        oracle = isinstance(node.func, ast.Name) and node.func.id in self.oracles and len(node.args) == 2
+        return node if oracle else self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id != self.n or not isinstance(node.ctx, ast.Load):

@@ -26,7 +26,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
 
-CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError)
+CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError, RuntimeError)
 """What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
 
 BROKEN = {

@@ -14,7 +14,7 @@ from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec_suite.judge.defects.defect import Defect, Running, behind
 from fedspec_suite.judge.edits import functions
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 
 
@@ -88,6 +88,15 @@ def _into_gradients(inner: Running, s: Scenario) -> Running:
     return behind({each: around})(inner, s)
 
 
+def _columns_first(s: Scenario) -> Scenario:
+    """The same numbers in blocks of the axes in the other order, as one sees them who counts along columns."""
+
+    def turned(a: Array) -> Array:
+        return a.reshape(a.shape[::-1])
+
+    return change_events(s, turned, turned)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What the functions that an algorithm runs may take for one another."""
     if "cover" in setting.algorithm.options or any(
@@ -95,6 +104,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     ):
         for words, (function, other) in EXTREMES.items():
             yield Defect(words=words, tail="nu", session=behind({function: _other(other)}))
+        if setting.options.get("cover") == "axes":
+            yield Defect(
+                words="the coordinates of a block are counted along its columns", tail="nu", given=_columns_first
+            )
     steps: Any = layer_step
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"

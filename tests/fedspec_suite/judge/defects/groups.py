@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
+from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
@@ -22,11 +23,11 @@ def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
         def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
             keys = group(plan)
             sizes = Counter(keys)
-            factors = iter([len(keys) / (len(sizes) * sizes[key]) for key in keys])
+            factors, place = [len(keys) / (len(sizes) * sizes[key]) for key in keys], count()
 
             @wraps(client)
             def one(*given: Any, **named: Any) -> Any:
-                return client(*given, **named) * next(factors)
+                return client(*given, **named) * factors[next(place)]
 
             return there(one, clients, plan, x)
 

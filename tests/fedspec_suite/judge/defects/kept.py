@@ -166,6 +166,17 @@ def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+def _overwritten(shown: str, name: str) -> Callable[[Running, Scenario], Running]:
+    """A hyper-parameter is, from the next event on, what an event made of it."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        inner.h = replace(inner.h, **{name: answer[shown]})
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
 def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
     """What is kept is multiplied by this event's number and divided by that of the one before."""
 
@@ -206,6 +217,12 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
                 tail=n,
                 session=_rescaled(n, "tau_eff"),
+            )
+    for n in setting.algorithm.shows_at(setting.level):
+        if n.removesuffix("_t") in setting.numbers and n.endswith("_t"):
+            base = n.removesuffix("_t")
+            yield Defect(
+                words=f"{n} is kept as {base}, for later events too", session=_overwritten(n, base), about=base
             )
     if setting.level != "client":
         for n in setting.numbers:

@@ -25,7 +25,8 @@ def of(setting: Setting) -> Iterator[Defect]:
                 about=a,
                 given=lambda s, a=a, b=b: with_hyper(s, **{a: s.case.hyper[b], b: s.case.hyper[a]}),  # type: ignore[misc]
             )
-    own = {n: n.removesuffix("_l") for n in free if n.endswith("_l") and n.removesuffix("_l") in setting.numbers}
+    decays = [n for n in free if DOMAINS[n].domain is DECAY and n.endswith("_l")]
+    own = {n: n.removesuffix("_l") for n in decays if n.removesuffix("_l") in setting.numbers}
     for those, words in ((own, "the clients take the server's"), (_turned(own, free), "the server takes the clients'")):
         if len(those) > 1:
             yield Defect(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
+from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
@@ -47,8 +48,8 @@ def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
                 inner.step(event)
             sent.append(out[j])
             rows = put(rows, [i], getattr(inner.state, name)[[i]])
-        inner.state, turns = before, iter(sent)
-        with _around(lambda client: lambda *given, **named: next(turns)):
+        inner.state, turn = before, count()
+        with _around(lambda client: lambda *given, **named: sent[next(turn)]):
             return inner.step(event)
 
     return take

@@ -75,8 +75,10 @@ def _last_run_counts(client: Callable[..., Any], plan: Any, x: Any) -> Callable[
 
     def one(i: int, *given: Any, **named: Any) -> Any:
         later = plan.participants[next(turn) + 1 :]
-        change = client(i, *given, **named)
-        return change * 0 if i in later else change
+        out = client(i, *given, **named)
+        if i not in later:
+            return out
+        return tuple(0 * part for part in out) if isinstance(out, tuple) else 0 * out
 
     return one
 
@@ -211,7 +213,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             words="what is answered is the mean of the clients' models, not what the next round begins with",
             session=_shows_mean(sends),
         )
-    if sends == "change" and "repeats" in setting.takes:
+    if sends != "model" and "repeats" in setting.takes:
         yield Defect(
             words="of a client that is drawn twice the last run alone counts, in a mean over both",
             session=_each(_last_run_counts),
@@ -229,8 +231,10 @@ def of(setting: Setting) -> Iterator[Defect]:
         )
     solvers = solvers_of(found)
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names if n != "t"))
-    for some in ((names,) if len(names) > 1 else ()) + tuple((n,) for n in names):
-        what = "what it keeps" if len(some) > 1 else some[0]
+    together = (
+        {"what it keeps": names, "what it keeps, its count of steps too,": (*names, "t")} if len(names) > 1 else {}
+    )
+    for what, some in {**together, **{n: (n,) for n in names}}.items():
         yield Defect(
             words=f"a client's solver begins with {what} of the one before it", session=_passed_on(solvers, some, False)
         )

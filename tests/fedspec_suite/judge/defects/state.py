@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import LocalSolver
-from fedspec.contract import Begin, Event
+from fedspec.contract import Begin, Event, Messages
 from fedspec_suite.judge.defects import kept
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
@@ -79,6 +79,28 @@ def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+def _counts(of: Callable[[Event], int]) -> Callable[[Running, Scenario], Running]:
+    """The count of events goes up by something else in each."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Begin):
+            inner.state = replace(inner.state, t=inner.state.t + of(event) - 1)
+        return inner.step(event)
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _sent(event: Event) -> int:
+    """How many clients an event is about."""
+    return len(event.messages if isinstance(event, Messages) else getattr(event, "participants", (0,)))
+
+
+def _most_steps(event: Event) -> int:
+    """The most local steps in an event."""
+    steps = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", (1,))
+    return max(steps) if isinstance(steps, list | tuple) else int(steps)
+
+
 def _anchored(inner: Running, s: Scenario) -> Running:
     def take(inner: Running, event: Event, k: int) -> Any:
         anchor, answer = inner.anchor, inner.step(event)
@@ -109,6 +131,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     if "t" in names:
         yield Defect(words="the count of events stands still", session=_forgets("t"))
         yield Defect(words="the count of events is one ahead", session=_ahead(1))
+        if setting.level != "client":
+            yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
+            yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
     yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
         if names:

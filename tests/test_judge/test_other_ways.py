@@ -1,0 +1,280 @@
+"""What generic edits and defects do is what mistakes written by hand do; of two at once the plainest cases show one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_judge.test_remembered import names
+from test_judge.test_structural import Clients, said_of
+
+from fedspec.contract import Arrival, Begin, Gradient, Messages, Offer, Round
+from fedspec.params import flatten
+from fedspec_suite.judge.changes import STABILISED, turned
+from fedspec_suite.judge.comparing import agrees, evidence
+from fedspec_suite.judge.composed import together
+from fedspec_suite.judge.known import Known, known_of
+from fedspec_suite.judge.moved import moved
+from fedspec_suite.judge.shrinking import Link, chains, halves
+from fedspec_suite.judge.steady import models
+from fedspec_suite.judge.variants import Variant
+from fedspec_suite.measure.scenario import with_hyper
+from fedspec_suite.measure.setting import setting_of
+
+CATALOGUED = {
+    "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
+    "clip-drops": (
+        "dp-fedavg/round/mcmahan-2018",
+        "zero stands for minimum(s, ratio(clip_norm, length)) where ratio(clip_norm, length) is the smaller one",
+    ),
+    "dead-zone-coordinates": (
+        "agdu/client/fedada2",
+        "the dead zone looks at each coordinate, not at the length of the step",
+    ),
+    "fed-lamb-largest-client": ("fed-lamb/round/fed-lamb", "the largest of the v_i stands for their mean"),
+    "fed-lamb-trust-clamped": ("fed-lamb/round/fed-lamb", "norm(x_l) is taken as one where it is more"),
+    "fedbuff-over-all-clients": (
+        "fedbuff/trace/nguyen-2022",
+        "the buffer's sum is divided by the number of clients, not of updates",
+    ),
+    "fedbuff-trains-present": (
+        "fedbuff/trace/nguyen-2022",
+        "a late client trains from the present model; its change is taken from the one that it downloaded",
+    ),
+    "fednova-momentum-change-twice": ("fednova-momentum/server/fednova", "delta is added to x + v"),
+    "late-counted-forwards": (
+        "cc-fedavg/trace/client-centric",
+        "the delay is counted from the first version of the model",
+    ),
+    "normalised-epsilon-inside-root": (
+        "normalised-sgd/client/fedada2",
+        "eps stands inside the root of norm(g)",
+    ),
+    "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_update("),
+    "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
+    "dp-joint-noise-undivided": ("dp-joint/round/fedada2", "every client adds the same noise, not the server once"),
+    "scaffold-shared": (
+        "scaffold/round/karimireddy-2020",
+        "all clients share one c_i, that of the last participant",
+    ),
+    "scaffold-starts-at-model": ("scaffold/round/karimireddy-2020", "c starts as the model"),
+    "sm3-column-major": ("sm3-i/client/fedada2", "the coordinates of a block are counted along its columns"),
+    "tracked-outside": ("dadam/trace/chen-2021", "sqrt(u_tilde) + eps stands for sqrt(maximum(u_tilde, eps))"),
+}
+"""Of mutants written by hand, an offer where each shows and the generic words for it."""
+
+
+def known_at(offer: str) -> Known:
+    algorithm, level, reading = offer.split("/")
+    return known_of(setting_of(Offer(algorithm, level, reading)))  # type: ignore[arg-type]
+
+
+def called(known: Known, words: str) -> Variant:
+    named = (v for v in known.variants if v.kind != "mutant")
+    return next(v for v in (*named, *known.edits, *known.mechanical) if v.words.startswith(words))
+
+
+def same(known: Known, a: Variant, b: Variant) -> bool:
+    return all(
+        np.allclose(x, y, rtol=1e-9, atol=1e-12)
+        for s in known.samples
+        for x, y in zip(models(a, s), models(b, s), strict=True)
+    )
+
+
+@pytest.mark.parametrize("mutant", CATALOGUED)
+def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
+    offer, words = CATALOGUED[mutant]
+    known = known_at(offer)
+    by_hand = next(v for v in known.variants if v.kind == "mutant" and v.mutants[0].id == mutant)
+    generic = called(known, words)
+    assert same(known, generic, by_hand) and not same(known, generic, known.claimed)
+
+
+FORMS = {
+    "the squares of all g since the last update are added": lambda g: sum(a**2 for a in g),
+    "the mean of the squares of all g since": lambda g: sum(a**2 for a in g) / len(g),
+    "the square of the sum of all g since": lambda g: sum(g) ** 2,
+    "the square of the mean of all g since": lambda g: (sum(g) / len(g)) ** 2,
+}
+
+
+@pytest.mark.parametrize("words", FORMS)
+def test_what_waits_for_an_update_may_be_gathered(words: str) -> None:
+    known = known_at("agdu/client/fedada2")
+    waiting = next(s for s in known.samples if s.case.hyper["z"] == 2 and s.case.hyper["epoch"] == 1)
+    s = with_hyper(waiting, eps_s=0.0)
+    h, ends = s.case.hyper, []
+    x, v, t, since = flatten(s.case.x0).astype(float), np.full(1, h["v0"]), 0, []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            g = flatten(e.g).astype(float)
+            since.append(g)
+            if t % h["z"] == 0:
+                v, since = v + FORMS[words](since), []
+            t, x = t + 1, x - h["eta_l"] * g / (np.sqrt(v) + h["eps"])
+        else:
+            assert isinstance(e, Begin)
+            x, v, t, since = flatten(e.x).astype(float), np.full(1, h["v0"]), 0, []
+        ends.append(x)
+    got = models(called(known, words), s)
+    assert np.allclose(got, ends) and not np.allclose(got, models(known.claimed, s))
+
+
+class Warm(Clients):
+    """Joint adaptivity, its warm-up counted on from round to round where that is asked for."""
+
+    algorithm, reading, options = "joint-local", "fedada2", {"client": "adagrad", "server": "adagrad"}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        h, deltas = self.h, []
+        for i, tau in zip(S, T, strict=True):
+            y, v = self.x, 0 * self.x
+            for k in range(1, tau + 1):
+                g = self.g(i, y)
+                v = v + g**2
+                rate = min(1, (k + self.kept[i, 0]) / h["warm_up"])
+                y = y - h["eta_l"] * rate * g / (np.sqrt(v) + h["eps"])
+            self.kept[i, 0] += tau if self.wrong else 0
+            deltas.append(y - self.x)
+        delta = sum(deltas) / len(deltas)
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = self.v + delta**2
+        self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+
+
+class Overwritten(Clients):
+    """FedNova with variance reduction; wrong, d is written while the clients of the round still read it."""
+
+    algorithm, reading, options = "fednova-vr", "fednova", {"solver": "sgd", "weights": "uniform"}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        eta_l, n, d = self.h["eta_l"], len(S), self.kept.copy()
+        for i, tau in zip(S, T, strict=True):
+            read = d if self.wrong else self.kept
+            c, y = read.sum(axis=0) / n - read[i], self.x
+            for _ in range(tau):
+                y = y - eta_l * (self.g(i, y) + c)
+            d[i] = (self.x - y) / (eta_l * tau) - c
+        self.kept = d
+        self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (Warm, "the count k of a client goes on from where its last round left it"),
+        (Overwritten, "d of a client is written when it is done, and those behind it in the round see the new one"),
+    ],
+)
+def test_what_goes_on_or_is_written_too_early_is_named(method: type[Clients], words: str) -> None:
+    assert said_of(method, wrong=False).follows
+    assert names(said_of(method, wrong=True)) == [words]
+
+
+def test_a_mean_of_means_counts_a_group_once() -> None:
+    known = known_at("fedblended/round/fedada2")
+    s = next(s for s in known.samples if isinstance(s.events[0], Round) and len(s.events[0].participants) > 2)
+    first = s.events[0]
+    assert isinstance(first, Round)
+    i, j, *_ = first.participants
+
+    def round_of(clients: tuple[int, ...], strategies: tuple[str, ...]) -> Round:
+        return replace(first, participants=clients, steps=(2,) * len(clients), strategies=strategies, scales=())
+
+    drawn = replace(s, events=(round_of((i, i, j), ("adam",) * 3),))
+    once = replace(s, events=(round_of((i, j), ("adam",) * 2),))
+    mixed = replace(s, events=(round_of((i, i, i), ("adam", "adam", "sgd")),))
+    each = replace(s, events=(round_of((i, i), ("adam", "sgd")),))
+    words = {
+        "of a client that is drawn twice the mean counts once": (drawn, once),
+        "Delta is the mean over the strategies of the mean within each": (mixed, each),
+    }
+    for said, (more, less) in words.items():
+        got, want = models(called(known, said), more)[-1], models(known.claimed, less)[-1]
+        assert np.allclose(got, want) and not np.allclose(got, models(known.claimed, more)[-1])
+
+
+def test_a_root_is_kept_off_zero_in_every_other_way() -> None:
+    for form in STABILISED:
+        text = form.format(v="v", e="tau")
+        found = {c.new for c in turned(ast.parse(text, mode="eval").body, {}, "") if c.rank == 1}
+        others = {f.format(v="v", e="tau") for f in STABILISED} - {text}
+        # Where a power of e is added, that is what is taken for e.
+        assert others <= found or text.endswith(("tau ** 2)", "tau ** 2))", "sqrt(tau)"))
+
+
+LOOP = """
+def step(x, v, g):
+    for k in range(3):
+        v = v + g(x)
+        x = x - v
+        u = 2 * x
+        w = 3 * u
+    return x
+"""
+
+
+def test_statements_change_places_where_that_makes_a_difference() -> None:
+    found = {m.words: ast.unparse(m.tree) for m in moved(ast.parse(LOOP))}
+    assert [m.partition(" = ")[0] + m.partition(" comes after")[2][:2] for m in found] == ["v x", "x u", "u w"]
+    text = found["v = v + g(x) comes after x = x - v"]
+    assert text.index("x = x - v") < text.index("v = v + g(x)") < text.index("u = 2 * x")
+
+
+def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
+    known = known_of(setting_of(Offer("joint-local", "round", "fedada2", {"client": "adam", "server": "adam"})))
+    v = called(known, "the clients take the server's beta1, beta2")
+    told = v.told(known.samples[0]).case.hyper
+    assert told["beta1_l"] == told["beta1"] and told["beta2_l"] == told["beta2"]
+    other = called(known, "the server takes the clients' beta1_l, beta2_l")
+    was, told = known.samples[0].case.hyper, other.told(known.samples[0]).case.hyper
+    assert told["beta1"] == was["beta1_l"] and told["beta2"] == was["beta2_l"]
+
+
+TWO: Mapping[str, tuple[str, str, str]] = {
+    "round": ("joint-local/round/fedada2", "v0 is ignored (taken as 0)", "the count k of a client goes on"),
+    "server": ("fedamsgrad/server/epsilon-outside", "m stands for delta", "beta1 plays no part in the first event"),
+    "arrivals": ("fedbuff/trace/nguyen-2022", "eta is squared", "the delay is counted from the first version"),
+}
+
+
+@pytest.mark.parametrize("level", TWO)
+def test_the_plain_end_of_a_chain_shows_one_of_two_mistakes(level: str) -> None:
+    offer, *said = TWO[level]
+    known = known_at(offer)
+    a, b = (called(known, words) for words in said)
+    both = together(known.setting, a, b)
+    assert both
+
+    def asked(s: object) -> tuple[int, list[dict[str, np.ndarray]]] | None:
+        answers = [{"x": x} for x in models(both, s)]  # type: ignore[arg-type]
+        head = evidence(known, {0: answers}, (s,)).head  # type: ignore[arg-type]
+        return (head[1], answers) if head else None
+
+    start = next(s for s in known.samples if asked(s))
+    found = chains(known.setting, start, asked)
+    assert all(len(links) > 1 for links in found)
+    ends: list[Link] = [links[-1] for links in found]
+    assert any(agrees(v, *end.cut) for end in ends for v in (a, b))
+    assert halves(found, (a, b, known.claimed))[0] in (a, b)
+    assert plainness(ends[0]) < plainness(found[0][0])
+
+
+def plainness(link: Link) -> int:
+    """How much there is in a case."""
+    events = sum(
+        len(e.participants) + sum(e.steps)
+        if isinstance(e, Round)
+        else e.steps
+        if isinstance(e, Arrival)
+        else len(e.messages)
+        if isinstance(e, Messages)
+        else 0
+        for e in link.s.events
+    )
+    return events + len(set(link.s.case.hyper.values()) - {0, 1})
