@@ -228,7 +228,7 @@ def step(h, state, clients, plan):
 
 def test_what_clients_begin_with_may_be_handed_on() -> None:
     found = {r.words: ast.unparse(r.tree) for r in rebuilt(ast.parse(BOX))}
-    assert len([words for words in found if "client" in words]) == 7
+    assert list(found)[7:] == ["v = v + y comes after y = y - v"]
     text = found["the clients share the server's v and write into it, one after another"]
     assert "v = handed(('round', 'v'), v)" in text and "state = taking_over(state, 'v', ('round', 'v'))" in text
     assert text.index("hand_on(") > text.index("y = y - v")

@@ -28,12 +28,12 @@ class Rebuilt(NamedTuple):
 def moved(tree: ast.Module) -> Iterator[Rebuilt]:
     """A statement comes before one that made what it reads, or behind one that reads what it makes.
 
-    Only what has a value before, in an earlier turn of a loop say, can be read too early.
+    Only what has a value before can be read too early.
     """
     for way in bodies(tree):
         block = at(tree, way)
         for k, statement in enumerate(block):
-            written = stored(statement)
+            written = set() if isinstance(statement, ast.FunctionDef) else stored(statement)
             if not written:
                 continue
             for j in range(k + 1, len(block)):
@@ -64,14 +64,10 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
-    """Whether a name has a value before a statement of a block: of an argument, an earlier statement or turn."""
+    """Whether a name has a value before a statement of a block: an argument, or assigned further up."""
     line = block[k].lineno
-    given = {
-        a.arg for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for a in (*f.args.args, *f.args.kwonlyargs)
-    }
-    return n in given or any(
-        isinstance(s, ast.stmt) and s.lineno < line and n in stored(s) for s in ast.walk(tree) if hasattr(s, "lineno")
-    )
+    given = {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    return n in given or any(isinstance(s, ast.Assign) and s.lineno < line and n in stored(s) for s in ast.walk(tree))
 
 
 def stored(*statements: ast.AST) -> set[str]:
