@@ -103,6 +103,9 @@ class Text:
         for text, value in {**there, **of_records}.items():
             if text not in found and (kind := kind_of(value)):
                 found[text] = kind
+        for n, value in there.items():
+            if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 1):
+                found.setdefault(f"len({n})", "count")
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
         # What is taken a part of by one name may be taken by another.

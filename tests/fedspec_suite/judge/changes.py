@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import permutations
 from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
@@ -141,6 +142,8 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
         if plain and its in {"number", "count"} and other.partition(".")[0] not in read | {"state"}:
             yield Change(f"{said(node)} is multiplied by {words}{around}", node, f"({text}) * {other}", 3)
             yield Change(f"{said(node)} is divided by {words}{around}", node, f"({text}) / {other}", 3)
+    for n, m in permutations([n for n in kinds if n.startswith("len(")], 2) if above is None else ():
+        yield Change(f"{said(node)} is multiplied by {n} / {m}{around}", node, f"({text}) * {n} / {m}", 3)
     if is_array(kind):
         yield Change(f"{said(node)} is doubled{around}", node, f"({text}) * 2", 3)
         yield Change(f"{said(node)} is halved{around}", node, f"({text}) / 2", 3)

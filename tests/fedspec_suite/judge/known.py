@@ -28,7 +28,7 @@ from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-MOST = 3000
+MOST = 4000
 """How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
 
 
