@@ -35,6 +35,7 @@ MODELS = ("x", "x_mu", "anchor")
 SUMMARIES = {
     "largest of": "lambda v: largest(v)",
     "smallest of": "lambda v: smallest(v)",
+    "first number of": "lambda v: v[..., 0]",
     "mean of": "lambda v: v.sum(axis=-1) / v.shape[-1]",
     "root mean square of": "lambda v: sqrt((v**2).sum(axis=-1) / v.shape[-1])",
 }
