@@ -3,7 +3,7 @@
     every client i: x_i = x
     for t = 0..I-1:
         i in S_(r,t):  x_i = x_i - eta_l g_i(x_i)
-        every client:  x_i = sum_j W_ij x_j
+        every client:  x_i = sum_j W_ij x_j    (communication-adapted: those of S_(r,t) alone, j over these)
     Delta = mean over S_r of x_i - x
     m = beta1 m + (1 - beta1) Delta;  v = beta2 v + (1 - beta2) Delta^2;  v_hat = max(v_hat, v)
     x = x + eta m / sqrt(v_hat + eps)

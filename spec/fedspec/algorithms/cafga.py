@@ -4,7 +4,7 @@
         every client i of V_k: x_i = x
         for t = 0..I-1:
             i in S^k_(r,t):        x_i = x_i - eta_l g_i(x_i)
-            every client of V_k:   x_i = sum over V_k of (W_k)_ij x_j
+            every client of V_k:   x_i = sum over V_k of (W_k)_ij x_j    (communication-adapted: over S^k_(r,t))
         Delta_k = mean over S^k_r of x_i - x
     Delta = 1/K sum_k Delta_k
     m = beta1 m + (1 - beta1) Delta;  v = beta2 v + (1 - beta2) Delta^2;  v_hat = max(v_hat, v)

@@ -1,7 +1,8 @@
 """Algorithms without a server: decentralised SGD, decentralised Adam, Gossip-PGA. Row i of X is client i's model.
 
     dsgd         I times:  X = W X - eta_l G(X)
-    dadam        I times:  m, v, v_hat from G(X);  X = W X - eta_l m / (sqrt(v_hat) + eps)
+    dadam        I times:  m, v from G(X);  v_hat = beta3 v_hat + (1 - beta3) max(v_hat, v)
+                           X = W X - eta_l m / (sqrt(v_hat) + eps)
     gossip-pga   I times:  X = W (X - eta_l G(X));  the last time the exact mean instead of W
 
 External: Lian et al. (2017); Nazari et al. (2019) and Chen, Karimi, Zhao and Li (2021); Chen, Yuan et al. (2021).

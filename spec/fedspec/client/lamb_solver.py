@@ -170,6 +170,6 @@ ROW = Algorithm(
     traps=(
         "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",
         "the decay is added to the ratio before its length is taken",
-        "with phi the identity a layer at zero never moves",
+        "with phi the identity a layer at zero never moves, nor does one whose direction q is zero",
     ),
 )
