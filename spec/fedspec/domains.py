@@ -58,7 +58,9 @@ DOMAINS: dict[str, Parameter] = {
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
     "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner"),
     "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
-    "eps_s": Parameter(NONNEGATIVE, "dead zone: a step is not taken whose direction u, without the rate, is shorter than this", of_clients=True),
+    "eps_s": Parameter(
+        NONNEGATIVE, "dead zone: a step whose direction u, without the rate, is shorter is not taken", of_clients=True
+    ),
     "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
     "epoch": Parameter(
         COUNT,
