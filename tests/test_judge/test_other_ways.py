@@ -26,6 +26,7 @@ from fedspec_suite.measure.setting import setting_of
 
 CATALOGUED = {
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
+    "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
     "clip-drops": (
         "dp-fedavg/round/mcmahan-2018",
         "zero stands for minimum(s, ratio(clip_norm, length)) where ratio(clip_norm, length) is the smaller one",
@@ -34,7 +35,9 @@ CATALOGUED = {
         "agdu/client/fedada2",
         "the dead zone looks at each coordinate, not at the length of the step",
     ),
+    "decayed-inverse": ("decayed-sgd/client/fednova", "eta_l / gamma ** k stands for eta_l * gamma ** k"),
     "fed-lamb-largest-client": ("fed-lamb/round/fed-lamb", "the largest of the v_i stands for their mean"),
+    "fed-lamb-moments-over-all": ("fed-lamb/round/fed-lamb", "len(clients) stands for len(D) in maximum(v_hat"),
     "fed-lamb-trust-clamped": ("fed-lamb/round/fed-lamb", "norm(x_l) is taken as one where it is more"),
     "fedbuff-over-all-clients": (
         "fedbuff/trace/nguyen-2022",
@@ -45,6 +48,7 @@ CATALOGUED = {
         "a late client trains from the present model; its change is taken from the one that it downloaded",
     ),
     "fednova-momentum-change-twice": ("fednova-momentum/server/fednova", "delta is added to x + v"),
+    "lamb-one-layer": ("lamb/client/you-2020", "the whole model is one layer"),
     "late-counted-forwards": (
         "cc-fedavg/trace/client-centric",
         "the delay is counted from the first version of the model",

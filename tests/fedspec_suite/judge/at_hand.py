@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedspec_suite.mutants import source_of
+from fedspec_suite.mutants import parsed, source_of
 
 Kind: TypeAlias = str | tuple[str, Any]
 """What may stand for one another: a number, a count, a word, an array of one shape, a list of as many of one kind."""
@@ -41,7 +41,7 @@ class Text:
         self.function = inspect.unwrap(function)
         self.name = f"{function.__module__}.{function.__name__}"
         self.source = source_of(function)
-        self.tree = ast.parse(self.source)
+        self.tree = parsed(self.source)
         self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
 
     @cached_property
@@ -103,9 +103,7 @@ class Text:
         for text, value in {**there, **of_records}.items():
             if text not in found and (kind := kind_of(value)):
                 found[text] = kind
-        for n, value in there.items():
-            if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 1):
-                found.setdefault(f"len({n})", "count")
+        found |= dict.fromkeys(_counts(there), "count")
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
         # What is taken a part of by one name may be taken by another.
@@ -123,6 +121,16 @@ class Text:
                 continue
             if kind:
                 found[text] = kind
+
+
+def _counts(there: Mapping[str, Any]) -> Iterator[str]:
+    """How many clients and rows there are; of what is as long as something else, one."""
+    told: set[int] = set()
+    for n, value in there.items():
+        counted = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 1)
+        if counted and (n == "clients" or len(value) not in told):
+            told.add(len(value))
+            yield f"len({n})"
 
 
 def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:

@@ -76,7 +76,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     kind = kinds.get(text)
     if kind is None or kind in {"truth", "word"}:
         return
-    chain = isinstance(node, CHAIN)
+    chain = isinstance(node, CHAIN) or text.startswith("len(")
     if not chain and not is_array(kind):
         return
     for other, its in kinds.items():
@@ -309,6 +309,9 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
         case ast.BinOp(left=a, op=op, right=b):
             if type(op) in OTHER:
                 sign = OTHER[type(op)]
+                if isinstance(op, ast.Add) and is_array(kinds.get(ast.unparse(node))):
+                    larger = f"maximum({ast.unparse(a)}, {ast.unparse(b)})"
+                    yield Change(f"{_said(larger)[0]} stands for {said(node)}{around}", node, larger, 2)
                 yield Change(
                     f"{said(a)} {sign} {said(b)} stands for {said(node)}",
                     node,

@@ -15,7 +15,7 @@ from fedspec_suite.judge.edits import functions, put_statement, statements
 from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import Mutant, texts
+from fedspec_suite.mutants import Mutant, parsed, texts
 
 RANK = {"reading": 0, "mutant": 1, "generic": 2}
 """How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
@@ -144,7 +144,7 @@ def _both(source: str, first: str, second: str) -> str | None:
                 changed[k] = new
     if len(changed) < len(others):
         return None
-    tree = ast.parse(source)
+    tree = parsed(source)
     for k, new in changed.items():
         put_statement(tree, into[k][0], new)
     return ast.unparse(tree)
@@ -153,4 +153,4 @@ def _both(source: str, first: str, second: str) -> str | None:
 @lru_cache(maxsize=8192)
 def _dumped(text: str) -> list[tuple[Any, str, ast.stmt]]:
     """The way to every statement that computes something, that as text and as it is."""
-    return [(way, ast.dump(s), s) for way, s in statements(ast.parse(text))]
+    return [(way, ast.dump(s), s) for way, s in statements(parsed(text))]

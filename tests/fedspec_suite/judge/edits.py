@@ -19,7 +19,7 @@ from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
 from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead
-from fedspec_suite.mutants import Mutant, looked_up, source_of
+from fedspec_suite.mutants import Mutant, looked_up, parsed, source_of
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
 """Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
@@ -83,7 +83,7 @@ def names(function: FunctionType) -> list[str]:
 @cache
 def _edits(function: FunctionType) -> tuple[Edit, ...]:
     source = source_of(function)
-    tree = ast.parse(source)
+    tree = parsed(source)
     rule = f"{function.__module__}.{function.__name__}"
     out = []
     said = equations(inspect.unwrap(function))

@@ -6,6 +6,7 @@ is rewritten takes its mutants with it or breaks the tests.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -77,6 +78,17 @@ def _named(rule: str) -> FunctionType:
 def source_of(function: FunctionType) -> str:
     """The text of a function, without the indentation of its first line."""
     return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+
+
+def parsed(source: str) -> ast.Module:
+    """The text of a function, its annotated assignments as plain ones: what edits know."""
+    tree: ast.Module = _Plain().visit(ast.parse(source))
+    return tree
+
+
+class _Plain(ast.NodeTransformer):
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        return node if node.value is None else ast.copy_location(ast.Assign([node.target], node.value), node)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -8,10 +8,13 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from fedspec import population
 from fedspec.arith import Array, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
+from fedspec.contract import Begin, Event, Gradient
 from fedspec_suite.judge.defects.defect import Defect, Running, behind
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario, change_events
@@ -97,6 +100,23 @@ def _columns_first(s: Scenario) -> Scenario:
     return change_events(s, turned, turned)
 
 
+def _one_block(s: Scenario) -> Scenario:
+    """The same numbers in one block."""
+
+    def together(blocks: Any) -> dict[str, Array]:
+        return {"w": np.concatenate([a.ravel() for a in blocks.values()])}
+
+    def event(e: Event) -> Event:
+        match e:
+            case Gradient(g=g):
+                return replace(e, g=together(g))
+            case Begin(x=x):
+                return Begin(together(x))
+        return e
+
+    return replace(s, case=replace(s.case, x0=together(s.case.x0)), events=tuple(map(event, s.events)))
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What the functions that an algorithm runs may take for one another."""
     if "cover" in setting.algorithm.options or any(
@@ -112,6 +132,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
         yield Defect(words=words, session=behind({steps: of_ratio}))
+    if "layers" in setting.takes or "lam" in setting.numbers:
+        yield Defect(words="the whole model is one layer", given=_one_block)
     if "eps_s" in setting.numbers:
         shorter: Any = where_shorter
         words = "the dead zone looks at each coordinate, not at the length of the step"

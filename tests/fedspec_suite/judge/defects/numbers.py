@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 from fedspec.domains import COUNTS, DECAY, DOMAINS
@@ -25,6 +25,9 @@ def of(setting: Setting) -> Iterator[Defect]:
                 about=a,
                 given=lambda s, a=a, b=b: with_hyper(s, **{a: s.case.hyper[b], b: s.case.hyper[a]}),  # type: ignore[misc]
             )
+    for a, b in permutations([n for n in free if n not in COUNTS], 2):
+        if DOMAINS[a].domain is DOMAINS[b].domain:
+            yield _other(f"{a} is taken as {b}", a, lambda h, b=b: h[b])  # type: ignore[misc]
     decays = [n for n in free if DOMAINS[n].domain is DECAY and n.endswith("_l")]
     own = {n: n.removesuffix("_l") for n in decays if n.removesuffix("_l") in setting.numbers}
     for those, words in ((own, "the clients take the server's"), (_turned(own, free), "the server takes the clients'")):
