@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec import contract
+from fedspec.schema import DIGESTS, digest
 from fedspec.wire import EVENTS, PROTOCOL
 
 HERE = Path(__file__).resolve().parents[1] / "spec/fedspec/schemas"
@@ -217,9 +218,11 @@ def vectors() -> Schema:
 
 def main(arguments: Sequence[str]) -> int:
     stale = []
-    for name, schema in (("request", request()), ("reply", reply()), ("vectors", vectors())):
-        path = HERE / f"{name}.schema.json"
-        text = json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    made = {"request": request(), "reply": reply(), "vectors": vectors()}
+    files = {f"{name}.schema.json": {**head, **schema} for name, schema in made.items()}
+    for name, body in {**files, DIGESTS: {name: digest(schema) for name, schema in files.items()}}.items():
+        path, text = HERE / name, json.dumps(body, indent=2) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)
             if "--check" not in arguments:

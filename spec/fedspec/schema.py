@@ -7,6 +7,7 @@ nested more than ``DEEPEST`` times.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -19,6 +20,9 @@ Check: TypeAlias = Callable[[Any, str], None]
 """Refuses a value; the second argument says where it stands."""
 
 FOLDER = Path(__file__).resolve().parent / "schemas"
+
+DIGESTS = "digests.json"
+"""Beside the schemas: the digest of each, since one that was edited would let other things pass."""
 
 DEEPEST = 32
 """How deep lists of numbers may be nested: what every version of NumPy can hold."""
@@ -112,13 +116,27 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
 @cache
 def _schema(direction: str) -> dict[str, Any]:
     path = FOLDER / f"{direction}.schema.json"
+    body, digests = _read(path), _read(FOLDER / DIGESTS)
+    if digest(body) != digests.get(path.name):
+        raise _damaged(path, f"it was changed: its digest is not that of {DIGESTS}")
+    if not isinstance(body.get("$defs"), dict):
+        raise _damaged(path, "no definitions")
+    return body
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         body: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, " ".join(str(error).split())[:120]) from error
-    if not isinstance(body, dict) or not isinstance(body.get("$defs"), dict):
-        raise _damaged(path, "no definitions")
+    if not isinstance(body, dict):
+        raise _damaged(path, "no object")
     return body
+
+
+def digest(schema: Mapping[str, Any]) -> str:
+    """The SHA-256 of a schema, whatever its line ends and spaces."""
+    return hashlib.sha256(json.dumps(schema, separators=(",", ":")).encode()).hexdigest()
 
 
 def _damaged(path: Path, what: str) -> FedspecError:
