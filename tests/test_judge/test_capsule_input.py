@@ -56,6 +56,7 @@ def test_what_is_cut_off_or_no_json_is_refused(bodies: list[dict[str, Any]], tmp
     refuses("", tmp_path, "cut off or no JSON")
     refuses("[1]", tmp_path, "no capsule")
     refuses("[" * 200_000, tmp_path, "nested too deeply")
+    refuses(text.replace("{", '{"fedspec": "9", ', 1), tmp_path, "says a name twice")
     refuses(text.replace('"failures": [', '"failures": [NaN, ', 1), tmp_path, "NaN is no JSON")
     refuses(text.replace('"failures": [', '"failures": [1e999, ', 1), tmp_path, "number that JSON does not have")
     refuses(text.replace('"failures": [', f'"failures": [{"9" * 5000}, ', 1), tmp_path, "cut off or no JSON")

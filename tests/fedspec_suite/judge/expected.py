@@ -107,6 +107,8 @@ def read(path: Path) -> tuple[Expectation, ...]:
             raise ContractError(f"expect: {path} is larger than {LARGEST >> 20} MB; give the file of expected failures")
         text = data.decode()
         body = tomllib.loads(text)
+    except ContractError:
+        raise
     except OSError as error:
         raise ContractError(f"expect: cannot read {path} ({error.strerror}); give a file that exists") from error
     except (ValueError, RecursionError) as error:

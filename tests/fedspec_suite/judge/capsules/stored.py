@@ -145,7 +145,7 @@ def read(path: Path) -> Capsule:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        whole = json.loads(data.decode(), parse_constant=_constant)
+        whole = json.loads(data.decode(), parse_constant=_constant, object_pairs_hook=_once)
     except RecursionError as error:
         raise ContractError("its lists or objects are nested too deeply to be read") from error
     except ValueError as error:
@@ -164,6 +164,13 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if whole.get("digest") != found:
         raise ContractError("its digest is not that of its text: it was edited or damaged")
     return whole
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object says a name twice")
+    return found
 
 
 def _constant(word: str) -> NoReturn:
