@@ -48,7 +48,7 @@ def check_subject(
         subject: what the command takes, such as ``py:mine.py:Subject``, which runs in a process of its own; or an
             object, which runs in this one, where nobody can stop it if it hangs.
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``.
-        law: pattern of the laws.
+        law: patterns of the laws, with commas between them.
         profile: ``quick``, ``full`` or ``soak``.
         seed: of the drawn cases.
         limit: seconds that one answer may take.

@@ -100,7 +100,9 @@ def mount(app: typer.Typer) -> None:
         only: Annotated[
             list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
         ] = None,
-        law: Annotated[str, typer.Option(help="Only the laws of this pattern; see `fedspec laws`.")] = "*",
+        law: Annotated[
+            list[str] | None, typer.Option(help="Only these laws, with * and ?; see `fedspec laws`; repeatable.")
+        ] = None,
         profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
         seed: Annotated[str, typer.Option(help="Seed of the drawn cases, or random: one that is printed.")] = "0",
         rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest cases.")] = Reach.rounds,
@@ -133,7 +135,7 @@ def mount(app: typer.Typer) -> None:
         request = Request(
             implementations=implementations,
             only=only or (),
-            law=law,
+            law=",".join(law or "*"),
             profile=profile,
             seed=seed_of(seed),
             limit=limit,

@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fedspec", "fedspec: judge an implementation, with `--pyargs fedspec_suite`")
     group.addoption("--fedspec-impl", metavar="IMPL", help="what to judge, as `fedspec check` takes it")
     group.addoption("--fedspec-only", metavar="P", action="append", help="[VARIANT:]ALGORITHM[/LEVEL[/READING]]")
-    group.addoption("--fedspec-law", metavar="P", default="*", help="the laws to ask")
+    group.addoption("--fedspec-law", metavar="P", action="append", help="the laws to ask, with * and ?")
     group.addoption("--fedspec-profile", metavar="P", default="quick", help="how many cases: quick, full, soak")
     group.addoption("--fedspec-seed", metavar="N", type=int, default=0, help="seed of the drawn cases")
     group.addoption("--fedspec-expect", metavar="FILE", help="expected failures, a TOML file")
@@ -73,14 +73,14 @@ class Implementation(pytest.File):
         from fedspec_suite.judge.expected import read
         from fedspec_suite.judge.one_by_one import OneByOne, names
         from fedspec_suite.judge.request import Request, chosen
-        from fedspec_suite.judge.runner import profile_named
+        from fedspec_suite.judge.runner import laws_named, profile_named
 
         option = self.config.getoption
         file, only = option("fedspec_expect"), tuple(option("fedspec_only") or ())
         request = Request(
             implementations=(option("fedspec_impl"),),
             only=only,
-            law=option("fedspec_law"),
+            law=laws_named(",".join(option("fedspec_law") or "*")),
             profile=profile_named(option("fedspec_profile")),
             seed=option("fedspec_seed"),
             expect=read(Path(file)) if file else (),

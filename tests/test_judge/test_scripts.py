@@ -134,7 +134,7 @@ def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
     text = (ROOT / "examples/mine.py").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
     (tmp_path / "e.toml").write_text(EXPECT)
-    laws = ("--fedspec-law", "[cf][lo]*[xar]")
+    laws = ("--fedspec-law", "follows-*", "--fedspec-law", "cl*[ar]")
     ran = run_pytest(tmp_path, "--fedspec-impl", "py:mine.py:Subject", *laws, "--fedspec-expect", "e.toml", "-n", "2")
     assert ran.returncode == 1, ran
     row = "fedavg/server/mcmahan-2017::"
@@ -170,6 +170,7 @@ def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: 
         (("py:nowhere.py:it",), "there is no file nowhere.py"),
         (("spec", "--fedspec-only", "fedbest"), "matches 'fedbest'"),
         (("spec", "--fedspec-profile", "slow"), "unknown 'slow'"),
+        (("spec", "--fedspec-law", "nolaw"), "none is called 'nolaw'"),
         (("spec", "--fedspec-expect", "no.toml"), "cannot read no.toml"),
     ],
 )

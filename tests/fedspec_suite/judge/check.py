@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,9 +17,8 @@ from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, unrepeated
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, profile_named, result_of
+from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, profile_named, result_of
 from fedspec_suite.judge.workers import shared
-from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
@@ -88,8 +86,7 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
         FedspecError: a name is unknown, or there is nothing that can be judged.
     """
     profile_named(request.profile)
-    if not any(fnmatch.fnmatchcase(law, request.law) for law in (*LAWS, REQUIREMENT)):
-        raise UnknownNameError(f"law: none is called {request.law!r}; `fedspec laws` lists them")
+    laws_named(request.law)
     plan: list[Task | Result] = []
     offered: list[str] = []
     refused: list[FedspecError] = []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from fedspec.contract import Offer, Subject
 from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.expected import Expectation, excused
 from fedspec_suite.judge.request import Request, chosen, command
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, requirement_obligations, run_law
+from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, asks, requirement_obligations, run_law
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
@@ -52,7 +51,7 @@ class OneByOne:
                 if reason:
                     self._known[law.id, dtype] = Obligation(law.id, dtype, Status.SKIP, (), reason=reason)
         required = requirement_obligations(setting_of(self.offer))
-        for o in required if fnmatchcase(REQUIREMENT, request.law) else ():
+        for o in required if asks(request.law, REQUIREMENT) else ():
             self.rows.append((REQUIREMENT, o.dtype))
             self._known[REQUIREMENT, o.dtype] = o
         self._nearest: str | None = None

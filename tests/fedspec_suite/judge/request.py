@@ -28,7 +28,7 @@ class Request:
     Attributes:
         implementations: names as typed on the command line.
         only: patterns ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]``; none means every offer.
-        law: pattern of the laws to ask.
+        law: patterns of the laws to ask, with commas between them.
         profile: ``quick``, ``full`` or ``soak``.
         seed: of the drawn cases.
         limit: seconds that one answer may take.

@@ -259,14 +259,31 @@ def judge_offer(
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)
             out.append(obligation)
-    if fnmatch.fnmatchcase(REQUIREMENT, law):
+    if asks(law, REQUIREMENT):
         out += requirement_obligations(setting_of(offer))
     return out
 
 
+def laws_named(patterns: str) -> str:
+    """The patterns, each of which some law has.
+
+    Raises:
+        UnknownNameError: one matches none.
+    """
+    for pattern in patterns.split(","):
+        if not any(asks(pattern, law) for law in (*LAWS, REQUIREMENT)):
+            raise UnknownNameError(f"law: none is called {pattern!r}; `fedspec laws` lists them")
+    return patterns
+
+
+def asks(patterns: str, law: str) -> bool:
+    """Whether a law is one of those that are asked: patterns with * and ?, with commas between them."""
+    return any(fnmatch.fnmatchcase(law, p.strip()) for p in patterns.split(","))
+
+
 def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> list[tuple[Law, str]]:
     """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
-    laws = [law for law in LAWS.values() if fnmatch.fnmatchcase(law.id, pattern)]
+    laws = [law for law in LAWS.values() if asks(pattern, law.id)]
     reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
     return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
 
