@@ -142,6 +142,9 @@ def test_no_answer_says_what_was_raised_and_how_often() -> None:
     assert head(wrong("A", asked("follows-x", FAIL), error)).endswith(
         "; 1 of 2 obligations got no answer (KeyError: 'lr')"
     )
+    refuses = asked("zero-weight", Status.ERROR, reason="subject: ValueError: no samples")
+    r = result(Conformity.ERROR, refuses, asked("repeats"), first_deviation=refuses.reason)
+    assert head(r).endswith('; if it refuses a client without examples, say nonzero=("weight",)')
 
 
 def test_inconclusive_says_which_laws() -> None:

@@ -166,12 +166,16 @@ def _apart(got: float, want: float) -> tuple[str, str]:
 
 def _unanswered(r: Result) -> str:
     """How many obligations got no answer, where others did."""
-    silent = [o.reason for o in r.obligations if o.status is Status.ERROR]
+    errors = [o for o in r.obligations if o.status is Status.ERROR]
+    silent = [o.reason for o in errors]
     if not 0 < len(silent) < r.required:
         return ""
+    # A refusal that the contract has a word for.
+    hint = '; if it refuses a client without examples, say nonzero=("weight",)'
+    hint = hint if {o.law for o in errors} == {"zero-weight"} else ""
     # Where nothing failed, the first reason is what the sentence begins with.
     why = f" ({one_line(silent[0]).removeprefix('subject: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
-    return f"{len(silent)} of {r.required} obligations got no answer{why}"
+    return f"{len(silent)} of {r.required} obligations got no answer{why}{hint}"
 
 
 def told(o: Obligation, r: Result) -> str:
