@@ -26,6 +26,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status
 from fedspec_suite.vectors.judging import fits, play
+from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import load
 from fedspec_suite.vectors.vector import Vector
 
@@ -79,7 +80,7 @@ def ready(algorithms: Sequence[str] | None = None) -> list[Ready]:
     """
     found, subject = [], Inside(SUBJECT)
     by_id: dict[str, list[tuple[Offer, Setting]]] = defaultdict(list)
-    for offer in SUBJECT.info.offers:
+    for offer in offers():
         by_id[offer.algorithm].append((offer, setting_of(offer, DTYPE)))
     for stored in load(algorithms=algorithms):
         for vector in stored.vectors:

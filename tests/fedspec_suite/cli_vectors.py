@@ -59,7 +59,7 @@ def make(
         if anew := wanted if choose else making.unchosen(wanted):
             if check:
                 raise FedspecError(f"check: the vectors of {', '.join(anew[:5])} are to be chosen first; leave it out")
-            making.choose_anew(anew, jobs, told)
+            making.choose_anew(anew, jobs, told, keep=not choose)
         found = making.files(wanted, jobs, told)
         if check:
             changed = [name for name, body in found if not _same(folder / name, body)]

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from fedspec_suite.kills.asking import runs
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.vectors.inputs import candidate
-from fedspec_suite.vectors.rivals import Edit, Kill, Rival, Row, Want, edit_of, edits, rivals, separated, want_of
+from fedspec_suite.vectors.inputs import UNSCALED, candidate
+from fedspec_suite.vectors.rivals import Edit, Kill, Rival, Want, edit_of, edits, rivals, separated, want_of
+from fedspec_suite.vectors.rows import Row
 
 FIRST = 12
 """Candidates that everything is tried on."""
@@ -28,6 +29,9 @@ LEAST, LEAST_TURNED = 3, 2
 
 LONGEST = 3000
 """Bytes of a vector at most."""
+
+SHORT = 1600
+"""Bytes of a vector of a pair at most, where one so short is to be had: there are many pairs."""
 
 
 Size: TypeAlias = Callable[[Scenario, Want], int]
@@ -61,14 +65,34 @@ def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[Chosen, ...]:
         size: how many bytes a case takes.
         tried: the systematic edits that were tried in other rows; those that are tried here join them.
     """
+    if r.paired:
+        return _one(_pool(r, size, range(FIRST)))
     against = rivals(r)
-    pool = [c for n in range(FIRST) if (c := evaluated(r, n, size, against)) and c.size <= LONGEST]
+    pool = _pool(r, size, range(FIRST))
     left = _living(against, pool)
     pool += _until_seen(r, size, left, range(FIRST, FURTHER))
     chosen = _fewest(pool, LEAST_TURNED if r.turned else LEAST)
+    if "scales" in r.setting.takes:
+        chosen += _one(_pool(r, size, range(UNSCALED, UNSCALED + FIRST)))
     others = [c for c in pool if c not in chosen and c.kills]
     # Where an option is turned, the same functions run.
     return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
+
+
+def _pool(r: Row, size: Size, numbers: Iterable[int]) -> list[Chosen]:
+    """The candidates of these numbers that decide something and are not too long."""
+    return [c for n in numbers if (c := evaluated(r, n, size, rivals(r))) and c.size <= LONGEST]
+
+
+def _one(pool: Sequence[Chosen]) -> tuple[Chosen, ...]:
+    """The case that tells most other readings and options from the rule, then most of all; a short one first."""
+    told = [c for c in pool if c.kills]
+    best = max(told, key=lambda c: (c.size <= SHORT, _claims_told(c), len(c.kills), -c.size), default=None)
+    return (best,) if best else ()
+
+
+def _claims_told(c: Chosen) -> int:
+    return sum(name.startswith(("reading:", "option:")) for name in c.kills)
 
 
 def _until_seen(r: Row, size: Size, left: Sequence[Rival], numbers: Iterable[int]) -> Iterator[Chosen]:

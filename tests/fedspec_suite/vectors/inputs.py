@@ -138,7 +138,7 @@ def _round(at: Draws) -> Scenario:
             run = at.setting.algorithm.run
             kinds = run.strategies if isinstance(run, Program) else STRATEGIES
             more["strategies"] = tuple(str(at.dice.pick(kinds)) for _ in chosen)
-        if "scales" in takes:
+        if "scales" in takes and "unscaled" not in at.odd:
             more["scales"] = tuple(at.dice.pick((0.5, 1.0, 2.0)) for _ in chosen)
         if "noise" in takes:
             more["noise"] = tuple(at.dice.array(problem.e.shape[1:]).tolist())
@@ -216,11 +216,15 @@ _KINDS: dict[str, Callable[[Draws], Scenario]] = {
 ODD = ("hyper", "zero", "weight", "one", "tiny")
 """What may be unusual about a case."""
 
+UNSCALED = 100
+"""From this number on, no client says what its change is multiplied by."""
+
 
 def candidate(setting: Setting, name: str, number: int) -> Scenario:
     """The case of that number for a row of that name; every second one is unusual in some way."""
     dice = Dice(f"{name} {number}")
     odd = frozenset(dice.shuffled(ODD)[: dice.between(1, 2)]) if number % 2 else frozenset()
+    odd |= {"unscaled"} if number >= UNSCALED else frozenset()
     run = setting.algorithm.run
     kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
     return _KINDS[kind](Draws(setting, dice, odd))

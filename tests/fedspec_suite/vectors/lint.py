@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -13,13 +14,20 @@ import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
+from fedspec.schema import said
 from fedspec.wire import decode_case, decode_event
+from fedspec_suite.measure.bench import THRESHOLD
+from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.vectors.choosing import LONGEST
 from fedspec_suite.vectors.numbers import is_short, read
 from fedspec_suite.vectors.rivals import WIDE_ONLY
+from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
-from fedspec_suite.vectors.vector import Vector, id_of, line
+from fedspec_suite.vectors.vector import Vector, id_of, line, scenario
+
+EPS, TINY = 2.0**-52, 2.0**-1022
+"""Epsilon and the smallest normal number of doubles."""
 
 MOST = 1000
 """No input is larger; a count is that of a small case."""
@@ -33,7 +41,8 @@ def lint(folder: Path) -> list[str]:
     """
     said: list[str] = []
     seen: set[str] = set()
-    for stored in load(folder):
+    # What cannot be read at all is refused before anything is played.
+    for stored in [*load(folder)]:
         where = f"{folder / stored.algorithm}.json"
         said += [f"{where}: {fault}" for fault in _of_file(stored, seen)]
     total = sum(f["bytes"] for f in indexed(folder).values())
@@ -45,10 +54,10 @@ def _of_file(stored: Stored, seen: set[str]) -> Iterator[str]:
     for k, vector in enumerate(stored.vectors):
         used |= {name for names in vector["kills"].values() for name in names}
         if vector["id"] in seen:
-            yield f"vector {k}: {vector['id']} is used twice"
+            yield f"vector {k}: {_name(vector)} is used twice"
         seen.add(vector["id"])
         for fault in faults(vector, stored.algorithm):
-            yield f"vector {vector['id']}: {fault}"
+            yield f"vector {_name(vector)}: {fault}"
     if used != set(stored.defects):
         odd = sorted(used ^ set(stored.defects))
         yield f"defects: {', '.join(odd[:5])} in kills without words, or with words and in no kills"
@@ -80,13 +89,35 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
     except FedspecError as error:
         yield str(error)
         return
-    yield from _wanted(vector)
+    wrong = list(_wanted(vector))
+    yield from wrong or _by_the_rule(vector)
+
+
+def _by_the_rule(vector: Vector) -> Iterator[str]:
+    """Where the rule in floating point refuses the case, or gives another number than is wanted."""
+    s = scenario(vector)
+    s = with_dtype(s, "float64")
+    try:
+        with np.errstate(all="ignore"):
+            session = SUBJECT.start(s.case)
+            answers = [session.step(event) for event in s.events]
+    except Exception as error:
+        yield f"the specification refuses it: {' '.join(str(error).split())[:200]}"
+        return
+    for k, (answer, want, scale) in enumerate(zip(answers, vector["want"], vector["scale"], strict=True)):
+        for name, numbers in want.items():
+            right = np.array([float(read(v, name)) for v in numbers])
+            got = np.asarray(answer.get(name, ()), dtype=float).reshape(-1)
+            far = THRESHOLD * (EPS * np.array(scale[name], dtype=float) + TINY)
+            if got.shape != right.shape or not (np.abs(got - right) <= far).all():
+                yield f"want[{k}].{name}: is not what the rule gives"
+                return
 
 
 @cache
 def _claims() -> dict[tuple[str, str, str, str], tuple[str, ...]]:
     """The hyper-parameters of every row, by algorithm, level, reading and options."""
-    settings = [(o, setting_of(o)) for o in SUBJECT.info.offers]
+    settings = [(o, setting_of(o)) for o in offers()]
     return {(o.algorithm, o.level, o.reading, _told(s.options)): s.numbers for o, s in settings}
 
 
@@ -102,7 +133,12 @@ def refuse_unsound(stored: Stored, folder: Path) -> None:
     """
     for vector in stored.vectors:
         for fault in faults(vector, stored.algorithm):
-            raise FedspecError(f"vectors: {folder / stored.algorithm}.json: vector {vector['id']}: {fault}; {REMEDY}")
+            raise FedspecError(f"vectors: {folder / stored.algorithm}.json: vector {_name(vector)}: {fault}; {REMEDY}")
+
+
+def _name(vector: Vector) -> str:
+    """The id; in quotes if it is none, since it may hold anything."""
+    return str(vector["id"]) if re.fullmatch(r"[\w./-]{1,80}", vector["id"]) else said(vector["id"])
 
 
 def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:

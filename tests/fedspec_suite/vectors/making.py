@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,8 @@ from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.vectors import picks
 from fedspec_suite.vectors.choosing import choose, evaluated, further
-from fedspec_suite.vectors.rivals import Edit, Row, all_rows, rivals, row
+from fedspec_suite.vectors.rivals import Edit, rivals
+from fedspec_suite.vectors.rows import all_rows, rows_of
 from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
 from fedspec_suite.vectors.vector import Vector, size, vector_of
 
@@ -25,17 +26,12 @@ def algorithms() -> list[str]:
     return list(dict.fromkeys(o.algorithm for o in SUBJECT.info.offers))
 
 
-def rows_of(algorithm: str) -> list[Row]:
-    """Its offers: every level, reading and option."""
-    return [row(i) for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
-
-
-def chosen(algorithm: str) -> dict[str, list[int]]:
-    """Which candidates are to be the vectors of an algorithm, by row: chosen anew."""
+def chosen(algorithm: str, known: Collection[str] = ()) -> dict[str, list[int]]:
+    """Which candidates are to be the vectors of an algorithm, by row, but for the rows whose are known."""
     tried: set[Edit] = set()
-    rows = rows_of(algorithm)
+    rows = [r for r in rows_of(algorithm) if r.name not in known]
     found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]
-    for r in rows:
+    for r in () if known else rows:
         unseen = {rival.id for rival in rivals(r)} - {name for _, c in found for name in c.kills}
         found += [(r, c) for c in further(r, partial(size, r), unseen)]
     return {r.name: [c.number for of, c in found if of is r] for r in rows}
@@ -70,10 +66,24 @@ def files(
         yield f"{name}.json", body
 
 
-def choose_anew(names: Sequence[str], jobs: int = 1, progress: Callable[[str], None] = lambda text: None) -> None:
-    """Choose the candidates of some algorithms, and keep the numbers; those of rows that are no more go."""
+def choose_anew(
+    names: Sequence[str],
+    jobs: int = 1,
+    progress: Callable[[str], None] = lambda text: None,
+    *,
+    keep: bool = False,
+) -> None:
+    """Choose the candidates of some algorithms and keep the numbers; those of rows that are no more go.
+
+    Args:
+        names: the algorithms.
+        jobs: processes that share the work.
+        progress: is told how far it is.
+        keep: leave the rows alone that have some, so that a new reading moves no vector of another.
+    """
     known = picks.load()
-    for done, (_, numbers) in enumerate(_each(chosen, names, jobs), 1):
+    of = partial(chosen, known=frozenset(known) if keep else frozenset())
+    for done, (_, numbers) in enumerate(_each(of, names, jobs), 1):
         progress(f"vectors: chosen for {done} of {len(names)} algorithms")
         known |= numbers
     there = {r.name for r in all_rows()}

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fedspec.contract import Begin, Offer
+from fedspec.contract import Begin
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.variants import CANNOT, Variant, single, systematic
-from fedspec_suite.kills.asking import offers_of
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, bench_of, reference
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
-from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Undecided
-from fedspec_suite.mutants import MUTANTS
+from fedspec_suite.vectors.rows import Row, all_rows, can_show
 
 DTYPES = ("float64", "float32")
 
@@ -32,48 +31,6 @@ WIDE_ONLY = " in float64"
 
 PLAYS = 2
 """How often a vector is played in a row: what is remembered for good shows the second time."""
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One offer of the specification: what its vectors are about.
-
-    Attributes:
-        number: of the offer.
-        offer: what a subject claims.
-        setting: the same, all options resolved.
-        bench: reads answers.
-    """
-
-    number: int
-    offer: Offer
-    setting: Setting
-    bench: Bench
-
-    @property
-    def name(self) -> str:
-        """Algorithm, level, reading and the options that are turned."""
-        turned = " ".join(f"{n}={v}" for n, v in sorted(self.offer.options.items()))
-        return f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading} {turned}".strip()
-
-    @property
-    def turned(self) -> bool:
-        """Whether it is not the row of a reading but one with an option turned."""
-        usual = {"solver"} if self.offer.level == "server" else set[str]()
-        return bool(set(self.offer.options) - usual)
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """What an answer may hold."""
-        return ("x", *self.offer.intermediates)
-
-
-@cache
-def row(number: int) -> Row:
-    """The offer of that number."""
-    offer = SUBJECT.info.offers[number]
-    setting = setting_of(offer, DTYPES[0])
-    return Row(number, offer, setting, bench_of(SUBJECT, offer, setting))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +105,10 @@ class Rival:
 @cache
 def rivals(r: Row) -> tuple[Rival, ...]:
     """The other readings and options of a row, and the mutants that can show on it."""
-    known = [v for v in single(r.setting) if v.kind == "reading" or _asked_here(v, r.number)]
+    known = [
+        v for v in single(r.setting) if v.kind == "reading" or (v.kind == "mutant" and can_show(v.mutants[0].id, r))
+    ]
     return tuple(Rival(id_of_variant(v), v.words, v.equation, v) for v in known)
-
-
-def _asked_here(v: Variant, number: int) -> bool:
-    return v.kind == "mutant" and number in _offers(v.mutants[0].id)
 
 
 def id_of_variant(v: Variant) -> str:
@@ -166,11 +121,6 @@ def id_of_variant(v: Variant) -> str:
     if "reading" in names:
         return f"reading:{names['reading']}"
     return "option:" + ",".join(f"{n}={value}" for n, value in sorted(names.items()))
-
-
-@cache
-def _offers(mutant: str) -> tuple[int, ...]:
-    return tuple(offers_of(MUTANTS[mutant]))
 
 
 def edits(r: Row) -> tuple[Rival, ...]:
@@ -254,8 +204,3 @@ def _off(name: str, got: Any, values: Sequence[float], scale: Any, dtypes: Seque
 def _limits(dtype: str) -> tuple[float, float]:
     info = np.finfo(dtype)
     return float(info.eps), float(info.tiny)
-
-
-def all_rows() -> Iterator[Row]:
-    """Every offer of the specification."""
-    return (row(i) for i in range(len(SUBJECT.info.offers)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import ContractError, FedspecError
-from fedspec.schema import check
+from fedspec.schema import check, said
 from fedspec_suite.vectors.vector import VERSION, Vector, line
 
 FOLDER = Path(__file__).with_name(f"v{VERSION}")
@@ -22,6 +23,9 @@ INDEX = "index.json"
 
 LARGEST = 2_000_000
 """Bytes of all files together, and so of any."""
+
+DIGITS = 400
+"""Of a whole number at most; Python reads no more than some thousands."""
 
 REMEDY = "take the files of the release again, or make them: fedspec vectors make"
 
@@ -72,7 +76,7 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
     """JSON that is an object, has every name once, and holds no number that JSON has not.
 
     Raises:
-        FedspecError: it is truncated, no JSON, nested too deeply, or says a name twice.
+        FedspecError: it is truncated, no JSON, nested too deeply, says a name twice, or holds a number that is none.
     """
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -85,13 +89,27 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
     def constant(word: str) -> Any:
         raise FedspecError(f"{where}: holds {word}, which is no JSON; {REMEDY}")
 
+    def number(word: str) -> float:
+        if math.isinf(found := float(word)):
+            raise FedspecError(f"{where}: holds {word[:20]}, which is beyond every floating-point type; {REMEDY}")
+        return found
+
+    def whole(word: str) -> int:
+        if len(word) > DIGITS:
+            raise FedspecError(f"{where}: holds a whole number of {len(word)} digits; {REMEDY}")
+        return int(word)
+
     try:
-        value = json.loads(body.decode(), object_pairs_hook=pairs, parse_constant=constant)
+        value = json.loads(
+            body.decode(), object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole
+        )
+    except FedspecError:
+        raise
     except RecursionError as error:
         raise FedspecError(f"{where}: its lists or objects are nested too deeply; {REMEDY}") from error
     except ValueError as error:
-        said = " ".join(str(error).split())[:120]
-        raise FedspecError(f"{where}: is truncated or no JSON in UTF-8 ({said}); {REMEDY}") from error
+        why = " ".join(str(error).split())[:120]
+        raise FedspecError(f"{where}: is truncated or no JSON in UTF-8 ({why}); {REMEDY}") from error
     if not isinstance(value, dict):
         raise FedspecError(f"{where}: is no JSON object; {REMEDY}")
     return value
@@ -114,8 +132,8 @@ def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
         raise FedspecError(f"{where}: is larger than {LARGEST} bytes, which all vectors together are not; {REMEDY}")
     value = decoded(body, where)
     if value.get("version") != VERSION:
-        said = str(value.get("version"))[:20]
-        raise FedspecError(f"{where}: is of version {said}; this fedspec reads version {VERSION}; take that release's")
+        of = f"is of version {said(value['version'])}" if "version" in value else "does not say its version"
+        raise FedspecError(f"{where}: {of}; this fedspec reads version {VERSION}; take that release's")
     try:
         check(value, schema, where)
     except ContractError as error:
@@ -131,6 +149,8 @@ def indexed(folder: Path) -> dict[str, dict[str, Any]]:
     """
     value, _ = read(folder / INDEX, "vector_index")
     files: dict[str, dict[str, Any]] = value["files"]
+    if not files:
+        raise FedspecError(f"vectors: {folder / INDEX}: names no files; {REMEDY}")
     for name in files:
         if not _NAME.fullmatch(name) or name == INDEX:
             raise FedspecError(f"vectors: {folder / INDEX}: names {name[:60]!r}, no file of vectors; {REMEDY}")
@@ -150,11 +170,11 @@ def load(folder: Path = FOLDER, algorithms: Iterable[str] | None = None) -> Iter
     for name in wanted:
         if name not in files:
             raise FedspecError(f"vectors: {folder / INDEX}: names no {name}; {REMEDY}")
-        yield _one(folder / name, files[name]["sha256"])
+        yield _one(folder / name, *(files[name][what] for what in ("sha256", "bytes", "vectors")))
 
 
 @cache
-def _one(path: Path, sha256: str) -> Stored:
+def _one(path: Path, sha256: str, size: int, count: int) -> Stored:
     value, body = read(path, "vector_file")
     if (found := digest(body)) != sha256:
         raise FedspecError(
@@ -162,4 +182,9 @@ def _one(path: Path, sha256: str) -> Stored:
         )
     if f"{value['algorithm']}.json" != path.name:
         raise FedspecError(f"vectors: {path}: is about {value['algorithm']!r}, not what its name says; {REMEDY}")
+    if (len(body), len(value["vectors"])) != (size, count):
+        raise FedspecError(
+            f"vectors: {path.parent / INDEX}: says {size} bytes and {count} vectors of {path.name}, which has "
+            f"{len(body)} and {len(value['vectors'])}; {REMEDY}"
+        )
     return Stored(value["algorithm"], value["defects"], tuple(value["vectors"]))

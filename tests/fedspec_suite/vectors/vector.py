@@ -19,7 +19,8 @@ from fedspec.wire import decode_case, decode_event, encode
 from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.vectors.choosing import Chosen
 from fedspec_suite.vectors.numbers import rounded_up, written
-from fedspec_suite.vectors.rivals import Kill, Row, Want
+from fedspec_suite.vectors.rivals import Kill, Want
+from fedspec_suite.vectors.rows import Row
 
 VERSION = 1
 
