@@ -12,7 +12,7 @@ from test_judge.test_remembered import names
 from test_judge.test_structural import Clients, said_of
 
 from fedspec.contract import Arrival, Begin, Gradient, Messages, Offer, Round
-from fedspec.params import flatten
+from fedspec.params import flatten, unflatten
 from fedspec_suite.judge.changes import STABILISED, turned
 from fedspec_suite.judge.comparing import agrees, evidence
 from fedspec_suite.judge.composed import together
@@ -238,6 +238,17 @@ def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     other = called(known, "the server takes the clients' beta1_l, beta2_l")
     was, told = known.samples[0].case.hyper, other.told(known.samples[0]).case.hyper
     assert told["beta1"] == was["beta1_l"] and told["beta2"] == was["beta2_l"]
+
+
+def test_a_first_round_may_only_average() -> None:
+    known = known_at("fedadam/server/reddi-2021")
+    v = called(known, "the first event moves the model by Delta itself; the state begins with the second")
+    s = known.samples[0]
+    first = s.events[0]
+    assert isinstance(first, Messages)
+    x = flatten(s.case.x0) + np.mean([flatten(m.delta) for m in first.messages], axis=0)
+    rest = replace(s, case=replace(s.case, x0=unflatten(x, s.case.x0)), events=s.events[1:])
+    assert np.allclose(models(v, s), [x, *models(known.claimed, rest)])
 
 
 TWO: Mapping[str, tuple[str, str, str]] = {

@@ -41,6 +41,17 @@ def _allocates(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": before}
 
 
+def _averages(inner: Running, event: Event, k: int) -> Any:
+    """The first event moves the model by the mean change, whatever the rule makes of it, and leaves the state."""
+    before = inner.state
+    answer = inner.step(event)
+    if k or "delta" not in answer:
+        return answer
+    x = model(before) + answer["delta"]
+    inner.state = with_x(before, x)
+    return {"x": x, "delta": answer["delta"]}
+
+
 def _twice(inner: Running, event: Event, k: int) -> Any:
     inner.step(event)
     return inner.step(event)
@@ -86,6 +97,7 @@ def of() -> Iterator[Defect]:
     yield stepping("every step is doubled", _scaled(2))
     yield stepping("the first event is lost: the model and the state stay", _lost)
     yield stepping("the first event moves the state, not the model", _allocates)
+    yield stepping("the first event moves the model by Delta itself; the state begins with the second", _averages)
     yield stepping("every event is taken twice", _twice)
     yield stepping("the first event is taken twice", _first_twice)
     yield stepping("every second event is lost", _odd)
