@@ -8,12 +8,20 @@ from typing import Any
 
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.judge.defects.defect import Defect
-from fedspec_suite.measure.scenario import with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 
 def _other(words: str, name: str, change: Callable[[Mapping[str, Any]], Any]) -> Defect:
     return Defect(words=words, given=lambda s: with_hyper(s, **{name: change(s.case.hyper)}), about=name)
+
+
+def _over_clients(name: str) -> Defect:
+    def given(s: Scenario) -> Scenario:
+        clients = len(s.case.problem.e) if s.case.problem else 1
+        return with_hyper(s, **{name: s.case.hyper[name] / clients})
+
+    return Defect(words=f"{name} is divided by the number of all clients", given=given, about=name)
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -48,6 +56,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         for value, said in values.items():
             if domain.holds(value):
                 yield _other(f"{n} is ignored (taken as {said})", n, lambda h, v=value: v)  # type: ignore[misc]
+        if setting.level in {"round", "trace"}:
+            yield _over_clients(n)
         yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
         yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
         if domain is DECAY:
