@@ -9,11 +9,10 @@ from typing import Any
 
 import hypothesis
 import numpy as np
-from hypothesis import HealthCheck, Phase, Verbosity
-from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Offer, Subject
 from fedspec.errors import UnknownNameError
+from fedspec_suite.judge.drawing import Trial, once, search, shared
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.limits import kept_to
@@ -93,41 +92,28 @@ def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) 
     examples = max(1, examples // law.costs)
     # Bounds that are infinite meet zeros in closed forms too.
     with np.errstate(invalid="ignore", over="ignore"):
-        draw(law.cases(setting), examples, seed, trials, lambda case: attempt(law, bench, case, examples, trials))
+        draw(law, bench, setting, examples, seed, trials)
     return outcome(law, bench, setting, examples, trials)
 
 
-class _Held:
-    """A case that Hypothesis does not spell out, which takes long where thousands of numbers fail."""
-
-    def __init__(self, case: Any) -> None:
-        self.case = case
-
-
-def draw(cases: SearchStrategy[Any], examples: int, seed: int, trials: Trials, trial: Callable[[Any], None]) -> None:
+def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, trials: Trials) -> None:
     """Draw cases and try them; shrink the first that is not passed.
 
     Raises:
         Exception: a bug of the law, or of its strategy.
     """
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
-    @hypothesis.given(cases.map(_Held))
-    def every(held: _Held) -> None:
-        trial(held.case)
+    def trial(case: Any) -> None:
+        attempt(law, bench, case, examples, trials)
+
+    def searched(trial: Trial) -> None:
+        search(law.cases(setting), examples, seed, trial)
 
     try:
-        every()
+        if law.cases in shared():
+            once(bench.drawn, (law.cases, examples, seed), searched, trial)
+        else:
+            searched(trial)
     except (Deviates, SubjectError):
         pass
     except hypothesis.errors.HypothesisException:
@@ -159,7 +145,7 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         trials.refused += 1
     except Undecided:
         trials.undecided += 1
-        hypothesis.reject()
+        raise
     except SubjectError as error:
         trials.error = error
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,10 @@ THRESHOLD = 30.0
 
 HOPELESS = 2.0**-10
 """A scale times epsilon times threshold above this share of the largest wanted number decides nothing."""
+
+SMALL = 10_000
+REMEMBERED = 500
+"""What the specification gives is remembered of so many scenarios of so many bytes: laws have scenarios in common."""
 
 WORDS = {"dtype", "touched"}
 """What an answer says beside its vectors."""
@@ -62,6 +66,9 @@ class Bench:
     dtype: str
     measured: Measured = field(default_factory=Measured)
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
+    wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
+    drawn: dict[Hashable, list[bytes]] = field(default_factory=dict, repr=False)
+    """The cases of strategies that several laws have in common, as ``judge.drawing`` keeps them."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
     """How it deviates in a case with nothing unusual, where a large case came down to that: there is no simpler one."""
 
@@ -115,8 +122,14 @@ class Bench:
             raise Deviates(Deviation(self.equation_of(name), where, j, note=f"{name}[{j}] is {float(got[j])}"))
 
     def expect(self, s: Scenario) -> list[Shown]:
-        """Run a scenario on the specification, in running arithmetic."""
-        return reference(s)
+        """Run a scenario on the specification, in running arithmetic: once, if it is small and one of the first."""
+        key = pickle.dumps(s)
+        if key in self.wanted:
+            return self.wanted[key]
+        want = reference(s)
+        if len(key) <= SMALL and len(self.wanted) < REMEMBERED:
+            self.wanted[key] = want
+        return want
 
     def both(self, s: Scenario) -> tuple[list[Shown], list[Shown]]:
         """What the specification and the subject give: asked once, however many laws look at it."""

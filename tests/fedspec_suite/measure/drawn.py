@@ -13,9 +13,7 @@ from hypothesis.strategies import SearchStrategy
 from fedspec_suite.measure.verdict import Undecided
 
 
-def drawn(
-    cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[Any], None] = lambda case: None
-) -> list[Any]:
+def drawn(cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[Any], None] | None = None) -> list[Any]:
     """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
     found: list[Any] = []
 
@@ -31,12 +29,15 @@ def drawn(
     )
     @hypothesis.given(cases)
     def collect(case: Any) -> None:
-        try:
-            allowed(copy.deepcopy(case))
-        except Undecided:
-            hypothesis.reject()
+        if allowed is not None:
+            try:
+                allowed(copy.deepcopy(case))
+            except Undecided:
+                hypothesis.reject()
         found.append(case)
 
+    # There is no database; without this Hypothesis reads the source of the function, to find its cases in one.
+    collect._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
     try:
         collect()
     except hypothesis.errors.Unsatisfiable:

@@ -1,0 +1,88 @@
+"""What laws with one strategy share: each case is drawn once, and every law sees what it would have drawn itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge import drawing, runner
+from fedspec_suite.judge.drawing import Trial, once, search
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
+
+CASES = st.lists(st.integers(0, 1000), min_size=3, max_size=3).map(np.array)
+EXAMPLES = 30
+
+
+def noted(refuses: Callable[[int, Any], Exception | None], seen: list[tuple[int, ...]]) -> Trial:
+    """A trial that notes its cases, and raises what is said of the number of a case and the case."""
+
+    def trial(case: Any) -> None:
+        seen.append(tuple(map(int, case)))
+        if raised := refuses(len(seen), case):
+            # A case is the law's own: what one law writes into it no other law sees.
+            case[:] = -1
+            raise raised
+        case[:] = -1
+
+    return trial
+
+
+def outcome(drawn: dict[Hashable, list[bytes]], refuses: Callable[[int, Any], Exception | None]) -> Any:
+    """The cases that a trial saw, and what the search raised."""
+    seen: list[tuple[int, ...]] = []
+    try:
+        once(drawn, "key", partial(search, CASES, EXAMPLES, 3), noted(refuses, seen))
+    except Deviates as broken:
+        return seen, str(broken.deviation)
+    return seen, ""
+
+
+def passes(number: int, case: Any) -> None:
+    return None
+
+
+def large(number: int, case: Any) -> Exception | None:
+    return Deviates(Deviation("x.step", "", note=str(case))) if case.sum() > 1500 else None
+
+
+def odd(number: int, case: Any) -> Exception | None:
+    return Undecided("odd") if case[0] % 2 else None
+
+
+@pytest.mark.parametrize("refuses", [passes, large, odd])
+def test_a_law_sees_the_same_cases_whether_they_were_drawn_before_or_not(refuses: Any) -> None:
+    drawn: dict[Hashable, list[bytes]] = {}
+    alone = outcome({}, refuses)
+    assert len(outcome(drawn, passes)[0]) == EXAMPLES == len(drawn["key"])
+    assert outcome(drawn, refuses) == alone
+    assert bool(alone[1]) is (refuses is large)
+
+
+@pytest.mark.parametrize("refuses", [large, odd])
+def test_what_a_law_did_not_pass_is_not_kept(refuses: Any) -> None:
+    """What is drawn after a case that is not passed depends on it."""
+    drawn: dict[Hashable, list[bytes]] = {}
+    outcome(drawn, refuses)
+    assert not drawn
+
+
+def test_laws_with_one_strategy_draw_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Any] = []
+    monkeypatch.setattr(runner, "search", lambda *given: searched.append(given) or search(*given))
+    offer = SUBJECT.info.offers[0]
+    setting = setting_of(offer)
+    bench = bench_of(Inside(SUBJECT), offer, setting)
+    laws = [LAWS[law] for law in ("repeats", "dtype", "inputs")]
+    assert {law.cases for law in laws} <= drawing.shared()
+    asked = [runner.run_law(law, bench, setting, 5, 0) for law in laws]
+    assert len(searched) == 1 and [o.cases for o in asked] == [5, 5, 5]
