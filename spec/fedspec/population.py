@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from fedspec.arith import Stack, Vector, Weights, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan
@@ -86,7 +88,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     for name in named.keys() - inspect.signature(client).parameters.keys():
         what = {"strategy": "strategies", "Xi": "scales"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
-    if isinstance(clients, Population):
+    if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.each(client, plan, x)
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):
@@ -132,7 +134,7 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
 
 def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
     """The gradients of the clients of S at local step t, each at its row of X, in their order."""
-    if isinstance(clients, Population):
+    if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.gradients(S, t, X)
     return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
@@ -149,11 +151,12 @@ def _stacked(rows: Sequence[Any]) -> Any:
 
 def weigh(w: Weights, rows: Stack | Blocks) -> Vector:
     """The sum of w_i times row i of a stack, or of its rows in blocks."""
-    return rows.weigh(w) if isinstance(rows, Blocks) else w @ rows
+    # Whether an object has all methods of a protocol takes long to find out, so what is most often given goes first.
+    return rows.weigh(w) if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks) else w @ rows
 
 
 def rowwise(f: Callable[..., Vector], rows: Stack | Blocks, *numbers: Weights) -> Any:
     """A function of each row and of its entry of each list of numbers; in blocks where the rows are."""
-    if isinstance(rows, Blocks):
+    if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks):
         return rows.map(f, *numbers)
     return _stacked([f(row, *entries) for row, *entries in zip(rows, *numbers, strict=True)])

@@ -163,6 +163,10 @@ def _complaint(arrays: tuple[tuple[tuple[int, ...], tuple[str, ...], type, Any],
     return f"{' and '.join(sorted(dtypes))} do not mix" if len(dtypes) > 1 else ""
 
 
+_NUMBERS = ("Sequence[int]", "int", "Count", "Scalar", "Weights")
+"""The annotations of hyper-parameters and counts."""
+
+
 def _counted_or_measured(name: str, value: Any, note: str) -> Any:
     """A hyper-parameter or a count, refused outside its domain; a count as an int."""
     match note:
@@ -221,7 +225,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 given[name] = choice(chosen[name], name, value)
             else:
                 note = notes[name]
-                given[name] = _counted_or_measured(name, value, note)
+                if note in _NUMBERS:
+                    given[name] = _counted_or_measured(name, value, note)
                 arrays += _axes(name, value, note)
         _check_rows(given, notes)
         if complaint := _complaint(tuple((shape, axes, type(dtype), dtype) for _, shape, axes, dtype in arrays)):

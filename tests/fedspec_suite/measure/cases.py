@@ -11,7 +11,7 @@ from fedspec.catalogue import Program
 from fedspec.contract import Begin, ClientMessage, Event, Gradient, Level, Messages, Round
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
-from fedspec_suite.measure.parts import between, case, draw_blocks, draw_shapes, draw_some, draw_start, vectors
+from fedspec_suite.measure.parts import between, case, draw_blocks, draw_shapes, draw_some, draw_start, lists, vectors
 from fedspec_suite.measure.pools import draw_hypers, picking
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -90,7 +90,7 @@ def round_scenarios(
     n = draw(between(*clients))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
-    steps = tuple(draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    steps = tuple(draw(lists(1, 4, n)))
     for _ in range(draw(between(*rounds))):
         chosen = tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n)
         if "repeats" in setting.takes and not everyone and draw(st.booleans()):

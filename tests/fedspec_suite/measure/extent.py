@@ -131,6 +131,7 @@ def _of_event(event: Event) -> Iterator[tuple[str, float]]:
 def _magnitudes(arrays: Iterable[Any]) -> Iterator[tuple[str, float]]:
     for a in arrays:
         size = np.abs(np.asarray(a, dtype=float))
-        if (size > 0).any():
-            yield "magnitude", float(size[size > 0].min())
+        there = size[size > 0]
+        if there.size:
+            yield "magnitude", float(there.min())
             yield "magnitude", float(size.max())

@@ -26,13 +26,26 @@ def between(low: int, high: int) -> st.SearchStrategy[int]:
 
 
 @cache
+def lists(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
+    """So many whole numbers, made once."""
+    return st.lists(between(low, high), min_size=size, max_size=size)
+
+
+@cache
+def subsets(low: int, high: int, least: int = 0, most: int | None = None) -> st.SearchStrategy[set[int]]:
+    """Some of the whole numbers, made once."""
+    return st.sets(between(low, high), min_size=least, max_size=most)
+
+
+@cache
 def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: int = 24) -> st.SearchStrategy[Array]:
     """Arrays of integers over a power of two, drawn a byte each: 0, 1, -1, 2, -2, ... so that they shrink to zero."""
 
+    n = np.arange(256) % (2 * largest + 1)
+    numbers = (np.where(n % 2 == 1, (n + 1) // 2, -(n // 2)) / denominator).astype(dtype)
+
     def decode(drawn: bytes) -> Array:
-        n = np.frombuffer(drawn, dtype=np.uint8).astype(np.int64) % (2 * largest + 1)
-        whole = np.where(n % 2 == 1, (n + 1) // 2, -(n // 2))
-        return (whole / denominator).astype(dtype).reshape(shape)
+        return numbers[np.frombuffer(drawn, dtype=np.uint8)].reshape(shape)
 
     return st.binary(min_size=prod(shape), max_size=prod(shape)).map(decode)
 
@@ -40,6 +53,7 @@ def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: i
 _TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
 _ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
 _LAYERS = st.sampled_from([(1,), (2,), (2, 2)])
+_RATES = st.sampled_from((0.03125, 0.0625, 0.125))
 _MATRICES = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3)])
 
 
@@ -81,7 +95,7 @@ def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
     """Hyper-parameters with a client rate small enough for quadratics."""
     h = draw_hypers(picking(draw), setting)
     if "eta_l" in setting.numbers and "eta_l" not in setting.fixed:
-        h["eta_l"] = draw(st.sampled_from((0.03125, 0.0625, 0.125)))
+        h["eta_l"] = draw(_RATES)
     return h
 
 
@@ -95,17 +109,17 @@ def draw_start(
 
 def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
     """At least one of the clients, in order."""
-    return tuple(sorted(draw(st.sets(st.integers(0, clients - 1), min_size=1))))
+    return tuple(sorted(draw(subsets(0, clients - 1, 1))))
 
 
 def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:
     """H_i = A A' / 4 + I / 4 with small integer A: symmetric positive definite, exact."""
     H = []
     for _ in range(n):
-        A = np.array(draw(st.lists(st.integers(-1, 2), min_size=d * d, max_size=d * d)), dtype=float).reshape(d, d)
+        A = np.array(draw(lists(-1, 2, d * d)), dtype=float).reshape(d, d)
         H.append((A @ A.T + np.eye(d)) / 4)
     e = draw(vectors((n, d), dtype))
-    examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
+    examples = np.array(draw(lists(1, 9, n)), dtype=float)
     return Quadratics(np.array(H, dtype=dtype).reshape(n, d, d), e, examples)
 
 

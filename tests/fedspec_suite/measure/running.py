@@ -25,6 +25,8 @@ from fedspec.arith import Array
 REACH = 100.0
 """By how many of its bounds a number may be off, with everything computed from it still bounded."""
 
+_ZERO = Decimal(0)
+
 _AMPLE = 1 + 1e-6
 """More than the rounding of the bounds themselves, and of the errors that they bound."""
 
@@ -51,31 +53,36 @@ class Running:
     largest: ClassVar[float]
     """The largest finite number of the subject."""
 
+    _far: ClassVar[float]
+    """REACH machine epsilons."""
+
     def __init__(self, value: Any, bound: float = 0.0) -> None:
-        if not isinstance(value, Decimal):
+        if value.__class__ is not Decimal:
             is_fraction = isinstance(value, Fraction)
             value = Decimal(value.numerator) / Decimal(value.denominator) if is_fraction else Decimal(value)
         self.value: Decimal = value
         self.size = abs(float(value))
         self.bound = bound
-        self.nonnegative = value >= 0 and (bound == 0 or self.size >= self._blur(bound))
+        self.nonnegative = value >= _ZERO and (bound == 0 or self.size >= self._far * bound)
 
     def _blur(self, bound: float) -> float:
         """How far a number of that bound is looked at."""
-        return REACH * self.resolution * bound
+        return self._far * bound
 
     def _rounded(self, value: Decimal, inherited: float, nonnegative: bool = False) -> Running:
         """What an operation gives: the bound it inherits from its operands, and the rounding of its result."""
         out = object.__new__(type(self))
         out.value = value
         out.size = size = abs(float(value))
-        if not size + self._blur(inherited) < self.largest:
-            out.bound = math.inf
-        elif inherited or value:
-            out.bound = _AMPLE * inherited + size + self.lost
+        far = self._far
+        if not size + far * inherited < self.largest:
+            bound = math.inf
+        elif inherited or size or value:
+            bound = _AMPLE * inherited + size + self.lost
         else:
-            out.bound = 0.0
-        out.nonnegative = nonnegative or (value >= 0 and size >= self._blur(out.bound))
+            bound = 0.0
+        out.bound = bound
+        out.nonnegative = nonnegative or (value >= _ZERO and size >= far * bound)
         return out
 
     def _unsure(self, value: Decimal) -> Running:
@@ -92,9 +99,10 @@ class Running:
         return self._as(bound, self.value >= 0)
 
     def __add__(self, other: Any) -> Running:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        other = self._of(other)
+        if other.__class__ is not self.__class__:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = self._of(other)
         both = self.nonnegative and other.nonnegative
         return self._rounded(self.value + other.value, self.bound + other.bound, both)
 
@@ -104,29 +112,32 @@ class Running:
         return type(self)(-self.value, self.bound)
 
     def __sub__(self, other: Any) -> Running:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        other = self._of(other)
+        if other.__class__ is not self.__class__:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = self._of(other)
         return self._rounded(self.value - other.value, self.bound + other.bound)
 
     def __rsub__(self, other: Any) -> Running:
         return self._of(other) - self
 
     def __mul__(self, other: Any) -> Running:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        other = self._of(other)
+        if other.__class__ is not self.__class__:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = self._of(other)
         # Where both operands are almost zero, the product of their errors is all there is.
-        inherited = self.size * other.bound + other.size * self.bound + self._blur(self.bound) * other.bound
+        inherited = self.size * other.bound + other.size * self.bound + self._far * self.bound * other.bound
         same = self is other or (self.nonnegative and other.nonnegative)
         return self._rounded(self.value * other.value, inherited, same)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Running:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        other = self._of(other)
+        if other.__class__ is not self.__class__:
+            if isinstance(other, np.ndarray):
+                return NotImplemented
+            other = self._of(other)
         if other.value == 0:
             return self._unsure(self.value)
         value = self.value / other.value
@@ -256,6 +267,7 @@ class Running64(Running):
     __slots__ = ()
     resolution = 2.0**-52
     lost = 2.0**-1022 / resolution
+    _far = REACH * resolution
     largest = float(np.finfo(np.float64).max)
 
 
@@ -265,6 +277,7 @@ class Running32(Running):
     __slots__ = ()
     resolution = 2.0**-23
     lost = 2.0**-126 / resolution
+    _far = REACH * resolution
     largest = float(np.finfo(np.float32).max)
 
 

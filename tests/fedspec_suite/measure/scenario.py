@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -108,12 +111,17 @@ def with_dtype(s: Scenario, dtype: str) -> Scenario:
 
 def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     """The same scenario with every number made by ``number`` (Fraction, Running64, ...) from its exact value."""
+    return _lifted(s, lambda x: number(Fraction(x)))
+
+
+def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
+    """The same, with every number made from the float, or the whole number, that it is."""
 
     def vector(a: Array) -> Array:
         out = np.empty(a.shape, dtype=object)
         flat = out.reshape(-1)
-        for j, x in enumerate(np.asarray(a).reshape(-1)):
-            flat[j] = number(Fraction(float(x)))
+        for j, x in enumerate(np.asarray(a, dtype=float).reshape(-1).tolist()):
+            flat[j] = number(x)
         return out
 
     lifted = change_events(s, vector, vector)
@@ -121,23 +129,18 @@ def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     def event(e: Event) -> Event:
         match e:
             case Messages(messages=messages):
-                return Messages(
-                    tuple(
-                        replace(m, weight=number(Fraction(m.weight)), a_norm=number(Fraction(m.a_norm)))
-                        for m in messages
-                    )
-                )
+                return Messages(tuple(replace(m, weight=number(m.weight), a_norm=number(m.a_norm)) for m in messages))
             case Gradient(eta_l=eta_l) if eta_l is not None:
-                return replace(e, eta_l=number(Fraction(eta_l)))
+                return replace(e, eta_l=number(eta_l))
             case Round(scales=scales, noise=noise):
-                scales = tuple(number(Fraction(c)) for c in scales)
-                return replace(e, scales=scales, noise=tuple(number(Fraction(z)) for z in noise))
+                scales = tuple(map(number, scales))
+                return replace(e, scales=scales, noise=tuple(map(number, noise)))
             case Exchange(mixing=mixing):
                 return replace(e, mixing=vector(mixing))
         return e
 
     events = tuple(map(event, lifted.events))
-    hyper: Mapping[str, Any] = {n: v if n in COUNTS else number(Fraction(v)) for n, v in s.case.hyper.items()}
+    hyper: Mapping[str, Any] = {n: v if n in COUNTS else number(v) for n, v in s.case.hyper.items()}
     problem = s.case.problem
     if problem is not None:
         problem = Quadratics(vector(problem.H), vector(problem.e), vector(problem.examples))
@@ -150,13 +153,21 @@ def running(s: Scenario) -> Scenario:
     What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it. A
     decay of zero is known to a rounding of one: v + (1 - beta) (g^2 - v) is right too, and rounds what it takes away.
     """
-    number, dtype = RUNNING[s.case.dtype], np.dtype(s.case.dtype).type
+    number, dtype, precision = RUNNING[s.case.dtype], s.case.dtype, decimal.getcontext().prec
 
-    def leaf(x: Fraction) -> Any:
-        return number(x, 0.0 if Fraction(float(dtype(float(x)))) == x else abs(float(x)))
+    def leaf(x: float) -> Any:
+        return number(*_known_to(x, dtype, precision))
 
     zero = {n: number(0).near(1.0) for n, v in s.case.hyper.items() if v == 0 and DOMAINS[n].domain is DECAY}
-    return with_hyper(lift(s, leaf), **zero)
+    return with_hyper(_lifted(s, leaf), **zero)
+
+
+# Most numbers of small cases are the same few.
+@lru_cache(maxsize=1 << 14)
+def _known_to(x: float, dtype: str, precision: int) -> tuple[Decimal, float]:
+    """A float as a decimal of the digits that the context has, and how far that of another type may be from it."""
+    exact, rounded = Fraction(x), float(np.dtype(dtype).type(float(x)))
+    return Decimal(exact.numerator) / Decimal(exact.denominator), 0.0 if rounded == exact else abs(float(x))
 
 
 def describe(e: Event) -> str:

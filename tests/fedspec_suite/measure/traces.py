@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Exchange
-from fedspec_suite.measure.parts import between, case, draw_start
+from fedspec_suite.measure.parts import between, case, draw_start, subsets
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -20,11 +21,20 @@ _MANY = (*_FEW, (*(2.0**-k for k in range(1, 10)), 2.0**-9))
 """The weights of permutations; with many of them some neighbours weigh little."""
 
 
+_FEW_WEIGHTS, _MANY_WEIGHTS = st.sampled_from(_FEW), st.sampled_from(_MANY)
+
+
+@cache
+def orders(n: int) -> st.SearchStrategy[list[int]]:
+    """All orders of the first whole numbers, made once."""
+    return st.permutations(range(n))
+
+
 def draw_mixing(draw: st.DrawFn, n: int, dtype: str, many: bool = False) -> Array:
     """A doubly stochastic matrix, exact and in general not symmetric: a dyadic mean of permutation matrices."""
     W = np.zeros((n, n))
-    for weight in draw(st.sampled_from(_MANY if many else _FEW)):
-        W += weight * np.eye(n)[list(draw(st.permutations(range(n))))]
+    for weight in draw(_MANY_WEIGHTS if many else _FEW_WEIGHTS):
+        W += weight * np.eye(n)[list(draw(orders(n)))]
     return W.astype(dtype)
 
 
@@ -32,8 +42,8 @@ def draw_clusters(draw: st.DrawFn, setting: Setting, n: int) -> tuple[tuple[int,
     """One to three clusters of uneven sizes, their members anywhere; one of all where the algorithm has none."""
     if "clusters" not in setting.takes:
         return (tuple(range(n)),)
-    ends = sorted(draw(st.sets(st.integers(1, n - 1), max_size=2))) if n > 1 else []
-    order = tuple(draw(st.permutations(range(n))))
+    ends = sorted(draw(subsets(1, n - 1, 0, 2))) if n > 1 else []
+    order = tuple(draw(orders(n)))
     return tuple(tuple(sorted(order[a:b])) for a, b in zip([0, *ends], [*ends, n], strict=True))
 
 
