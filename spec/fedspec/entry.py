@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
@@ -142,20 +142,10 @@ class Algorithm:
     @cached_property
     def parameters(self) -> dict[str, type]:
         """Every hyper-parameter and option with its type, in the order of its record or rule."""
-        if not isinstance(self.run, LocalSolver):
-            hints = typing.get_type_hints(self.run.hyper)
-            return {f.name: hints[f.name] for f in fields(self.run.hyper)}
-        rule = self.run.rule
-        hints = typing.get_type_hints(rule)
-        keywords = {
-            n: hints[n] for n, p in inspect.signature(rule).parameters.items() if p.kind is p.KEYWORD_ONLY and n != "k"
-        }
-        begin = inspect.signature(self.run.begin).parameters if self.run.begin else {}
-        if "v0" in begin:
-            keywords["v0"] = typing.Any
-        if "cover" in begin:
-            keywords["cover"] = CoverName
-        return keywords
+        if isinstance(self.run, LocalSolver):
+            return _of_rule(self.run.rule, self.run.begin)
+        record: typing.Any = self.run.hyper
+        return _of_record(record)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -233,3 +223,25 @@ class Algorithm:
                 f"it does with {' or '.join(self.plays[name])}"
             )
         return resolved
+
+
+# A row with another function in it is another row, often of the same record, and a diagnosis makes thousands of them.
+@cache
+def _of_record(record: type) -> dict[str, type]:
+    """The fields of a record with their types."""
+    hints = typing.get_type_hints(record)
+    return {f.name: hints[f.name] for f in fields(record)}
+
+
+@lru_cache(maxsize=256)
+def _of_rule(rule: Callable[..., typing.Any], begin: Callable[..., typing.Any] | None) -> dict[str, type]:
+    """The keywords of a local solver's rule with their types, and those of what its state begins with."""
+    hints = typing.get_type_hints(rule)
+    told = inspect.signature(rule).parameters.items()
+    keywords = {n: hints[n] for n, p in told if p.kind is p.KEYWORD_ONLY and n != "k"}
+    first = inspect.signature(begin).parameters if begin else {}
+    if "v0" in first:
+        keywords["v0"] = typing.Any
+    if "cover" in first:
+        keywords["cover"] = CoverName
+    return keywords

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import signature
 from typing import Any
 
@@ -37,6 +37,7 @@ def plain_run(run: LocalSolver | Method | Program) -> LocalSolver | Method | Pro
     return replace(run, server=run.plain) if isinstance(run, Method) else replace(run, step=run.plain)
 
 
+@lru_cache(maxsize=256)
 def _without_options(rule: Callable[..., Any]) -> Callable[..., Any]:
     """The rule, for who hands it options too."""
     known = signature(rule).parameters
