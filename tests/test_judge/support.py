@@ -57,20 +57,24 @@ def _forks() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["quick"]) -> Ran:
+def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["quick"], explained: bool = True) -> Ran:
     """Run the command in a process of its own: no import hook of the tests, no warnings filter.
 
     Args:
         arguments: what stands behind ``fedspec``.
         cwd: where it runs.
         cases: how many its quick profile draws.
+        explained: whether it looks for what explains an offer that does not conform, which takes long where nothing
+            does.
     """
     forks = _forks()
     assert forks.stdin and forks.stdout
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": str(cwd or Path.cwd())}
-        forks.stdin.write(json.dumps({**request, "cases": cases, "out": str(out), "err": str(err)}) + "\n")
+        forks.stdin.write(
+            json.dumps({**request, "cases": cases, "explained": explained, "out": str(out), "err": str(err)}) + "\n"
+        )
         forks.stdin.flush()
         code = int(forks.stdout.readline())
         return Ran(code, *(file.read_text(encoding="utf-8") for file in (out, err)))
@@ -88,10 +92,12 @@ def inside(*arguments: str) -> Ran:
     return Ran(code or 0, out.getvalue(), err.getvalue())
 
 
-def check(implementation: str, *arguments: str, cwd: Path | None = None, cases: int = FEW) -> Ran:
+def check(
+    implementation: str, *arguments: str, cwd: Path | None = None, cases: int = FEW, explained: bool = True
+) -> Ran:
     """``fedspec check`` with few cases, in one process, as JSON."""
     few = ("--profile", "quick", "--jobs", "1", "--json")
-    return fedspec("check", implementation, *few, *arguments, cwd=cwd, cases=cases)
+    return fedspec("check", implementation, *few, *arguments, cwd=cwd, cases=cases, explained=explained)
 
 
 def py(reference: str) -> str:
