@@ -11,10 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_judge.support import FEW
 
 HOME = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"<!-- (?P<kind>new|run|test): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
 COPIED = ("spec/fedspec", "impl/fedspec_torch", "tests/fedspec_suite")
+
+COMMAND = """
+from fedspec_suite.cli import main
+from fedspec_suite.judge.runner import PROFILES
+
+PROFILES["quick"] = {cases}
+main()
+"""
+"""The command, with fewer cases: here it is asked whether they run, and a rule of two lines is easily told."""
 
 
 def blocks() -> list[tuple[str, str, str]]:
@@ -33,8 +43,8 @@ def test_the_walk(tmp_path: Path) -> None:
         command = [sys.executable, *words]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
-    def fedspec(*words: str) -> subprocess.CompletedProcess[str]:
-        return python("-c", "from fedspec_suite.cli import main; main()", *words)
+    def fedspec(*words: str, cases: int = FEW) -> subprocess.CompletedProcess[str]:
+        return python("-c", COMMAND.format(cases=cases), *words)
 
     kinds, checked = [], []
     for kind, what, text in blocks():
@@ -48,7 +58,7 @@ def test_the_walk(tmp_path: Path) -> None:
                 by_hand = python("-m", *text.split())
                 assert by_hand.returncode == int(what), by_hand.stdout
             case "run":
-                ran = fedspec(*text.split()[1:], "--json")
+                ran = fedspec(*text.split()[1:], "--jobs", "1", "--json", cases=FEW if int(what) else 2)
                 assert ran.returncode == int(what), ran.stderr + ran.stdout
                 results = json.loads(ran.stdout)
                 assert {r["algorithm"] for r in results} == {"fedema"}

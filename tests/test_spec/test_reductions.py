@@ -103,7 +103,14 @@ def test_it_holds_on_symbols(edge: Edge) -> None:
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if restricts(edge)], ids=lambda edge: edge.id)
 def test_the_restriction_is_needed(edge: Edge) -> None:
     """Without it the two sides differ on some scenario, so that ``when`` says something."""
-    assert any(differs(loose, case) for loose, offers in loosened(edge) for o in offers for case in drawn(loose, o, 30))
+    # Most differ in one of the first few.
+    assert any(
+        differs(loose, case)
+        for count in (5, 30)
+        for loose, offers in loosened(edge)
+        for offer in offers
+        for case in drawn(loose, offer, count)
+    )
 
 
 def loosened(edge: Edge) -> Sequence[tuple[Edge, list[Offer]]]:
