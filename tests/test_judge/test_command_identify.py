@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from test_judge.support import fedspec, py
+from test_judge.support import check, fedspec, py
 
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.composed import pairs
@@ -26,7 +26,7 @@ def test_a_wrong_one_is_named() -> None:
 @pytest.mark.parametrize(
     ("subject", "only", "kind", "names"),
     [
-        ("mutant:fedadam-stale-v", "fedadam/server", "mutant", [{"mutant": "fedadam-stale-v"}]),
+        ("mutant:fedadam-stale-v", "fedadam/server/reddi-2021", "mutant", [{"mutant": "fedadam-stale-v"}]),
         (
             py("wrong:forgetful"),
             "*",
@@ -37,7 +37,7 @@ def test_a_wrong_one_is_named() -> None:
     ],
 )
 def test_a_report_says_it_as_data(subject: str, only: str, kind: str, names: list[Any]) -> None:
-    ran = fedspec("check", subject, "--only", only, "--law", "follows-x", "--profile", "quick", "--json")
+    ran = check(subject, "--only", only, "--law", "follows-x")
     data = ran.rows[0]["nearest_data"][0]
     assert (data["kind"], data["names"]) == (kind, names) and data["words"] in ran.rows[0]["nearest"]
     if kind == "fitted":
