@@ -24,6 +24,8 @@ from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = pytest.mark.slow
+
 CATALOGUED = {
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
     "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
@@ -167,7 +169,6 @@ class Overwritten(Clients):
         self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "words"),
     [
