@@ -146,10 +146,7 @@ class Warm(Clients):
                 y = y - h["eta_l"] * rate * g / (np.sqrt(v) + h["eps"])
             self.kept[i, 0] += tau if self.wrong else 0
             deltas.append(y - self.x)
-        delta = sum(deltas) / len(deltas)
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
-        self.v = self.v + delta**2
-        self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+        self.adagrad(deltas)
 
 
 class Overwritten(Clients):

@@ -61,6 +61,12 @@ class Clients:
     def round(self, S: list[int], T: list[int]) -> None:
         raise NotImplementedError
 
+    def adagrad(self, deltas: list[Array]) -> None:
+        delta, h = np.mean(deltas, axis=0), self.h
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = self.v + delta**2
+        self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+
     def g(self, i: int, y: Array) -> Array:
         out: Array = self.H[i] @ y - self.e[i]
         return out
@@ -116,10 +122,7 @@ class Shared(Clients):
                 v += g**2
                 y = y - h["eta_l"] * min(1, k / h["warm_up"]) * g / (np.sqrt(v) + h["eps"])
             deltas.append(y - self.x)
-        delta = sum(deltas) / len(deltas)
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
-        self.v = self.v + delta**2
-        self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+        self.adagrad(deltas)
 
 
 class Proximal(Clients):

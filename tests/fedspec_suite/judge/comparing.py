@@ -26,9 +26,6 @@ SURE = 2 / 3
 ENOUGH = 3
 """How many components that deviate from the claim a variant must explain, where there are as many."""
 
-HOPEFUL = 40
-"""How many of those that explain half of a deviation at first are looked at for longer."""
-
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from types import FunctionType
 from typing import Any, cast
 
@@ -14,7 +13,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import concatenate, numbers, put
 from fedspec.contract import Begin, Event
 from fedspec.mixing.weighted import weighted_mean
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, stepping
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
 
 BLOCKS: list[slice] = []
@@ -226,23 +225,19 @@ def used() -> None:
     GATHERED.pop(TURN[1], None)
 
 
-def _taking_turns(there: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(there)
-    def each(client: Callable[..., Any], *given: Any) -> Any:
-        @wraps(client)
-        def one(i: Any, *rest: Any, **named: Any) -> Any:
-            TURN[:] = [i, TURN[1] + 1]
-            return client(i, *rest, **named)
+def _taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+    def one(i: Any, *rest: Any, **named: Any) -> Any:
+        TURN[:] = [i, TURN[1] + 1]
+        return client(i, *rest, **named)
 
-        return there(one, *given)
-
-    return each
+    return one
 
 
 def _in_turn(inner: Running, s: Scenario) -> Running:
     TURN[:] = [0, 0]
     GATHERED.clear()
-    around = behind({cast(FunctionType, f): _taking_turns for f in (population.each, population.each_arrival)})
+    runs = (population.each, population.each_arrival)
+    around = behind({cast(FunctionType, f): around_clients(_taking_turns) for f in runs})
 
     def take(inner: Running, event: Event, k: int) -> Any:
         if isinstance(event, Begin):

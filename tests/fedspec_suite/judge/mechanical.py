@@ -18,7 +18,7 @@ from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Rebuilt
 from fedspec_suite.judge.slips import ORDINAL, said
-from fedspec_suite.judge.structural import rebuilt
+from fedspec_suite.judge.structural import Put, rebuilt
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 
@@ -104,7 +104,7 @@ def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> 
     if "delta" not in kinds or len(olds) != 1 or not re.search(r"\bdelta\b", text):
         return
     (old,) = olds
-    step = f"(lambda kept, delta: {text.replace(old, 'kept')}, {old})"
+    step = f"(lambda kept, delta: {_with(value, old, 'kept')}, {old})"
     yield Change(f"{said(value)} is done for each update by itself, one after another", value, "one_by_one" + step, 1)
     yield Change(f"{said(value)} is done at every update, with the mean so far", value, "by_means_so_far" + step, 1)
 
@@ -115,6 +115,12 @@ def _olds(symbol: str, value: ast.expr) -> list[str]:
     found = (n for n in ast.walk(value) if isinstance(n, ast.Attribute | ast.Name))
     read = [ast.unparse(n) for n in found if (n.attr if isinstance(n, ast.Attribute) else n.id) in names]
     return list(dict.fromkeys(read))
+
+
+def _with(value: ast.expr, old: str, name: str) -> str:
+    """An expression with a name for something that it reads."""
+    there = ast.parse(old, mode="eval").body
+    return ast.unparse(Put(there, ast.Name(name, ast.Load())).visit(copy.deepcopy(value)))
 
 
 def _decided(statement: ast.stmt) -> Iterator[Change]:
@@ -133,7 +139,7 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
     olds = [n for n in _olds(symbol, value) if kinds.get(n) == kind]
     if len(kind[1]) == 2 and len(olds) == 1 and text != olds[0]:
         (old,) = olds
-        in_place = f"row_by_row(lambda rows: {text.replace(old, 'rows')}, {old})"
+        in_place = f"row_by_row(lambda rows: {_with(value, old, 'rows')}, {old})"
         yield Change(f"{said(value)} is written row by row, each read by those behind it", value, in_place, 1)
     for other, its in kinds.items():
         if its == kind and other.isidentifier() and len(kind[1]) == 1:

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.rewrites import at, bodies
 from fedspec_suite.judge.slips import said
 
@@ -47,7 +48,7 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
                 changed = copy.deepcopy(tree)
                 into = at(changed, way)
                 into.insert(j, into.pop(k))
-                yield Rebuilt(f"{_short(statement)} comes after {_short(block[j])}", _symbol(statement), changed)
+                yield Rebuilt(f"{_short(statement)} comes after {_short(block[j])}", symbol_of(statement), changed)
             for j in range(k - 1, -1, -1):
                 if isinstance(block[j], ast.FunctionDef):
                     break
@@ -60,7 +61,7 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
                 changed = copy.deepcopy(tree)
                 into = at(changed, way)
                 into.insert(j, into.pop(k))
-                yield Rebuilt(f"{_short(statement)} comes before {_short(block[j])}", _symbol(statement), changed)
+                yield Rebuilt(f"{_short(statement)} comes before {_short(block[j])}", symbol_of(statement), changed)
 
 
 def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
@@ -78,13 +79,6 @@ def stored(*statements: ast.AST) -> set[str]:
 def loaded(*statements: ast.AST) -> set[str]:
     """The names that statements read."""
     return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def _symbol(statement: ast.stmt) -> str:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return "step" if name in {"x", "y"} else name
-    return ""
 
 
 def _short(statement: ast.stmt) -> str:
@@ -129,7 +123,7 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
                 _Square(g, text).visit(into[k])
                 into.insert(k + 1, ast.If(copy.deepcopy(waits[0]), ast.parse("used()").body, []))
                 into.insert(k, ast.parse(f"since = gathered({g})").body[0])
-                yield Rebuilt(words.format(g=g), _symbol(statement), changed)
+                yield Rebuilt(words.format(g=g), symbol_of(statement), changed)
 
 
 def _waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:

@@ -14,7 +14,7 @@ from fedspec.contract import Arrival, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.judge.resized import crowd, delayed, heavy, messages, scaled, shaped, stepping
 from fedspec_suite.measure.pools import EDGES, POOLS
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import COLUMNS, Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 MANY = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50)
@@ -84,7 +84,7 @@ def _again(e: Any) -> Any:
     """A round in which the first participant is drawn once more, as it was the first time."""
     if not isinstance(e, Round):
         return e
-    more = {f: (*getattr(e, f), *getattr(e, f)[:1]) for f in ("participants", "steps", "strategies", "scales")}
+    more = {f: (*getattr(e, f), *getattr(e, f)[:1]) for f in COLUMNS}
     return replace(e, **more)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Gradient, Messages, Quadratics, Round
-from fedspec_suite.measure.scenario import Scenario, change_events
+from fedspec_suite.measure.scenario import Scenario, change_events, first_clients
 from fedspec_suite.measure.setting import Setting
 
 
@@ -132,17 +132,6 @@ def longer(s: Scenario, events: int) -> Scenario:
 def smaller(s: Scenario) -> Iterator[Scenario]:
     """The case with less of everything, for where it is too large: two clients, one, one event."""
     for n in (2, 1):
-        yield replace(s, events=tuple(_first(e, n) for e in s.events))
+        yield replace(s, events=tuple(first_clients(e, n) for e in s.events))
     yield replace(s, events=s.events[:1])
-    yield replace(s, events=tuple(_first(e, 1) for e in s.events[:1]))
-
-
-def _first(e: Event, n: int) -> Event:
-    match e:
-        case Messages(messages=sent):
-            return Messages(sent[:n])
-        case Round(participants=who):
-            return replace(
-                e, **{f: getattr(e, f)[:n] for f in ("participants", "steps", "strategies", "scales") if who}
-            )
-    return e
+    yield replace(s, events=tuple(first_clients(e, 1) for e in s.events[:1]))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from fedspec.contract import Arrival, Messages, Round
 from fedspec.domains import DECAY, DOMAINS, NONNEGATIVE
-from fedspec_suite.judge.comparing import HOPEFUL, agreed, agrees
+from fedspec_suite.judge.comparing import agreed, agrees
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, first_clients, with_hyper
 from fedspec_suite.measure.setting import Setting
+
+HOPEFUL = 40
+"""How many of those that explain half of a deviation at first are looked at for longer."""
 
 LINKS = 6
 """In how many cases of a chain, the plainest ones, what explains half of a deviation is looked at."""
@@ -71,7 +75,7 @@ Plain = Callable[[Scenario], Scenario | None]
 def _features(setting: Setting, s: Scenario) -> list[Plain]:
     """What a case may do without: values of hyper-parameters, other clients, further steps, sizes that differ."""
     decays = [n for n in s.case.hyper if DOMAINS[n].domain is DECAY and n not in setting.fixed]
-    out: list[Plain] = [_each(_first_alone)] if "everyone" not in setting.takes else []
+    out: list[Plain] = [_each(lambda e: first_clients(e, 1))] if "everyone" not in setting.takes else []
     out += [_each(_one_step), _each(_as_many_steps), _alike]
     if len(decays) > 1:
         out.append(lambda s: _with(setting, s, dict.fromkeys(decays, s.case.hyper[decays[0]])))
@@ -98,16 +102,6 @@ def _each(change: Callable[[Any], Any]) -> Plain:
         return replace(s, events=events) if events != s.events else None
 
     return of_all
-
-
-def _first_alone(e: Any) -> Any:
-    match e:
-        case Round():
-            cut = {f: getattr(e, f)[:1] for f in ("participants", "steps", "strategies", "scales")}
-            return replace(e, **cut) if len(e.participants) > 1 else e
-        case Messages(messages=[first, _, *_]):
-            return Messages((first,))
-    return e
 
 
 def _one_step(e: Any) -> Any:
@@ -151,17 +145,7 @@ def halves(of_each: Sequence[Sequence[Link]], variants: Sequence[Variant]) -> li
 def _explaining(links: Sequence[Link], variants: Sequence[Variant]) -> list[Variant]:
     plainest, *others = [link.cut for link in links[::-1]]
     fits = [v for v in variants if agrees(v, *plainest)]
-    up = {v: _up(v, others) for v in fits}
+    up = {v: sum(1 for _ in takewhile(lambda case: agrees(v, *case), others)) for v in fits}  # noqa: B023
     best = sorted(fits, key=lambda v: -up[v])[:HOPEFUL]
     lasts = {v: sum(agreed(v, link.s, link.answers) for link in links) for v in best}
     return sorted(best, key=lambda v: (-up[v], -lasts[v]))
-
-
-def _up(v: Variant, cases: Iterator[Any] | Sequence[Any]) -> int:
-    """Up to how rich a case a variant agrees."""
-    count = 0
-    for s, answers in cases:
-        if not agrees(v, s, answers):
-            break
-        count += 1
-    return count

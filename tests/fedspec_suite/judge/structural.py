@@ -180,10 +180,10 @@ def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
         later = [s for s in between if _reads(s, {m})]
         body[body.index(made) : body.index(step)] = [
             *(s for s in between if s not in later),
-            _Put(ast.Name(given, ast.Load()), quotient).visit(made),
+            Put(ast.Name(given, ast.Load()), quotient).visit(made),
             *later,
         ]
-        _Put(division, division.left).visit(step)
+        Put(division, division.left).visit(step)
         under = said(division.right)
         yield Rebuilt(f"{given} is divided by {under} before the momentum takes it, not the momentum", m, changed)
 
@@ -200,7 +200,7 @@ def _reads(node: ast.AST, names: set[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
-class _Put(ast.NodeTransformer):
+class Put(ast.NodeTransformer):
     """Puts an expression wherever another is read."""
 
     def __init__(self, there: ast.expr, what: ast.expr) -> None:

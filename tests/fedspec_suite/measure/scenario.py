@@ -170,6 +170,20 @@ def _known_to(x: float, dtype: str, precision: int) -> tuple[Decimal, float]:
     return Decimal(exact.numerator) / Decimal(exact.denominator), 0.0 if rounded == exact else abs(float(x))
 
 
+COLUMNS = ("participants", "steps", "strategies", "scales")
+"""What a round says of each participant; the last two may be empty."""
+
+
+def first_clients(e: Event, n: int) -> Event:
+    """The event with its first so many clients alone, where it is a round."""
+    match e:
+        case Messages(messages=sent):
+            return Messages(sent[:n])
+        case Round():
+            return replace(e, **{f: getattr(e, f)[:n] for f in COLUMNS})
+    return e
+
+
 def describe(e: Event) -> str:
     """What an event is called in a report."""
     words = {"Gradient": "step", "Begin": "begin", "Arrival": "arrival"}

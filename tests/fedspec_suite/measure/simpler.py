@@ -14,7 +14,7 @@ from fedspec.contract import Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.scenario import Scenario, change_events, sending
+from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, sending
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
@@ -92,14 +92,8 @@ def _fewer(s: Scenario) -> Iterator[Scenario]:
     """Half the clients of every round; one local step each."""
 
     def half(e: Any) -> Any:
-        match e:
-            case Messages(messages=sent):
-                return Messages(sent[: -(-len(sent) // 2)])
-            case Round(participants=who):
-                n = -(-len(who) // 2)
-                cut = {f: getattr(e, f)[:n] for f in ("participants", "steps", "strategies", "scales")}
-                return replace(e, **cut)
-        return e
+        there = e.messages if isinstance(e, Messages) else getattr(e, "participants", ())
+        return first_clients(e, -(-len(there) // 2))
 
     def one_step(e: Any) -> Any:
         return replace(e, steps=tuple(1 for _ in e.steps)) if isinstance(e, Round) else e

@@ -21,13 +21,10 @@ from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.vectors.choosing import LONGEST
 from fedspec_suite.vectors.numbers import is_short, read
-from fedspec_suite.vectors.rivals import WIDE_ONLY
+from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
 from fedspec_suite.vectors.vector import Vector, id_of, line, scenario
-
-EPS, TINY = 2.0**-52, 2.0**-1022
-"""Epsilon and the smallest normal number of doubles."""
 
 MOST = 1000
 """No input is larger; a count is that of a small case."""
@@ -95,8 +92,8 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
 
 def _by_the_rule(vector: Vector) -> Iterator[str]:
     """Where the rule in floating point refuses the case, or gives another number than is wanted."""
-    s = scenario(vector)
-    s = with_dtype(s, "float64")
+    s = with_dtype(scenario(vector), "float64")
+    eps, tiny = limits_of("float64")
     try:
         with np.errstate(all="ignore"):
             session = SUBJECT.start(s.case)
@@ -108,7 +105,7 @@ def _by_the_rule(vector: Vector) -> Iterator[str]:
         for name, numbers in want.items():
             right = np.array([float(read(v, name)) for v in numbers])
             got = np.asarray(answer.get(name, ()), dtype=float).reshape(-1)
-            far = THRESHOLD * (EPS * np.array(scale[name], dtype=float) + TINY)
+            far = THRESHOLD * (eps * np.array(scale[name], dtype=float) + tiny)
             if got.shape != right.shape or not (np.abs(got - right) <= far).all():
                 yield f"want[{k}].{name}: is not what the rule gives"
                 return

@@ -196,11 +196,12 @@ def _off(name: str, got: Any, values: Sequence[float], scale: Any, dtypes: Seque
     if got.shape != wanted.shape:
         return {name}
     distance = np.abs(got - wanted)
-    off = [not (distance <= CLEARLY * THRESHOLD * (eps * scale + tiny)).all() for eps, tiny in map(_limits, dtypes)]
+    off = [not (distance <= CLEARLY * THRESHOLD * (eps * scale + tiny)).all() for eps, tiny in map(limits_of, dtypes)]
     return {name} if all(off) else {f"{name}{WIDE_ONLY}"} if any(off) else set()
 
 
 @cache
-def _limits(dtype: str) -> tuple[float, float]:
+def limits_of(dtype: str) -> tuple[float, float]:
+    """Its epsilon and its smallest normal number."""
     info = np.finfo(dtype)
     return float(info.eps), float(info.tiny)

@@ -12,7 +12,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import COLUMNS, Scenario
 from fedspec_suite.measure.setting import Setting
 
 
@@ -40,13 +40,7 @@ def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "ste
 
 
 def _only(e: Round, which: slice) -> Round:
-    return replace(
-        e,
-        participants=e.participants[which],
-        steps=e.steps[which],
-        strategies=e.strategies[which],
-        scales=e.scales[which],
-    )
+    return replace(e, **{f: getattr(e, f)[which] for f in COLUMNS})
 
 
 def _drawn_once(e: Round) -> Round:

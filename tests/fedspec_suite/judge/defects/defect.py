@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -84,6 +85,23 @@ def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
 
 Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
 """What stands in the place of functions of the specification, from what stands there."""
+
+
+OfClient: TypeAlias = Callable[..., Callable[..., Any]]
+"""What a client does instead: from what it does, and what else those who run the clients are given."""
+
+
+def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What runs clients, with something else for what they do."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def run(client: Callable[..., Any], *given: Any) -> Any:
+            return there(wraps(client)(of_client(client, *given)), *given)
+
+        return run
+
+    return around
 
 
 def behind(functions: Around) -> Callable[[Running, Scenario], Running]:

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import wraps
 from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
 from fedspec import population
 from fedspec.catalogue import Program
-from fedspec_suite.judge.defects.defect import Defect, behind
+from fedspec_suite.judge.defects.defect import Defect, around_clients, behind
 from fedspec_suite.measure.setting import Setting
 
 
 def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
     """Changes scaled so that their mean is that over the groups of the mean within each."""
 
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
-            keys = group(plan)
-            sizes = Counter(keys)
-            factors, place = [len(keys) / (len(sizes) * sizes[key]) for key in keys], count()
+    def of_client(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Callable[..., Any]:
+        keys = group(plan)
+        sizes = Counter(keys)
+        factors, place = [len(keys) / (len(sizes) * sizes[key]) for key in keys], count()
 
-            @wraps(client)
-            def one(*given: Any, **named: Any) -> Any:
-                return client(*given, **named) * factors[next(place)]
+        def one(*given: Any, **named: Any) -> Any:
+            return client(*given, **named) * factors[next(place)]
 
-            return there(one, clients, plan, x)
+        return one
 
-        return each
-
-    return behind({cast(FunctionType, population.each): around})
+    return behind({cast(FunctionType, population.each): around_clients(of_client)})
 
 
 def of(setting: Setting) -> Iterator[Defect]:

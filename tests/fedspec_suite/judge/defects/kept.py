@@ -104,39 +104,29 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _shared(name: str, everyone: bool) -> Callable[[Running, Scenario], Running]:
-    """What is kept of each client is the mean over the participants, theirs or everybody's."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        def take(inner: Running, event: Event, k: int) -> Any:
-            answer = inner.step(event)
-            if not isinstance(event, Round):
-                return answer
-            S = list(dict.fromkeys(event.participants))
-            now = getattr(inner.state, name)
-            mean = now[S].sum(axis=0) / len(S)
-            after = put(now, list(range(len(now))) if everyone else S, mean)
-            inner.state = replace(inner.state, **{name: after})
-            return {**answer, name: after} if name in answer else answer
-
-        return Stepping(inner, take)
-
-    return session
-
-
-def _of_last(name: str) -> Callable[[Running, Scenario], Running]:
-    """What is kept of each client is what the last participant computed."""
+def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Running, Scenario], Running]:
+    """What is kept of each participant, or client, is one thing made of what is kept of the participants."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         answer = inner.step(event)
         if not isinstance(event, Round):
             return answer
         now = getattr(inner.state, name)
-        after = put(now, list(range(len(now))), now[event.participants[-1]] + 0 * now)
+        # Who is named twice is the last by the second time.
+        S = list(dict.fromkeys(event.participants[::-1]))[::-1]
+        after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
         inner.state = replace(inner.state, **{name: after})
         return {**answer, name: after} if name in answer else answer
 
     return lambda inner, s: Stepping(inner, take)
+
+
+def _mean(rows: Any) -> Any:
+    return rows.sum(axis=0) / len(rows)
+
+
+def _last(rows: Any) -> Any:
+    return rows[-1]
 
 
 def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
@@ -209,9 +199,10 @@ def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
         if setting.level == "round":
             yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
             mean = f"the mean of {n} over the participants is kept of"
-            yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, everyone=False))
-            yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, everyone=True))
-            yield Defect(words=f"all clients share one {n}, that of the last participant", tail=n, session=_of_last(n))
+            yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, _mean, everyone=False))
+            yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, _mean, everyone=True))
+            last = f"all clients share one {n}, that of the last participant"
+            yield Defect(words=last, tail=n, session=_shared(n, _last, everyone=True))
         if "tau_eff" in setting.algorithm.shows_at(setting.level):
             yield Defect(
                 words=f"tau_eff of the round multiplies all of {n}, what was kept before too",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import Any
 
 from fedspec import population
 from fedspec.algorithms import buffered
-from fedspec.contract import Event
+from fedspec.contract import Arrival, Event
 from fedspec.mixing import arrivals
 from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
@@ -19,20 +19,37 @@ DECAYS = {"m": "beta1", "v": "beta2"}
 """Which decay is that of what a server keeps, where it is not called beta."""
 
 
-def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario], Running]:
-    """Every update is multiplied by a function of its delay."""
+def _resent(
+    change: Callable[[Any, Arrival, Sequence[Any]], Any], begun: Callable[[Arrival], Arrival] = lambda a: a
+) -> Callable[[Running, Scenario], Running]:
+    """What late clients send is something else.
+
+    Args:
+        change: what an update is instead, from it, the arrival and the versions of the model.
+        begun: how the client is told that it comes.
+    """
 
     def around(there: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(there)
         def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
-            changes = there(client, clients, came, versions)
+            changes = there(client, clients, [begun(a) for a in came], versions)
             for k, a in enumerate(came):
-                changes[k] = changes[k] * factor(a.delay)
+                changes[k] = change(changes[k], a, versions)
             return changes
 
         return each
 
     return behind({population.each_arrival: around})  # type: ignore[dict-item]
+
+
+def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario], Running]:
+    """Every update is multiplied by a function of its delay."""
+    return _resent(lambda delta, a, versions: delta * factor(a.delay))
+
+
+def _meanwhile(a: Arrival, versions: Sequence[Any]) -> Any:
+    """By how much the model has moved since the update was begun."""
+    return versions[-1] - versions[-1 - a.delay]
 
 
 def _from_the_first(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,27 +58,6 @@ def _from_the_first(there: Callable[..., Any]) -> Callable[..., Any]:
         return versions[delay]
 
     return downloaded
-
-
-def _moved(sign: int) -> Callable[[Running, Scenario], Running]:
-    """Training begins, or a change is taken, at another version than the one that was downloaded.
-
-    Args:
-        sign: 1 where the change is taken from the present version, -1 where training begins at it.
-    """
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
-            now = [replace(a, delay=0) for a in came] if sign < 0 else came
-            changes = there(client, clients, now, versions)
-            for k, a in enumerate(came):
-                changes[k] = changes[k] - sign * (versions[-1] - versions[-1 - a.delay])
-            return changes
-
-        return each
-
-    return behind({population.each_arrival: around})  # type: ignore[dict-item]
 
 
 def _over_all(inner: Running, s: Scenario) -> Running:
@@ -139,11 +135,11 @@ def of(setting: Setting) -> Iterator[Defect]:
         return
     yield Defect(
         words="a late client trains from the present model; its change is taken from the one that it downloaded",
-        session=_moved(-1),
+        session=_resent(lambda delta, a, xs: delta + _meanwhile(a, xs), lambda a: replace(a, delay=0)),
     )
     yield Defect(
         words="a late client trains from the model that it downloaded; its change is taken from the present one",
-        session=_moved(1),
+        session=_resent(lambda delta, a, xs: delta - _meanwhile(a, xs)),
     )
     yield Defect(
         words="the buffer's sum is divided by the number of clients, not of updates", tail="delta", session=_over_all

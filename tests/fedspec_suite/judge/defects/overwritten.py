@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import wraps
 from itertools import count
 from types import FunctionType
 from typing import Any, cast
@@ -12,22 +11,14 @@ from typing import Any, cast
 from fedspec import population
 from fedspec.arith import put
 from fedspec.contract import Event, Round
-from fedspec_suite.judge.defects.defect import Defect, Running, stepping
+from fedspec_suite.judge.defects.defect import Defect, OfClient, Running, around_clients, stepping
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import wrapped
 
 
-def _around(change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+def _instead(of_client: OfClient) -> Any:
     """Clients that do something else for as long as an event lasts."""
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Callable[..., Any], *given: Any) -> Any:
-            return there(wraps(client)(change(client)), *given)
-
-        return each
-
-    return wrapped({cast(FunctionType, population.each): around})
+    return wrapped({cast(FunctionType, population.each): around_clients(of_client)})
 
 
 def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
@@ -44,12 +35,12 @@ def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
         for j, i in enumerate(event.participants):
             out: list[Any] = []
             inner.state = replace(before, **{name: rows})
-            with _around(lambda client, out=out: _noting(client, out)):  # type: ignore[misc]
+            with _instead(lambda client, *_, out=out: _noting(client, out)):
                 inner.step(event)
             sent.append(out[j])
             rows = put(rows, [i], getattr(inner.state, name)[[i]])
         inner.state, turn = before, count()
-        with _around(lambda client: lambda *given, **named: sent[next(turn)]):
+        with _instead(lambda *_: lambda *given, **named: sent[next(turn)]):
             return inner.step(event)
 
     return take

@@ -14,7 +14,7 @@ from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, with_x
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
 from fedspec_suite.judge.defects.remembered import Solver, solvers_of
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
@@ -34,21 +34,12 @@ def _returns(setting: Setting, found: Sequence[FunctionType]) -> str:
     return kinds.get(called[0], "") if called else ""
 
 
-OfClient = Callable[[Callable[..., Any], Any, Any], Callable[..., Any]]
-"""What a client does instead: from what it does, the plan and the model that all are sent."""
-
-
-def _each(of_client: OfClient) -> Callable[[Running, Scenario], Running]:
-    """The clients of a round do something else."""
-
-    def around(there: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(there)
-        def each(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Any:
-            return there(wraps(client)(of_client(client, plan, x)), clients, plan, x)
-
-        return each
-
-    return behind({population.each: around})  # type: ignore[dict-item]
+def _each(
+    of_client: Callable[[Callable[..., Any], Any, Any], Callable[..., Any]],
+) -> Callable[[Running, Scenario], Running]:
+    """The clients of a round do something else: from what they do, the plan and the model that all are sent."""
+    each: Any = population.each
+    return behind({each: around_clients(lambda client, clients, plan, x: of_client(client, plan, x))})
 
 
 def _one_after_another(sends: str) -> Callable[[Running, Scenario], Running]:
