@@ -355,6 +355,12 @@ def test_unknown_algorithms_and_formats_are_refused(tmp_path: Path) -> None:
     inside("vectors", "export", str(blocked / "deeper"), "--only", "sgd").refused("cannot write", "another folder")
 
 
+def _a_little_off(v: Any) -> None:
+    """A wanted number off by what no rounding explains, and by no more than a hundredth of a millionth."""
+    first = v["want"][0]["x"]
+    first[0] = written(Fraction(read(first[0], "x")) + Fraction(1, 10**8))
+
+
 FAULTS: dict[str, tuple[Any, str]] = {
     "nine bits": (lambda v: v["case"]["hyper"].update(eta_l=257 / 512), "more than eight bits"),
     "inputs changed": (lambda v: v["case"]["hyper"].update(eta_l=2.0), "its inputs have the id"),
@@ -367,6 +373,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "hyper-parameters of another": (lambda v: v["case"]["hyper"].update(rho=0.5), "this row has eta_l"),
     "no such place": (lambda v: v["kills"].update(y={"sgd-sign": 1.0}), "no place"),
     "another file": (lambda v: v["case"].update(algorithm="adam"), "in the file of sgd"),
+    "edited by little": (_a_little_off, "is not what the rule gives"),
     "edited": (lambda v: v["want"][0].update(x=["7"] * len(v["want"][0]["x"])), "is not what the rule gives"),
     "out of its domain": (lambda v: v["case"]["hyper"].update(eta_l=-0.5), "the specification refuses it: eta_l"),
     "other blocks": (lambda v: v["events"][0].update(g={"z": [1.0]}), "the specification refuses it: blocks"),
