@@ -23,6 +23,7 @@ from fedspec.errors import FedspecError
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.vectors import catching, lint, making, picks, stored
+from fedspec_suite.vectors.judging import fits
 from fedspec_suite.vectors.numbers import is_short, read, rounded_up, written
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
@@ -121,8 +122,10 @@ def test_what_is_stored_is_measured_again(place: int) -> None:
 
 @cache
 def rows() -> dict[str, Row]:
+    """Of rows with the same options the first, which holds no number where there is such a one."""
     return {
-        json.dumps([r.offer.level, r.offer.reading, dict(r.setting.options)]) + r.offer.algorithm: r for r in all_rows()
+        json.dumps([r.offer.level, r.offer.reading, dict(r.setting.options)]) + r.offer.algorithm: r
+        for r in reversed([*all_rows()])
     }
 
 
@@ -150,6 +153,27 @@ def test_two_options_at_once_and_rounds_without_scales_are_there() -> None:
     for name in ("fedadaadagrad", "fedadaadam", "fedblended"):
         given = {"scales" in event for v in one(name).vectors for event in v["events"]}
         assert given == {True, False}, name
+
+
+def test_what_packages_hold_has_a_vector_each() -> None:
+    """A server whose user cannot set v_0 is judged by some, and nothing is asked that its reading excludes."""
+    holding = [r for r in all_rows() if r.alone and (r.drawn.fixed or r.drawn.v0_is_tau_squared)]
+    assert {r.offer.algorithm for r in holding} >= {"fedadagrad", "fedadam", "fedyogi"}
+    for r in holding:
+        fitting = [v for v in one(r.offer.algorithm).vectors if not fits(r.offer, r.drawn, v)]
+        assert len(fitting) == 1, r.name
+        hyper = fitting[0]["case"]["hyper"]
+        assert all(of.holds(hyper) for of in r.setting.algorithm.reading(r.setting.reading).requires), r.name
+
+
+def test_a_total_that_rounding_decides_is_none() -> None:
+    """Weighed by their steps, the mean of these changes is -1/2 but for rounding, and v is 1/4."""
+    (vector,) = (v for v in one("fedyogi").vectors if v["id"] == "fedyogi/server/689948c4bb")
+    s, r = scenario(vector), row_of(vector)
+    want = want_of(r, s)
+    assert want is not None and encoded(r, s, want, separated(r, s, want, rivals(r))) == vector
+    totals = vector["kills"]["x"]
+    assert totals["option:weights=steps"] is None and totals["option:weights=examples"] is not None
 
 
 def test_fedavg_by_hand() -> None:
@@ -229,6 +253,11 @@ def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
     file.write_text(text.replace('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
     ran = inside("vectors", "check", f"py:{file}:Subject")
     assert ran.code == 3 and "no vector fits what it offers" in ran.out
+
+
+def test_what_the_reading_asks_of_held_numbers_is_said() -> None:
+    ran = inside("vectors", "check", py("odd:small_v0"), "--json")
+    assert ran.code == 1 and "asks v_0 >= tau^2" in ran.rows[0]["first_deviation"]
 
 
 def test_a_subject_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
