@@ -406,6 +406,12 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "edited": (lambda v: v["want"][0].update(x=["7"] * len(v["want"][0]["x"])), "is not what the rule gives"),
     "out of its domain": (lambda v: v["case"]["hyper"].update(eta_l=-0.5), "the specification refuses it: eta_l"),
     "other blocks": (lambda v: v["events"][0].update(g={"z": [1.0]}), "the specification refuses it: blocks"),
+    "a bound that hides all": (lambda v: v["scale"][0].update(x=[1e9] * len(v["want"][0]["x"])), "so wide"),
+    "a problem at level client": (
+        lambda v: v["case"].update(problem={"H": [[[1.0]]], "e": [[1.0]], "examples": [1.0]}),
+        "case.problem: plays no part",
+    ),
+    "a population": (lambda v: v["case"].update(population=3), "case.population: plays no part"),
     "no bound": (lambda v: v["scale"][0].update(x=[-1.0] * len(v["want"][0]["x"])), "finite and >= 0"),
 }
 
@@ -425,6 +431,24 @@ def test_judging_refuses_what_lint_would_find(what: str, tmp_path: Path) -> None
     folder = spoiled(tmp_path, "sgd.json", change, digests=True)
     ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
     ran.refused(str(folder / "sgd.json"), "vector sgd/client/", FAULTS[what][1], "take")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda v: v["vectors"][0]["kills"]["x"].update(mine=1.0), "'mine' in kills without words"),
+        (lambda v: next(iter(v["defects"].values())).update(words="\x1b[2J"), "are no line of text"),
+    ],
+)
+def test_judging_refuses_a_file_whose_defects_are_odd(change: Any, words: str, tmp_path: Path) -> None:
+    def changed(body: bytes) -> bytes:
+        value = json.loads(body)
+        change(value)
+        return json.dumps(value).encode()
+
+    folder = spoiled(tmp_path, "sgd.json", changed, digests=True)
+    ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
+    ran.refused(str(folder / "sgd.json"), "defects: ", words, "take")
 
 
 @pytest.mark.parametrize("what", FAULTS)
