@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,3 +62,41 @@ def test_no_document_shows_another_table(file: str) -> None:
     heads = [line for line in lines if "reading claimed" in line and "passed" in line]
     assert heads and all(line.split() == HEAD.split() for line in heads)
     assert not [line for line in lines if line.startswith(("each line again", "subject  "))]
+
+
+def like(line: str) -> str:
+    """A line as it prints anywhere: without the seconds, and the spaces at its end."""
+    return re.sub(r", \d+ s(?=;|$)", ", SECONDS", line).rstrip()
+
+
+def commands(file: str) -> list[tuple[str, list[str]]]:
+    """What a page gives at a prompt, and the lines that it shows below each."""
+    found = []
+    for block in re.findall(r"^```\n(\$ .*?)^```", (ROOT / file).read_text(encoding="utf-8"), re.M | re.S):
+        starts = [m.start() for m in re.finditer(r"^\$ ", block, re.M)]
+        for begin, end in pairwise([*starts, len(block)]):
+            command, _, shown = re.sub(r"\\\n *", "", block[begin + 2 : end]).partition("\n")
+            found.append((command, [like(line) for line in shown.splitlines()]))
+    return found
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("file", ["docs/reading-a-verdict.md", "docs/in-your-ci.md"])
+def test_what_a_page_shows_is_printed(file: str, tmp_path: Path) -> None:
+    """Every line of it; where the page leaves none out, no other."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "wrong.py").write_text((ROOT / "examples/mine.py").read_text().replace("+ self.h", "- self.h"))
+    here = f'fedspec() {{ "{sys.executable}" -c "from fedspec_suite.cli_start import main; main()" "$@"; }}'
+    pytest_ = f'pytest() {{ COLUMNS=80 "{sys.executable}" -m pytest "$@"; }}'
+    for command, shown in commands(file):
+        ran = subprocess.run(
+            ["bash", "-c", f"{here}; {pytest_}; {command}"],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "100"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = [like(line) for line in ran.stdout.splitlines()]
+        missing = [line for line in shown if line not in {*lines, "..."}]
+        assert not missing and ("..." in shown or not shown or shown == lines), (command, missing, ran.stdout)

@@ -122,9 +122,9 @@ SARIF: dict[str, Any] = {
                     "uniqueItems": True,
                     "items": {
                         "type": "object",
-                        "required": ["id"],
+                        "required": ["id", "shortDescription", "fullDescription", "help"],
                         "additionalProperties": False,
-                        "properties": {"id": STRING, "shortDescription": TEXT},
+                        "properties": {"id": STRING, "shortDescription": TEXT, "fullDescription": TEXT, "help": TEXT},
                     },
                 },
             },
@@ -178,7 +178,7 @@ SARIF: dict[str, Any] = {
         },
     },
 }
-"""What the OASIS schema asks of the parts that are written here."""
+"""What the OASIS schema asks of the parts that are written here, and of rules what code hosts do."""
 
 
 def test_sarif_keeps_what_the_schema_requires(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from fedspec.errors import FedspecError
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.vectors import catching, lint, making, picks, stored
+from fedspec_suite.vectors.judging import fits
 from fedspec_suite.vectors.numbers import is_short, read, rounded_up, written
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
@@ -121,8 +122,10 @@ def test_what_is_stored_is_measured_again(place: int) -> None:
 
 @cache
 def rows() -> dict[str, Row]:
+    """Of rows with the same options the first, which holds no number where there is such a one."""
     return {
-        json.dumps([r.offer.level, r.offer.reading, dict(r.setting.options)]) + r.offer.algorithm: r for r in all_rows()
+        json.dumps([r.offer.level, r.offer.reading, dict(r.setting.options)]) + r.offer.algorithm: r
+        for r in reversed([*all_rows()])
     }
 
 
@@ -150,6 +153,27 @@ def test_two_options_at_once_and_rounds_without_scales_are_there() -> None:
     for name in ("fedadaadagrad", "fedadaadam", "fedblended"):
         given = {"scales" in event for v in one(name).vectors for event in v["events"]}
         assert given == {True, False}, name
+
+
+def test_what_packages_hold_has_a_vector_each() -> None:
+    """A server whose user cannot set v_0 is judged by some, and nothing is asked that its reading excludes."""
+    holding = [r for r in all_rows() if r.alone and (r.drawn.fixed or r.drawn.v0_is_tau_squared)]
+    assert {r.offer.algorithm for r in holding} >= {"fedadagrad", "fedadam", "fedyogi"}
+    for r in holding:
+        fitting = [v for v in one(r.offer.algorithm).vectors if not fits(r.offer, r.drawn, v)]
+        assert len(fitting) == 1, r.name
+        hyper = fitting[0]["case"]["hyper"]
+        assert all(of.holds(hyper) for of in r.setting.algorithm.reading(r.setting.reading).requires), r.name
+
+
+def test_a_total_that_rounding_decides_is_none() -> None:
+    """Weighed by their steps, the mean of these changes is -1/2 but for rounding, and v is 1/4."""
+    (vector,) = (v for v in one("fedyogi").vectors if v["id"] == "fedyogi/server/689948c4bb")
+    s, r = scenario(vector), row_of(vector)
+    want = want_of(r, s)
+    assert want is not None and encoded(r, s, want, separated(r, s, want, rivals(r))) == vector
+    totals = vector["kills"]["x"]
+    assert totals["option:weights=steps"] is None and totals["option:weights=examples"] is not None
 
 
 def test_fedavg_by_hand() -> None:
@@ -229,6 +253,11 @@ def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
     file.write_text(text.replace('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
     ran = inside("vectors", "check", f"py:{file}:Subject")
     assert ran.code == 3 and "no vector fits what it offers" in ran.out
+
+
+def test_what_the_reading_asks_of_held_numbers_is_said() -> None:
+    ran = inside("vectors", "check", py("odd:small_v0"), "--json")
+    assert ran.code == 1 and "asks v_0 >= tau^2" in ran.rows[0]["first_deviation"]
 
 
 def test_a_subject_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
@@ -377,6 +406,12 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "edited": (lambda v: v["want"][0].update(x=["7"] * len(v["want"][0]["x"])), "is not what the rule gives"),
     "out of its domain": (lambda v: v["case"]["hyper"].update(eta_l=-0.5), "the specification refuses it: eta_l"),
     "other blocks": (lambda v: v["events"][0].update(g={"z": [1.0]}), "the specification refuses it: blocks"),
+    "a bound that hides all": (lambda v: v["scale"][0].update(x=[1e9] * len(v["want"][0]["x"])), "so wide"),
+    "a problem at level client": (
+        lambda v: v["case"].update(problem={"H": [[[1.0]]], "e": [[1.0]], "examples": [1.0]}),
+        "case.problem: plays no part",
+    ),
+    "a population": (lambda v: v["case"].update(population=3), "case.population: plays no part"),
     "no bound": (lambda v: v["scale"][0].update(x=[-1.0] * len(v["want"][0]["x"])), "finite and >= 0"),
 }
 
@@ -396,6 +431,24 @@ def test_judging_refuses_what_lint_would_find(what: str, tmp_path: Path) -> None
     folder = spoiled(tmp_path, "sgd.json", change, digests=True)
     ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
     ran.refused(str(folder / "sgd.json"), "vector sgd/client/", FAULTS[what][1], "take")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda v: v["vectors"][0]["kills"]["x"].update(mine=1.0), "'mine' in kills without words"),
+        (lambda v: next(iter(v["defects"].values())).update(words="\x1b[2J"), "are no line of text"),
+    ],
+)
+def test_judging_refuses_a_file_whose_defects_are_odd(change: Any, words: str, tmp_path: Path) -> None:
+    def changed(body: bytes) -> bytes:
+        value = json.loads(body)
+        change(value)
+        return json.dumps(value).encode()
+
+    folder = spoiled(tmp_path, "sgd.json", changed, digests=True)
+    ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
+    ran.refused(str(folder / "sgd.json"), "defects: ", words, "take")
 
 
 @pytest.mark.parametrize("what", FAULTS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from fedspec.discovered import said
 from fedspec.errors import UnknownNameError
 from fedspec_suite.mutants.mutant import (
@@ -77,4 +79,5 @@ def find(name: str) -> Mutant:
     """
     if name in MUTANTS:
         return MUTANTS[name]
-    raise UnknownNameError(f"mutant: unknown {name!r}; known: {', '.join(MUTANTS)}")
+    near = ", ".join(get_close_matches(name, MUTANTS)) or "none"
+    raise UnknownNameError(f"mutant: unknown {name!r}; like it: {near}; `fedspec mutants list` lists them")

@@ -41,7 +41,11 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
     found += [_complaint(c) for c in complaints]
     words = {r["ruleId"]: sentences.words(r["ruleId"]) for r in found}
     words |= {EXPECTED: "what is expected to fail is asked, fails, and has not expired"} if complaints else {}
-    rules = [{"id": rule, "shortDescription": {"text": inert(said)}} for rule, said in words.items()]
+    # Code hosts ask for all three, and show the last.
+    rules = [
+        {"id": rule, **{key: {"text": inert(said)} for key in ("shortDescription", "fullDescription", "help")}}
+        for rule, said in words.items()
+    ]
     driver = {"name": "fedspec", "version": __version__, "rules": rules}
     run = {"tool": {"driver": driver}, "results": found, "properties": {"ran": ran}}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"

@@ -31,7 +31,7 @@ LONGEST = 3000
 """Bytes of a vector at most."""
 
 SHORT = 1600
-"""Bytes of a vector of a pair at most, where one so short is to be had: there are many pairs."""
+"""Bytes of a vector that is its row's only one at most, where one so short is to be had: there are many such rows."""
 
 
 Size: TypeAlias = Callable[[Scenario, Want], int]
@@ -65,7 +65,7 @@ def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[Chosen, ...]:
         size: how many bytes a case takes.
         tried: the systematic edits that were tried in other rows; those that are tried here join them.
     """
-    if r.paired:
+    if r.alone:
         return _one(_pool(r, size, range(FIRST)))
     against = rivals(r)
     pool = _pool(r, size, range(FIRST))
@@ -138,7 +138,7 @@ def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], t
 
 def evaluated(r: Row, number: int, size: Size, against: Sequence[Rival]) -> Chosen | None:
     """A candidate and which of some rivals it tells from the rule; None where it decides nothing or is too long."""
-    s = candidate(r.setting, r.name, number)
+    s = candidate(r.drawn, r.name, number)
     want = want_of(r, s)
     if want is None or (taken := size(s, want)) > LONGEST:
         return None

@@ -16,7 +16,7 @@ from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import agrees
 from fedspec_suite.judge.diagnosis import NAMED, NONE, Found
 from fedspec_suite.judge.every import every
-from fedspec_suite.judge.runner import PATIENCE, result_of
+from fedspec_suite.judge.runner import PATIENCE, requirement_obligations, result_of
 from fedspec_suite.judge.variants import Variant, single
 from fedspec_suite.measure.bench import Bench, Measured, Shown
 from fedspec_suite.measure.extent import extent_of
@@ -144,13 +144,16 @@ def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
     skipped = [
         Obligation(name, "any", Status.SKIP, (), reason=why) for name, why in withheld.items() if why.startswith("not")
     ]
-    result = result_of(bench.subject, offer, [*(p.obligation for p in played), *skipped])
-    if not played:
+    # One that is met is no sign that anything was computed.
+    broken = [o for o in requirement_obligations(setting) if o.status is Status.FAIL]
+    result = result_of(bench.subject, offer, [*(p.obligation for p in played), *skipped, *broken])
+    deviating = [p.obligation for p in played if p.obligation.deviation]
+    if not played and not broken:
         said = "no vector fits what it offers; `fedspec check` draws cases for it"
         return replace(result, first_deviation=said)
-    if result.verdict is not Conformity.DOES_NOT:
+    if not deviating:
         return result
-    first = min((p.obligation for p in played if p.obligation.deviation), key=_event)
+    first = min(deviating, key=_event)
     found = named(setting, played)
     return replace(
         result,

@@ -18,7 +18,7 @@ from fedspec.schema import said
 from fedspec.wire import decode_case, decode_event
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.scenario import with_dtype
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.vectors.choosing import LONGEST
 from fedspec_suite.vectors.numbers import is_short, read
 from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
@@ -28,6 +28,9 @@ from fedspec_suite.vectors.vector import Vector, id_of, line, scenario
 
 MOST = 1000
 """No input is larger; a count is that of a small case."""
+
+BLIND = 0.05
+"""No bound lets a number be off by so much of the largest that is wanted with it; the widest that is made lets half."""
 
 
 def lint(folder: Path) -> list[str]:
@@ -56,8 +59,10 @@ def _of_file(stored: Stored, seen: set[str]) -> Iterator[str]:
         for fault in faults(vector, stored.algorithm):
             yield f"vector {_name(vector)}: {fault}"
     if used != set(stored.defects):
-        odd = sorted(used ^ set(stored.defects))
-        yield f"defects: {', '.join(odd[:5])} in kills without words, or with words and in no kills"
+        odd = ", ".join(map(said, sorted(used ^ set(stored.defects))[:5]))
+        yield f"defects: {odd} in kills without words, or with words and in no kills"
+    if odd_words := [v["words"] for v in stored.defects.values() if not v["words"].isprintable()]:
+        yield f"defects: the words {said(odd_words[0])} are no line of text"
 
 
 def faults(vector: Vector, algorithm: str) -> Iterator[str]:
@@ -78,16 +83,26 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
         decode_case(case)
         for event in vector["events"]:
             decode_event(event, case["dtype"])
-        numbers = _claims().get((case["algorithm"], case["level"], case["reading"], _told(case["options"])))
-        if numbers is None:
+        setting = _claims().get((case["algorithm"], case["level"], case["reading"], _told(case["options"])))
+        if setting is None:
             yield "case: no offer of the specification has this level, reading and options"
-        elif set(case["hyper"]) != set(numbers):
-            yield f"case.hyper: {', '.join(sorted(case['hyper']))}; this row has {', '.join(sorted(numbers))}"
+        else:
+            yield from _of_row(case, setting)
     except FedspecError as error:
         yield str(error)
         return
-    wrong = list(_wanted(vector))
+    wrong = [*_wanted(vector)] or [*_blind(vector)]
     yield from wrong or _by_the_rule(vector)
+
+
+def _of_row(case: Mapping[str, Any], setting: Setting) -> Iterator[str]:
+    """What a case holds that those of its row do not, or does not that they do."""
+    if set(case["hyper"]) != set(setting.numbers):
+        yield f"case.hyper: {', '.join(sorted(case['hyper']))}; this row has {', '.join(sorted(setting.numbers))}"
+    posed = setting.level in {"round", "trace"}
+    for name, wanted in (("problem", posed), ("population", setting.counts_all)):
+        if (case[name] is not None) != wanted:
+            yield f"case.{name}: {'is missing' if wanted else 'plays no part in this row'}"
 
 
 def _by_the_rule(vector: Vector) -> Iterator[str]:
@@ -112,10 +127,10 @@ def _by_the_rule(vector: Vector) -> Iterator[str]:
 
 
 @cache
-def _claims() -> dict[tuple[str, str, str, str], tuple[str, ...]]:
-    """The hyper-parameters of every row, by algorithm, level, reading and options."""
+def _claims() -> dict[tuple[str, str, str, str], Setting]:
+    """Every row, by algorithm, level, reading and options."""
     settings = [(o, setting_of(o)) for o in offers()]
-    return {(o.algorithm, o.level, o.reading, _told(s.options)): s.numbers for o, s in settings}
+    return {(o.algorithm, o.level, o.reading, _told(s.options)): s for o, s in settings}
 
 
 def _told(options: Mapping[str, str]) -> str:
@@ -128,9 +143,8 @@ def refuse_unsound(stored: Stored, folder: Path) -> None:
     Raises:
         FedspecError: the first fault.
     """
-    for vector in stored.vectors:
-        for fault in faults(vector, stored.algorithm):
-            raise FedspecError(f"vectors: {folder / stored.algorithm}.json: vector {_name(vector)}: {fault}; {REMEDY}")
+    for fault in _of_file(stored, set()):
+        raise FedspecError(f"vectors: {folder / stored.algorithm}.json: {fault}; {REMEDY}")
 
 
 def _name(vector: Vector) -> str:
@@ -173,3 +187,16 @@ def _wanted(vector: Vector) -> Iterator[str]:
     places = {f"{name}{tail}" for name in vector["equations"] for tail in ("", WIDE_ONLY)}
     if odd := set(vector["kills"]) - places:
         yield f"kills: {sorted(odd)[0]!r} is no place that is wanted"
+
+
+def _blind(vector: Vector) -> Iterator[str]:
+    """Where a bound is so wide that nearly everything passes."""
+    eps = max(limits_of(dtype)[0] for dtype in vector["dtypes"])
+    every = [[abs(float(read(v, name))) for v in numbers] for want in vector["want"] for name, numbers in want.items()]
+    largest = max((v for near in every for v in near), default=0.0)
+    bounds = [scale[name] for want, scale in zip(vector["want"], vector["scale"], strict=True) for name in want]
+    if any(
+        THRESHOLD * eps * max(bound, default=0) > BLIND * (max(near, default=0) or largest)
+        for near, bound in zip(every, bounds, strict=True)
+    ):
+        yield "scale: a bound is so wide that it hides what the vector is to show"

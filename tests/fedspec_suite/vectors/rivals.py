@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.contract import Begin
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.variants import CANNOT, Variant, single, systematic
@@ -167,20 +168,27 @@ def separated(r: Row, s: Scenario, want: Want, among: Sequence[Rival]) -> dict[s
 
 def _kill(r: Row, s: Scenario, want: Want, rival: Rival) -> Kill | None:
     """How a rival shows in a case; None where it does not, or cannot be run."""
-    editions, seen, totals = rival.variant.editions(), set[str](), dict[str, float]()
+    seen, totals = set[str](), dict[str, float]()
     try:
-        # What is remembered for good shows when the same case is played again.
-        for _ in range(PLAYS if any(m.leaks for m in rival.variant.mutants) else 1):
-            for k, answer in enumerate(rival.variant.quick(s, editions())):
-                told = {name: answer[name] for name in want.values[k] if name in answer}
-                for name, got in r.bench.read(told, s, k, describe(s.events[k])).items():
-                    seen |= _off(name, got, want.values[k][name], want.scales[k][name], want.dtypes)
-                    totals[name] = added(got)
+        for k, name, got in answers(r, s, want, rival):
+            seen |= _off(name, got, want.values[k][name], want.scales[k][name], want.dtypes)
+            totals[name] = added(got)
     except (SubjectError, Deviates, *CANNOT):
         totals.clear()
     order = [f"{name}{tail}" for names in (r.shown[:1], r.shown[1:]) for tail in ("", WIDE_ONLY) for name in names]
     place = next((place for place in order if place in seen), "")
     return Kill(place, totals.get(place.removesuffix(WIDE_ONLY), math.nan)) if place else None
+
+
+def answers(r: Row, s: Scenario, want: Want, rival: Rival) -> Iterator[tuple[int, str, Array]]:
+    """What a rival gives: event, name and numbers."""
+    editions = rival.variant.editions()
+    # What is remembered for good shows when the same case is played again.
+    for _ in range(PLAYS if any(m.leaks for m in rival.variant.mutants) else 1):
+        for k, answer in enumerate(rival.variant.quick(s, editions())):
+            told = {name: answer[name] for name in want.values[k] if name in answer}
+            for name, got in r.bench.read(told, s, k, describe(s.events[k])).items():
+                yield k, name, got
 
 
 def added(numbers: Any) -> float:

@@ -1,9 +1,9 @@
-"""What vectors are about: each offer of the specification, and some with two options turned at once."""
+"""What vectors are about: each offer of the specification, some with two options at once, some that hold a number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 
@@ -24,22 +24,31 @@ class Row:
     """One offer: what its vectors are about.
 
     Attributes:
-        number: of the offer; those of pairs come after the specification's own.
+        number: of the offer; those of pairs come after the specification's own. Of one that holds a number, that of
+            the same offer without.
         offer: what a subject claims.
-        setting: the same, all options resolved.
+        setting: the same, all options resolved; no number is held, so it has the rivals of the offer without.
         bench: reads answers.
+        drawn: what candidates are drawn for: the setting, with the numbers that are held.
     """
 
     number: int
     offer: Offer
     setting: Setting
     bench: Bench
+    drawn: Setting
 
     @property
     def name(self) -> str:
-        """Algorithm, level, reading and the options that are turned."""
-        turned = " ".join(f"{n}={v}" for n, v in sorted(self.offer.options.items()))
-        return f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading} {turned}".strip()
+        """Algorithm, level, reading, the options that are turned, and the numbers that are held."""
+        turned = [f"{n}={v}" for n, v in sorted(self.offer.options.items())]
+        held = [f"{n}={v:g}" for n, v in sorted(self.offer.fixed.items())]
+        return " ".join([f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading}", *turned, *held])
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has one vector: a pair, or one that holds a number."""
+        return self.paired or _holds(self.offer)
 
     @property
     def paired(self) -> bool:
@@ -86,18 +95,65 @@ def _plays_a_part(a: Algorithm, reading: str, options: Mapping[str, str]) -> boo
     return True
 
 
+_V0, _TIED, _ETA = {"v0": 0.0}, {"v0": "tau-squared"}, {"eta": 1.0}
+_UNIFORM, _EXAMPLES, _STEPS = {"weights": "uniform"}, {"weights": "examples"}, {"weights": "steps"}
+
+_HOLDING: tuple[tuple[str, Level, str, Mapping[str, str], Mapping[str, float]], ...] = (
+    ("fedadagrad", "server", "reddi-2021", {**_EXAMPLES, **_TIED}, {}),
+    ("fedadagrad", "server", "reddi-2021", _EXAMPLES, {"beta1": 0.0}),
+    ("fedadam", "server", "reddi-2021", _TIED, {}),
+    ("fedadam", "server", "reddi-2021", {**_EXAMPLES, **_TIED}, {}),
+    ("fedadam", "server", "kingma-ba", {}, _V0),
+    ("fedadam", "server", "kingma-ba", _EXAMPLES, _V0),
+    ("fedadam", "server", "kingma-ba", _STEPS, _V0),
+    ("fedadam", "server", "kingma-ba-step", {}, _V0),
+    ("fedadam", "server", "kingma-ba-step", _EXAMPLES, _V0),
+    ("fedyogi", "server", "kingma-ba", _EXAMPLES, _V0),
+    ("fedyogi", "server", "kingma-ba-step", _EXAMPLES, _V0),
+    ("fedavg", "server", "mcmahan-2017", _UNIFORM, _ETA),
+    ("fedavg", "server", "mcmahan-2017", _STEPS, _ETA),
+    ("fedprox", "server", "fednova", {}, _ETA),
+    ("scaffold", "server", "karimireddy-2020", {}, _ETA),
+    ("scaffold", "round", "karimireddy-2020", {}, _ETA),
+    ("fedasync", "trace", "xie-2019", {}, {"mu": 0.0}),
+    ("fedasync", "trace", "xie-2019-polynomial", {}, {"mu": 0.0}),
+)
+"""Numbers as packages hold them, where no vector of another row has the same. None breaks what its reading asks:
+under reddi-2021, v_0 = 0 is nobody's question."""
+
+
+def _holding() -> Iterator[Offer]:
+    for name, level, reading, options, fixed in _HOLDING:
+        yield Offer(name, level, reading, options, fixed, intermediates=CATALOGUE[name].shows_at(level))
+
+
+def _holds(offer: Offer) -> bool:
+    return bool(offer.fixed) or "v0" in offer.options
+
+
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Those of the specification, by their numbers, then the pairs."""
-    return (*SUBJECT.info.offers, *(o for a in CATALOGUE.values() for o in _pairs(a)))
+    """Those of the specification, by their numbers, then the pairs, then those that hold a number."""
+    return (*SUBJECT.info.offers, *(o for a in CATALOGUE.values() for o in _pairs(a)), *_holding())
 
 
 @cache
-def row(number: int) -> Row:
-    """The row of that number."""
-    offer = offers()[number]
-    setting = setting_of(offer, DTYPE)
-    return Row(number, offer, setting, bench_of(SUBJECT, offer, setting))
+def row(place: int) -> Row:
+    """The row of the offer at that place."""
+    offer = offers()[place]
+    drawn = setting_of(offer, DTYPE)
+    setting = replace(drawn, fixed={}, v0_is_tau_squared=False)
+    return Row(_without(place), offer, setting, bench_of(SUBJECT, offer, setting), drawn)
+
+
+def _without(place: int) -> int:
+    """The place of the same offer with no number held, where there is one; else its own."""
+    offer = offers()[place]
+    if not _holds(offer):
+        return place
+    options = {n: v for n, v in offer.options.items() if n != "v0"}
+    plain = replace(offer, options=options, fixed={})
+    return next((k for k, o in enumerate(offers()) if o == plain), place)
 
 
 def all_rows() -> Iterator[Row]:

@@ -21,6 +21,7 @@ from fedspec_suite.vectors.choosing import Chosen
 from fedspec_suite.vectors.numbers import rounded_up, written
 from fedspec_suite.vectors.rivals import Kill, Want
 from fedspec_suite.vectors.rows import Row
+from fedspec_suite.vectors.ties import steady
 
 VERSION = 1
 
@@ -88,7 +89,7 @@ def encoded(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill], *, exact
     """A vector as JSON values."""
     given = inputs(s)
     places: dict[str, dict[str, float | None]] = {}
-    for name, kill in sorted(kills.items()):
+    for name, kill in sorted(steady(r, s, want, kills).items()):
         places.setdefault(kill.place, {})[name] = float(f"{kill.total:.6g}") if math.isfinite(kill.total) else None
     names = {name for answer in want.values for name in answer}
     return {

@@ -11,20 +11,24 @@ from fedspec_suite.judge.capsules.recorded import Number
 LINES = 15
 """A script is no longer, so that it is read at a glance."""
 
+# Without fedspec, an adapter's `from fedspec.contract import ...` gives classes that take what they are given.
 PYTHON = """\
 # Exits 1 while {law} fails like this; run it where the check ran, with the capsule beside it.
-import importlib, json, pathlib, sys, types, numpy as np; sys.dont_write_bytecode = True
-sys.path.insert(0, {folder!r}); subject = importlib.import_module({module!r}).{attribute}
-subject, run = subject() if isinstance(subject, type) or not hasattr(subject, "start") else subject, {{}}
+import importlib.util, json, pathlib, sys, types, numpy as np; sys.dont_write_bytecode = True; \
+sys.path.insert(0, {folder!r})
+run, kinds = {{}}, types.ModuleType("fedspec.contract"); kinds.__getattr__ = lambda n: vars(kinds).setdefault(n, \
+type(n, (types.SimpleNamespace,), {{"__init__": lambda self, *given, **named: vars(self).update(named)}}))
+if not importlib.util.find_spec("fedspec"): sys.modules |= {{"fedspec": types.SimpleNamespace(), kinds.__name__: kinds}}
+it = importlib.import_module({module!r}).{attribute}; \
+it = it() if isinstance(it, type) or not hasattr(it, "start") else it
 def made(v, key, array=lambda v: np.array(v, {dtype!r})):
     if key in ("x0", "g", "x", "delta", "control") and v: return {{n: array(a) for n, a in v.items()}}
     if key in ("H", "e", "mixing", "examples"): return array(v) if key != "examples" else np.array(v, float)
     if key in ("options", "hyper") or type(v) != dict: return tuple(made(e, key) for e in v) if type(v) == list else v
     kind = {{"case": "Case", "problem": "Quadratics", "messages": "ClientMessage"}}.get(key) or v.pop("type").title()
     return getattr(sys.modules.get("fedspec.contract"), kind, types.SimpleNamespace)(**{{n: made(v[n], n) for n in v}})
-for call in {calls}:
-    if "case" in call: run[call["session"]] = subject.start(made(call["case"], "case"))
-    else: x = run[call["session"]].step(made(call["event"], "event"))[{name!r}]
+for n, told, c in ((c["session"], "case" if "case" in c else "event", c) for c in {calls}):
+    x = run[n].step(made(c[told], told))[{name!r}] if n in run else run.update({{n: it.start(made(c[told], told))}})
 {seen}
 """
 
