@@ -9,7 +9,7 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, client_of
+from fedspec_torch.fast import FAST, UNDIVIDED, client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
@@ -79,9 +79,7 @@ def run_step(
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
     """
-    step: Callable[..., Any] = STEPS.get(program.step, program.step)
-    if shards is None:
-        step = UNDIVIDED.get(program.step, step)
+    step: Callable[..., Any] = UNDIVIDED.get(program.step, program.step) if shards is None else program.step
     client = client_of(program, h, state)
     with population(clients, block, shards, ragged=client is not None, client=client) as all_of_them:
         state, values = step(h, state, all_of_them, *events)

@@ -224,6 +224,21 @@ def test_clients_of_unequal_steps_compute_what_they_take(name: str) -> None:
     assert_close(got, want.numpy(), 4.0)
 
 
+@pytest.mark.parametrize("name", ["fed-lamb", "fed-ams", "scaffold", "joint-local"])
+def test_who_remembers_or_adapts_is_trained_together_and_computes_what_it_takes(name: str) -> None:
+    run: Any = find(name).run
+    h, inner = offers(name)[0].values[1], population(torch.float64).clients
+    assert isinstance(inner, QuadraticClients)
+    clients, calls = Counted(inner.H, inner.e), []
+    asked = clients.oracle
+    clients.oracle = lambda who: (calls.append(len(who)), asked(who))[1]  # type: ignore[method-assign]
+    COUNT[0] = 0
+    plan = Plan((3, 0, 4, 1, 2), (2, 5, 1, 5, 3), (1,) * 5)
+    run_step(run, h, run.init(h, torch.tensor(dyadic(0, D)), Setup((1,) * N, SHAPES)), clients, plan, block=5)
+    # Of all five first, then of those who have steps left.
+    assert (calls, COUNT[0]) == ([5, 4, 3, 2], sum(plan.steps))
+
+
 def test_blocks_of_unequal_steps_hold_more_who_are_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four at a time where all take as many steps; up to twice as many where some are done sooner; one size for all."""
     monkeypatch.setattr("fedspec_torch.population.default_block", lambda x: 4)
