@@ -94,16 +94,18 @@ class Batches:
         x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
         return x, y
 
-    def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:
+    def all_at(self, k: int, size: int, *, across: bool = False, copied: bool = True) -> Minibatch:
         """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
 
         Args:
             k: the step.
             size: of their batches.
             across: whether inputs are wanted features first too, where the pool has them.
+            copied: whether they are wanted so where that is a copy.
         """
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
-            return self._of_even_pool(k, size, across) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+            whole = self._of_even_pool(k, size, across and copied)
+            return whole or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
         x, y = (part[:, first : first + size] for part in self._in_order)
         if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
             return Minibatch(x, y)
@@ -121,7 +123,10 @@ class Batches:
         self._memory.extend(part.new_empty(0) for part in parts[len(self._memory) :])
         # The batches of a step are gone at the next: they take the same memory, which is there already.
         some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self._memory, strict=False)]
-        return Minibatch(*(torch.index_select(part, 0, at, out=out) for part, out in zip(parts, some, strict=True)))
+        for part, out in zip(parts, some, strict=True):
+            # Of a table each row is copied at once, twice as fast.
+            torch.index_select(part.flatten(1), 0, at, out=out.flatten(1))
+        return Minibatch(*some)
 
     @cached_property
     def _numbers(self) -> Tensor:

@@ -18,6 +18,7 @@ from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, layered
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace
+from fedspec_torch.workspace import is_narrow
 
 if TYPE_CHECKING:
     from fedspec_torch.federation import Federation
@@ -96,8 +97,8 @@ class Trained:
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
         f = self.training.federation
-        across = f.way in (None, "layered") and f.network.is_written_out
-        return some.all_at(k, self._sizes[0], across=across)
+        size, across = self._sizes[0], f.way in (None, "layered") and f.network.is_written_out
+        return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
