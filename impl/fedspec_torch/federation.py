@@ -122,9 +122,9 @@ class Federation:
             self.choices[size] = choose(self.network, x, batch)
         return self.choices[size].name
 
-    def in_round(self, round: int) -> Training:
-        """The clients with the minibatches of that round."""
-        return Training(self, round)
+    def in_round(self, round: int, *, keeps: bool = False) -> Training:
+        """The clients with the minibatches of that round; see :class:`fedspec_torch.training.Training`."""
+        return Training(self, round, keeps)
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
         """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""

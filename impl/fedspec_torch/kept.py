@@ -89,6 +89,18 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
     return each_tensor(of, state)
 
 
+def may_be_written(state: Any, clients: int) -> bool:
+    """Whether a round may write to the rows of its clients before it is done: all that there are, are kept."""
+    found: list[bool] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        found.append(isinstance(tensor, Kept) or tensor.ndim != 2 or len(tensor) != clients)
+        return tensor
+
+    each_tensor(look, state)
+    return all(found)
+
+
 def is_written_over(state: Any) -> bool:
     """Whether a state has rows that the next round writes over."""
     found: list[bool] = []

@@ -121,7 +121,7 @@ class Run:
         """
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
-        clients = self.federation.in_round(number)
+        clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange))
         self.state = self._after(clients, events)
         self.whole = True
         losses = first_losses(clients, self.ranks)
@@ -155,7 +155,8 @@ class Run:
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
         self.whole = not kept.is_written_over(self.state)
-        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)
+        own = kept.may_be_written(self.state, len(self.federation))
+        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
         return state
 
     def sent(self, events: tuple[Event, ...]) -> int:

@@ -31,13 +31,18 @@ class Training:
     Attributes:
         federation: whose they are.
         round: which round's minibatches they see.
+        keeps: whether clients are asked again after others were, as where they gossip: then what is known of their
+            minibatches stays until the round is over; else it is gone when others are asked, with the examples if a
+            function has made them.
         losses: the loss of every client's first minibatch, which is that of the model it began from.
     """
 
     federation: Federation
     round: int
+    keeps: bool = False
     losses: dict[int, Tensor] = field(default_factory=dict)
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
+    _memory: list[Tensor] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.federation)
@@ -47,7 +52,11 @@ class Training:
         f, who = self.federation, tuple(clients)
         whole = self._batches.get(who[:1])
         if whole is None or whole.clients[: len(who)] != who:
-            whole = self._batches[who[:1]] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
+            if not self.keeps:
+                self._batches.clear()
+            # Minibatches of the clients before are gone, and leave their memory.
+            whole = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled, self._memory)
+            self._batches[who[:1]] = whole
         return Trained(self, whole.first(len(who)))
 
 
