@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.algorithms import afga, fedprox, local
+from fedspec.algorithms import afga, fedprox, local, peers
 from fedspec.entry import Program
 from fedspec.population import Client
-from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, solvers
+from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, fast_peers, solvers
 from fedspec_torch.arith import Stack
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.plan import Oracle
@@ -43,6 +43,10 @@ FAST: dict[Callable[..., Any], Callable[..., Any]] = {
 UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
     afga.step: fast_gossip.step,
     afga.gossip_fedamsgrad: fast_gossip.in_one_set,
+    afga.step_adapted: fast_gossip.step_adapted,
+    peers.dsgd: fast_peers.dsgd,
+    peers.gossip_pga: fast_peers.gossip_pga,
+    peers.dadam: fast_peers.dadam,
 }
 """What is run in place of the steps of programs, where one rank has all clients."""
 
