@@ -66,6 +66,11 @@ def written(rows: Any, who: list[int], new: Stack) -> None:
     rows[neighbours(who) or who] = new
 
 
+def zeros(like: Any) -> Any:
+    """A sum that nothing has been added to."""
+    return torch.zeros_like(like)
+
+
 def one(total: Vector) -> tuple[Any, Any]:
     """A sum as a stack of one row, and its weight."""
     return total[None], total.new_ones(1)
@@ -73,11 +78,12 @@ def one(total: Vector) -> tuple[Any, Any]:
 
 def scaffold_step(h: scaffold.Scaffold, state: scaffold.State, clients: Batched, plan: Plan) -> Result:
     """:func:`fedspec.algorithms.scaffold.step`."""
-    total = torch.zeros_like(state.c)
+    total = zeros(state.c)
+    p: Any = state.p
 
     def remember(who: list[int], made: tuple[Any, Any]) -> Stack:
         deltas, kept = made
-        total.addmv_((kept - state.c_i[who]).T, state.p[who])
+        total.addmv_((kept - state.c_i[who]).T, p[who])
         written(state.c_i, who, kept)
         return deltas
 
@@ -103,15 +109,16 @@ def vrl_sgd_step(h: vrl_sgd.VrlSgd, state: vrl_sgd.State, clients: Batched, plan
         return deltas
 
     x = average(state.x, weighted_mean(streamed(clients, plan, state.x, remember), state.p), eta=1)
+    begun: Any = state.x
     everyone, size = list(plan.participants), clients.block or default_block(x)
     for who in (everyone[start : start + size] for start in range(0, len(everyone), size)):
-        move(who, state.x.expand(len(who), -1), x)
+        move(who, begun.expand(len(who), -1), x)
     return replace(state, x=x), {}
 
 
 def feddyn_step(h: feddyn.FedDyn, state: feddyn.State, clients: Batched, plan: Plan) -> Result:
     """:func:`fedspec.algorithms.feddyn.step`."""
-    total = torch.zeros_like(state.h)
+    total = zeros(state.h)
 
     def remember(who: list[int], made: tuple[Any, Any]) -> Stack:
         y, kept = made
@@ -184,7 +191,7 @@ def fednova_solvers_step(
 
 def lamb_step(h: local_ams.FedAms, state: local_ams.State, clients: Batched, plan: Plan) -> Result:
     """:func:`fedspec.algorithms.local_ams.run`."""
-    total, n = torch.zeros_like(state.v_hat), len(plan.participants)
+    total, n = zeros(state.v_hat), len(plan.participants)
 
     def remember(who: list[int], made: tuple[Any, ...]) -> Stack:
         models, m_i, v_i, s_i, _ = made

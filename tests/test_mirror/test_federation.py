@@ -360,7 +360,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
         ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, stacked, vmapped, looped"),
-        ({"data": lambda i: GOOD}, PlanError, "examples: not given"),
+        ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); data is a function"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],
 )
