@@ -91,6 +91,26 @@ def test_who_gossips_is_asked_for_examples_once_a_round(monkeypatch: pytest.Monk
     assert sorted(asked) == list(range(6))
 
 
+@pytest.mark.parametrize("name", sorted({name for name, _ in REMEMBERING}))
+def test_the_rows_of_one_client_are_not_vectors_of_the_server(name: str) -> None:
+    """A stack of one vector may be seen in the memory of that vector."""
+    row = find(name)
+    run, h = row.run, hyper(name, {})
+    data = [(torch.randn(4, 3).double(), torch.randn(4, 1).double())]
+    fed = Federation(nn.Linear(3, 1).double(), nn.functional.mse_loss, data, batch_size=2)
+    numbers = {k: getattr(h, k) for k in needed(row, row.resolve(row.readings[0].name, {}))}
+    # So large that no gradient's square takes the place of Fed-LAMB's greatest.
+    numbers |= {"v0": 16.0} if "v0" in numbers else {}
+    trained = simulate(name, fed, plan=cohorts(None, steps=2), rounds=3, **numbers)
+    begin = fed.x0.clone()
+    state = run.init(trained.h, begin.clone(), fed.setup)  # type: ignore[union-attr]
+    for number, _ in enumerate(trained):
+        (plan,) = trained.plan.events(row, trained.h, fed.setup, begin, number)
+        state, _ = run.step(trained.h, state, Batched(fed.in_round(number)), plan)  # type: ignore[union-attr]
+    assert torch.equal(fed.x0, begin)
+    assert_close(trained.x, state.x.numpy(), 4.0, ulps=256)
+
+
 def test_a_state_that_others_hold_is_not_written() -> None:
     run: Any = find("scaffold").run
     h, fed = hyper("scaffold", {}), federation("looped", torch.float64)
