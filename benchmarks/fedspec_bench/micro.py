@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity, profile
 from fedspec.catalogue import find
 from fedspec.mixing.topology import ring
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Messages
+from fedspec.plan import Exchange, Messages
 from fedspec_bench.job import Job
 from fedspec_bench.machine import seconds, wait
 from fedspec_bench.peers.mirror.peer import Mirror
@@ -78,8 +78,8 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
         "gemv": lambda: w @ rows,
         "mean": lambda: weighted_mean(stacked_once(X), p),
         "gemm": lambda: torch.mm(dense, X, out=out),
-        "dense": lambda: links(dense).times(X, out),
-        "ring": lambda: links(sparse).times(X, out),
+        "dense": lambda: links(Exchange((), ((),), dense), 100).times(X, out),
+        "ring": lambda: links(Exchange((), ((),), sparse), 100).times(X, out),
         "copy": lambda: out.copy_(X),
     }
     times: dict[str, list[float]] = {name: [] for name in works}

@@ -7,7 +7,7 @@ or on whether a run was stopped and resumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,8 @@ class Batches:
     seed: int
     round: int
     shuffled: bool = True
+    memory: list[Tensor] = field(default_factory=list, repr=False)
+    """Where the minibatches of a step are copied to, for those of the next one to take its place."""
 
     def __post_init__(self) -> None:
         check_clients("batches", self.clients, len(self.pool.examples))
@@ -80,7 +82,6 @@ class Batches:
             _order=self._order[:n],
             _in_order=seen and (seen[0][:n], seen[1][:n]),
             _numbers=self._numbers[:n],
-            _memory=self._memory,
         )
         return some
 
@@ -94,16 +95,18 @@ class Batches:
         x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
         return x, y
 
-    def all_at(self, k: int, size: int, *, across: bool = False) -> Minibatch:
+    def all_at(self, k: int, size: int, *, across: bool = False, copied: bool = True) -> Minibatch:
         """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
 
         Args:
             k: the step.
             size: of their batches.
             across: whether inputs are wanted features first too, where the pool has them.
+            copied: whether they are wanted so where that is a copy.
         """
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
-            return self._of_even_pool(k, size, across) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+            whole = self._of_even_pool(k, size, across and copied)
+            return whole or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
         x, y = (part[:, first : first + size] for part in self._in_order)
         if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
             return Minibatch(x, y)
@@ -118,18 +121,17 @@ class Batches:
         at = self._numbers * (n // size) + k % (n // size)
         parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
         parts += [pool.across(size).flatten(0, 1)] if across else []
-        self._memory.extend(part.new_empty(0) for part in parts[len(self._memory) :])
+        self.memory.extend(part.new_empty(0) for part in parts[len(self.memory) :])
         # The batches of a step are gone at the next: they take the same memory, which is there already.
-        some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self._memory, strict=False)]
-        return Minibatch(*(torch.index_select(part, 0, at, out=out) for part, out in zip(parts, some, strict=True)))
+        some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self.memory, strict=False)]
+        for part, out in zip(parts, some, strict=True):
+            # Of a table each row is copied at once, twice as fast.
+            torch.index_select(part.flatten(1), 0, at, out=out.flatten(1))
+        return Minibatch(*some)
 
     @cached_property
     def _numbers(self) -> Tensor:
         return torch.tensor(self.clients, device=self._found[0].device)
-
-    @cached_property
-    def _memory(self) -> list[Tensor]:
-        return []
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""

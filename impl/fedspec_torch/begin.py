@@ -13,6 +13,7 @@ from fedspec_torch import kept, saved, sharded
 from fedspec_torch.agreement import divided, fingerprint
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.asked import check_finite, hyper_of, trainer
+from fedspec_torch.checking import ModuleError, check_test
 from fedspec_torch.covers import with_axes
 from fedspec_torch.data import Examples
 from fedspec_torch.federation import Federation
@@ -63,9 +64,11 @@ def simulate(
         RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
     """
     row = trainer(algorithm)
+    check_federation(federation)
     assert not isinstance(row.run, LocalSolver)
     check_whole("rounds", rounds, "a run has at least one round")
     check_whole("test_every", test_every, "a model is evaluated after at least one round")
+    check_counted(block, shards, test)
     if not hasattr(plan, "events"):
         raise PlanError(
             f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with their method"
@@ -78,6 +81,32 @@ def simulate(
         x = x.repeat(len(federation))
     state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
     return Run(row, h, federation, plan, state, rounds, block, test, test_every, shards=parts)
+
+
+def check_federation(federation: Any) -> None:
+    """Refuse what is no federation.
+
+    Raises:
+        ModuleError: with what was given.
+    """
+    if not isinstance(federation, Federation):
+        got = type(federation).__name__
+        raise ModuleError(f"federation: got {got}; make a Federation(model, loss, data, batch_size=...)")
+
+
+def check_counted(block: Any, shards: Any, test: Any) -> None:
+    """Refuse a block or shards that are no numbers, and what no model is evaluated on.
+
+    Raises:
+        PlanError: there are less than one, or not a whole number of them.
+        ShapeError: the test examples are no pair of tensors.
+    """
+    if block is not None:
+        check_whole("block", block, "a block holds at least one client")
+    if shards is not None:
+        check_whole("shards", shards, "a rank holds one or more")
+    if test is not None:
+        check_test(test)
 
 
 def begun(
@@ -132,6 +161,8 @@ def resume(
         CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
         PlanError: the folder for what clients remember does not exist or has no room.
     """
+    check_federation(federation)
+    check_counted(None, shards, test)
     found = saved.read(Path(file), device=federation.x0.device)
     ours = fingerprint(federation)
     for what, there in found["federation"].items():

@@ -6,13 +6,17 @@ the next, would make it one of the order of calls too, and no saved run could go
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fedspec.errors import FedspecError
+from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch.arith import Vector
+from fedspec_torch.choosing import first_line
 from fedspec_torch.gradients import Loss, Network
 
 
@@ -49,6 +53,14 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     if not any(p.requires_grad for p in module.parameters()):
         raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
     kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
+    for dtype, device in sorted(kinds, key=str):
+        if dtype not in (torch.float32, torch.float64):
+            raise ModuleError(
+                f"model: it has parameters of {dtype}, and runs are in float32 or float64; give model.float(), "
+                f"and Federation(..., precision='bf16') for gradients in bfloat16"
+            )
+        if device.type == "meta":
+            raise ModuleError("model: it has parameters without values, on meta; give them some (model.to_empty, init)")
     if len(kinds) > 1:
         raise ModuleError(
             f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
@@ -66,8 +78,15 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
     kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
     leaves = {name: part.detach().requires_grad_() for name, part in network.named(x).items()}
     drawn = _generators(x.device)
-    with torch.enable_grad():
-        first, again = (network.value(leaves, inputs, targets) for _ in range(2))
+    with torch.enable_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("error", "Using a target size")
+        try:
+            first, again = (network.value(leaves, inputs, targets) for _ in range(2))
+        except UserWarning as error:
+            raise ShapeError(
+                f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
+                f"give targets in the shape of the output (unsqueeze)"
+            ) from error
     if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(x.device), strict=True)):
         raise ModuleError(
             "model: it, or the loss, draws at random from torch's generator (dropout, noise), so that no run could be "
@@ -92,6 +111,39 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
             "loss: it does not depend on any parameter that is trained, or torch is not told how (detach, argmax, "
             "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
         )
+
+
+@contextmanager
+def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator[None]:
+    """What model and loss do not take is told with whose it is and what is in it.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    try:
+        yield
+    except (FedspecError, torch.OutOfMemoryError):
+        raise
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        inputs, targets = examples()
+        classes = "" if targets.is_floating_point() else f" from {int(targets.min())} to {int(targets.max())}"
+        raise ModuleError(
+            f"model: it, or the loss, does not take a minibatch of {whose}, inputs {tuple(inputs.shape)} "
+            f"{inputs.dtype} and targets {tuple(targets.shape)} {targets.dtype}{classes}: {type(error).__name__}: "
+            f"{first_line(error)}; give data that fit the model, in its type"
+        ) from error
+
+
+def check_test(pair: Any) -> None:
+    """Refuse what a model cannot be evaluated on.
+
+    Raises:
+        ShapeError: it is no pair of equally many inputs and targets, at least one.
+    """
+    is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)
+    if not is_pair or not all(part.ndim for part in pair) or not 0 < len(pair[0]) == len(pair[1]):
+        got = tuple(tuple(part.shape) for part in pair) if is_pair else type(pair).__name__
+        raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples")
 
 
 def _generators(device: torch.device) -> list[Tensor]:

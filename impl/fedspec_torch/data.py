@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from fedspec.arith import Array
-from fedspec.errors import ShapeError
+from fedspec.errors import PlanError, ShapeError
+from fedspec_torch.arith import check_whole
 
 Examples: TypeAlias = tuple[Tensor, Tensor]
 """Inputs [n_i, ...] and targets [n_i, ...] of one client."""
@@ -127,6 +128,22 @@ class Made:
                 raise ShapeError(f"data: client {i} has {len(pair[0])} examples, not {self.examples[i]} as was said")
         inputs, targets = (torch.cat([pair[j] for pair in pairs]).to(self.device) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *(len(pair[0]) for pair in pairs[:-1])])
+
+
+def check_counts(examples: Any) -> None:
+    """Refuse what does not say how many examples every client has.
+
+    Raises:
+        PlanError: nothing is said, or a number is no whole one.
+    """
+    if isinstance(examples, str) or not isinstance(examples, Sequence | np.ndarray) or not len(examples):
+        raise PlanError(
+            f"examples: got {examples!r}; data is a function, so say how many examples every client has, in a list"
+        )
+    for i, count in enumerate(examples):
+        # A million of them may be said.
+        if type(count) is not int or count < 1:
+            check_whole(f"examples[{i}]", count, "leave out clients that have none")
 
 
 def check_examples(i: int, pair: Any, like: Any) -> None:

@@ -10,7 +10,8 @@ made of them when the steps are done.
 
 A product whose right factor is transposed takes two to six times as long where few outputs meet it: 0.37 ms for 0.06 ms
 at 100 clients, 64 features, 10 classes, b = 32 on one core of a Xeon. So the first layer reads inputs features first
-(:attr:`Minibatch.across`) where they are at hand in that order, and its gradient reads them examples first.
+(:attr:`Minibatch.across`) where they are at hand in that order, and its gradient reads them examples first. Where many
+outputs meet it, it takes no longer (0.68 and 0.70 ms with 128 on an EPYC), so no copy in that order is made for it.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def run_in_place(
     for k, left in taken(tau):
         if left != now:
             now, block, some = left, whole.first(left), work.first(left)
-            (W, c), dy = matrices(chain, block, y), matrices(chain, block, g)
+            W, c = matrices(chain, block, y)
+            dy = (W, c) if g is y else matrices(chain, block, g)
         change = adds(W, c, some, solver.rate(k)) if solver.rate else writes(*dy, some)
         found = passed(chain, loss, W, c, batch(k, left), some, change, told=k == 0)
         losses = found if k == 0 else losses
@@ -172,13 +174,11 @@ def passed(
 
 def _first_layer(c: Tensor | None, W: Tensor, inputs: Tensor, across: Tensor | None, work: Workspace) -> Tensor:
     z, (narrow, turned) = work.z[0], work.narrow
-    if across is None and W.device.type != "cpu":
-        across = inputs.mT
-    elif across is None and narrow.numel():
+    if across is None and W.device.type == "cpu" and narrow.numel():
         torch.bmm(inputs, narrow.copy_(W.mT), out=turned)
         z.copy_(turned.mT)
         return z if c is None else z.add_(c)
-    return _affine(c, W, work.across.copy_(inputs.mT) if across is None else across, z)
+    return _affine(c, W, inputs.mT if across is None else across, z)
 
 
 def _affine(c: Tensor | None, W: Tensor, h: Tensor, z: Tensor) -> Tensor:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.algorithms import afga, fedlamb, fedprox, local, local_ams
+from fedspec.algorithms import afga, fedprox, local, peers
 from fedspec.entry import Program
 from fedspec.population import Client
-from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, solvers
+from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, fast_peers, solvers
 from fedspec_torch.arith import Stack
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.plan import Oracle
@@ -40,16 +40,17 @@ FAST: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 """What is run in place of a function of the specification; it takes clients of unequal numbers of steps at once."""
 
-STEPS: dict[Callable[..., Any], Callable[..., Any]] = {fedlamb.step: fast_lamb.step, local_ams.step: fast_lamb.step}
-"""Likewise, of the steps of programs."""
-
 UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
     afga.step: fast_gossip.step,
     afga.gossip_fedamsgrad: fast_gossip.in_one_set,
+    afga.step_adapted: fast_gossip.step_adapted,
+    peers.dsgd: fast_peers.dsgd,
+    peers.gossip_pga: fast_peers.gossip_pga,
+    peers.dadam: fast_peers.dadam,
 }
-"""Likewise, where one rank has all clients."""
+"""What is run in place of the steps of programs, where one rank has all clients."""
 
-CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS
+CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS | fast_lamb.CLIENTS
 """What makes the clients of a program, whose step is otherwise as it is written."""
 
 

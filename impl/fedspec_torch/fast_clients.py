@@ -33,7 +33,7 @@ from fedspec.algorithms.local import local_norm
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.mixing.private import clip
 from fedspec.population import Client
-from fedspec.readings import Clipped, Control, Loop, Normalise, Solver, Stored
+from fedspec.readings import Clipped, Control, Loop, Normalise, Solver, Stored, choice
 from fedspec_torch import solvers
 from fedspec_torch.arith import Stack, column
 from fedspec_torch.joining import Numbers
@@ -139,7 +139,7 @@ def fednova_solvers_client(h: fednova_solvers.FedNovaSolvers, state: Any) -> Cli
     """Of :func:`fedspec.algorithms.fednova_solvers.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau, strategy: str) -> tuple[Stack, Any]:
-        own = Solver(strategy)
+        own = choice(Solver, "strategies", strategy)
         solver = solvers.fednova(own, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
 
         def norm(t: int) -> Any:

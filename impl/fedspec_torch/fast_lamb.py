@@ -7,20 +7,20 @@ layer are known only when all of it is done: 36. It moves 56: the direction is w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from fedspec.algorithms import fedlamb, local_ams
-from fedspec.algorithms.local_ams import State, after, begin
+from fedspec.algorithms.local_ams import State, begin
 from fedspec.arith import norm
-from fedspec.mixing.periodic import model_mean, moment_maximum
-from fedspec.plan import Plan
-from fedspec.population import Clients, each
+from fedspec.population import Client
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
 from fedspec_torch.blocks import Block
+from fedspec_torch.fast_clients import Made, Tau
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.solvers import InPlace, Step
 
@@ -48,43 +48,57 @@ Parts: TypeAlias = Sequence[Tensor]
 LEAST = 2.0**-20
 """The least lam > 0 by which a direction is divided."""
 
-VANISHING = 2.0**-40
-"""The least factor by which a squared gradient is multiplied at once."""
+LEAST_DECAY = 2.0**-10
+"""The least factor by which a squared gradient is multiplied before it is added."""
 
 
-def solver(h: local_ams.FedAms, state: State, own: Any, T: int) -> InPlace:
-    """The T local steps of clients that begin with these moments, which are handed back.
+def together(beta2: float) -> int:
+    """How many steps v decays for at once; it depends on nothing else, so that a client is what it is alone."""
+    return max(1, int(math.log(LEAST_DECAY) / math.log(beta2))) if beta2 > 0 else 1
+
+
+def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
+    """The local steps, at most so many, of clients that begin with these moments, which are handed back.
 
     A direction's length does not matter: q / lam = y + m / (lam c (sqrt(v_hat) + eps)), c the correction, is one pass.
-    No step reads v_i = beta2^T v_i + (1 - beta2) sum over t of beta2^(T-t) g_t^2: each adds its term, in one pass.
+    No step reads v_i, so it decays for p steps at once, v_i = beta2^p v_i + (1 - beta2) sum over j < p of
+    beta2^(p-1-j) g_j^2, and each adds its term, in one pass. Who is done after fewer divides by beta2 for the others.
     """
     v_hat: Any = state.v_hat
     inverse = 1 / (v_hat.sqrt() + h.eps)
     layers = tuple((l, (l.stop - l.start,)) for l in state.layers)
-    # Where the first terms would vanish before they are added, v_i decays step by step.
-    at_once = h.beta2**T >= VANISHING
+    p = together(h.beta2)
 
     def start(block: Block, y: Tensor) -> Step:
         m, v, q = (block.memory(name) for name in ("m", "v", "q"))
         block.put(m, own.m_i)
         block.put(v, own.v_i)
-        if at_once:
-            v.mul_(h.beta2**T)
         inverses = [inverse[l] for l in state.layers]
+        before = [block]
+
+        def finish(taken: int, left: int) -> None:
+            """Of clients that have taken so many steps, those beyond the first few are done."""
+            for j in range(len(layers) if taken % p else 0):
+                before[0].part(v, j)[left:].mul_(h.beta2 ** (taken % p - p))
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            m.lerp_(g, 1 - h.beta1)
-            if at_once:
-                v.addcmul_(g, g, value=(1 - h.beta2) * h.beta2 ** (T - 1 - k))
-            else:
-                v.mul_(h.beta2).addcmul_(g, g, value=1 - h.beta2)
+            if block.left < before[0].left:
+                finish(k, block.left)
+            before[0] = block
+            for m_, v_, g_ in block.together(m, v, g):
+                m_.lerp_(g_, 1 - h.beta1)
+                if k % p == 0:
+                    v_.mul_(h.beta2**p)
+                v_.addcmul_(g_, g_, value=(1 - h.beta2) * h.beta2 ** (p - 1 - k % p))
             c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
             ys, ms, qs = ([block.part(vector, j).flatten(1) for j in range(len(layers))] for vector in (y, m, q))
             if isinstance(h, fedlamb.FedLamb):
                 in_layers(h, c, ys, ms, qs, inverses)
-                return
-            for y_l, m_l, inverse_l in zip(ys, ms, inverses, strict=True):
-                y_l.addcmul_(m_l, inverse_l, value=-h.eta_l / c)
+            else:
+                for y_l, m_l, inverse_l in zip(ys, ms, inverses, strict=True):
+                    y_l.addcmul_(m_l, inverse_l, value=-h.eta_l / c)
+            if k == most - 1:
+                finish(most, 0)
 
         return step
 
@@ -116,17 +130,18 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
     return [torch.where(q > 0, x / q, 0) for x, q in zip(lengths[: len(xs)], lengths[len(xs) :], strict=True)]
 
 
-def step(h: local_ams.FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """The step of Fed-LAMB or of Fed-AMS; under other options as it is written."""
+def lamb_client(h: local_ams.FedAms, state: State) -> Client | None:
+    """Of :func:`fedspec.algorithms.local_ams.run`; under options that are not plain, as it is written."""
     if not is_plain(h):
-        if isinstance(h, fedlamb.FedLamb):
-            return fedlamb.step(h, state, clients, plan)
-        return local_ams.step(h, state, clients, plan)
+        return None
 
-    def client(i: int, x: Any, gradient: Any, T: int) -> tuple[Any, ...]:
-        return run_in_place(solver(h, state, begin(h, state, i), T), x, gradient, T)
+    def client(i: Any, x: Any, gradient: Any, T: Tau) -> tuple[Any, ...]:
+        most = T if isinstance(T, int) else T[0]
+        y, m_i, v_i = run_in_place(solver(h, state, begin(h, state, i), most), x, gradient, T)
+        return y, m_i, v_i, v_i, ()
 
-    x_i, m_i, v_i = each(client, clients, plan, state.x)
-    n = len(plan.participants)
-    x, most = model_mean(x_i, clients=n), moment_maximum(state.v_hat, v_i, clients=n)
-    return after(state, plan, x=x, v_hat=most, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": most}
+    return client
+
+
+CLIENTS: dict[Callable[..., Any], Made] = {fedlamb.step: lamb_client, local_ams.step: lamb_client}
+"""By the step of the program whose clients they are."""

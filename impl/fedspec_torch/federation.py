@@ -9,12 +9,12 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from fedspec.errors import PlanError, UnknownNameError
+from fedspec.errors import PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, check_whole
-from fedspec_torch.checking import LossError, ModuleError, check_first, check_module
+from fedspec_torch.checking import LossError, ModuleError, check_first, check_module, named
 from fedspec_torch.choosing import Choice, choose
-from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool
+from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, Loss, Network
 from fedspec_torch.plan import Oracle
 from fedspec_torch.training import Training
@@ -68,14 +68,17 @@ class Federation:
         check_module(self.model, self.loss)
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
+        check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
         if self.way is not None and self.way not in WAYS:
             raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
             raise ModuleError(f"precision: bf16 rounds a model in float32; this one is in {self.x0.dtype}")
-        if callable(self.data) and not self.examples:
-            raise PlanError("examples: not given; data is a function, so say how many examples every client has")
+        if callable(self.data):
+            check_counts(self.examples)
+        elif not (hasattr(self.data, "__getitem__") and hasattr(self.data, "__len__")):
+            raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
         if not callable(self.data) and self.examples:
             raise PlanError("examples: given, but data says it; leave it out")
         _ = self.pool
@@ -112,7 +115,7 @@ class Federation:
             ModuleError: the module draws at random, or keeps something from one call to the next.
             LossError: the loss does not depend on what is trained.
         """
-        if not self._seen and self.way != "layered" and not self.network.is_written_out:
+        if not self._seen and self.way != "layered":
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
             self._seen.append(True)
         if self.way:
@@ -122,9 +125,9 @@ class Federation:
             self.choices[size] = choose(self.network, x, batch)
         return self.choices[size].name
 
-    def in_round(self, round: int) -> Training:
-        """The clients with the minibatches of that round."""
-        return Training(self, round)
+    def in_round(self, round: int, *, keeps: bool = False) -> Training:
+        """The clients with the minibatches of that round; see :class:`fedspec_torch.training.Training`."""
+        return Training(self, round, keeps)
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
         """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""
@@ -140,7 +143,7 @@ class Federation:
     def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
         """Loss, and the share of examples whose largest output is their target (NaN where targets are no classes)."""
         inputs, targets = examples
-        with torch.no_grad():
+        with torch.no_grad(), named("the test examples", lambda: examples):
             output = self.network.output(x, inputs)
             loss = float(self.loss(output, targets))
             classes = not targets.is_floating_point() and output.ndim == targets.ndim + 1

@@ -80,13 +80,25 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
         if folder:
             own = _in_file(tensor, folder)
         else:
-            # Two entries of a state may begin as one stack.
-            shared = tensor.stride(0) == 0 or tensor.data_ptr() in seen
+            # Two entries of a state may begin as one stack, and the stack of one client as a vector of the server.
+            shared = clients == 1 or tensor.stride(0) == 0 or tensor.data_ptr() in seen
             own = tensor.clone(memory_format=torch.contiguous_format) if shared else tensor
         seen.add(own.data_ptr())
         return own.as_subclass(Kept)
 
     return each_tensor(of, state)
+
+
+def may_be_written(state: Any, clients: int) -> bool:
+    """Whether a round may write to the rows of its clients before it is done: all that there are, are kept."""
+    found: list[bool] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        found.append(isinstance(tensor, Kept) or tensor.ndim != 2 or len(tensor) != clients)
+        return tensor
+
+    each_tensor(look, state)
+    return all(found)
 
 
 def is_written_over(state: Any) -> bool:

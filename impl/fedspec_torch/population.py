@@ -61,7 +61,7 @@ class Batched:
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
         """What the function gives for every participant, in their order; vectors as a stream of blocks."""
-        blocks = self._run(client, plan, x)
+        blocks = self.blocks(client, plan, x)
         first = next(blocks)
         come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
         # Held by nobody else, the first block is gone once it was read.
@@ -84,7 +84,8 @@ class Batched:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
         return self.clients.oracle(S)(t, X) if S else X
 
-    def _run(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+    def blocks(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        """What the function gives for the participants, a block of them after another, each when it is asked for."""
         client = self.client or client
         if self.ragged and len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales):
             yield from self._run_ragged(client, plan, x)

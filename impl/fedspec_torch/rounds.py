@@ -9,11 +9,12 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
-from fedspec_torch.fast import FAST, STEPS, UNDIVIDED, client_of
+from fedspec_torch.fast import FAST, UNDIVIDED, client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
 from fedspec_torch.shards import Shards
+from fedspec_torch.streamed import STREAMED
 
 
 def run_round(
@@ -67,6 +68,7 @@ def run_step(
     *events: Any,
     block: int | None = None,
     shards: Shards | None = None,
+    own: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
 
@@ -78,11 +80,14 @@ def run_step(
         events: a ``Plan``, an ``Exchange``, or arrivals (these without shards).
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
+        own: whether rows that are written where they are may be written before the round is done, and nobody looks at
+            what it shows: then no more than a block of it is held, where one rank has all clients.
     """
-    step: Callable[..., Any] = STEPS.get(program.step, program.step)
-    if shards is None:
-        step = UNDIVIDED.get(program.step, step)
     client = client_of(program, h, state)
+    step: Callable[..., Any] = program.step
+    if shards is None:
+        streamed = STREAMED.get(step) if own and client else None
+        step = streamed or UNDIVIDED.get(step, step)
     with population(clients, block, shards, ragged=client is not None, client=client) as all_of_them:
         state, values = step(h, state, all_of_them, *events)
         return spread(state, shards) if shards else state, values

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec.costs import floats
-from fedspec.errors import FedspecError
+from fedspec.errors import FedspecError, PlanError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import kept, late_updates, saved, sharded
@@ -121,7 +121,8 @@ class Run:
         """
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
-        clients = self.federation.in_round(number)
+        check_events(events, self.algorithm, number)
+        clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange))
         self.state = self._after(clients, events)
         self.whole = True
         losses = first_losses(clients, self.ranks)
@@ -155,7 +156,8 @@ class Run:
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
         self.whole = not kept.is_written_over(self.state)
-        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards)
+        own = kept.may_be_written(self.state, len(self.federation))
+        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
         return state
 
     def sent(self, events: tuple[Event, ...]) -> int:
@@ -212,6 +214,21 @@ class Run:
             raise refused
         if reason:
             raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
+
+
+def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
+    """Refuse what a schedule of the user's own gives other than events that the algorithm takes.
+
+    Raises:
+        PlanError: with the round, and what is wanted.
+    """
+    kind = {"round": Plan, "exchange": Exchange, "arrival": Arrival}[algorithm.event or "round"]
+    some = isinstance(events, tuple | list) and len(events) > 0 and all(isinstance(event, kind) for event in events)
+    if not some or (kind is not Arrival and len(events) > 1):
+        count = "one or more" if kind is Arrival else "one"
+        raise PlanError(
+            f"plan: round {round}: its events are {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
+        )
 
 
 def check_losses(losses: Mapping[int, float], round: int) -> None:

@@ -38,12 +38,14 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     """Write records, tensors and numbers; the file is there whole, or as it was before.
 
     Raises:
-        CheckpointError: its folder does not exist.
+        CheckpointError: its folder does not exist, or it is one.
     """
     from safetensors.torch import save
 
     if not file.parent.is_dir():
         raise CheckpointError(f"{file}: {file.parent} is no folder; make it first")
+    if file.is_dir():
+        raise CheckpointError(f"{file}: a folder; give the name of a file in it")
     tensors: dict[str, Tensor] = {}
     told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
     # The format wants one tensor at least.

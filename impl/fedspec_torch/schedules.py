@@ -29,6 +29,9 @@ Steps: TypeAlias = int | tuple[int, int]
 """Local steps: so many, or drawn uniformly between two numbers, both of them possible."""
 
 
+SEED = "what is drawn depends on a number"
+
+
 class Schedule(Protocol):
     """Makes the events of a round: one plan, one exchange, or as many arrivals as the server waits for."""
 
@@ -50,8 +53,8 @@ class Cohorts:
         """The plan of that round.
 
         Raises:
-            PlanError: the cohort is larger than the population, the algorithm takes other events than rounds, or asks
-                everybody and the cohort is smaller.
+            PlanError: the cohort is larger than the population, the algorithm takes other events than rounds or no
+                strategies, or asks everybody and the cohort is smaller.
         """
         refuse_other("round", algorithm, "cohorts")
         n, takes = setup.clients, algorithm.takes
@@ -63,6 +66,8 @@ class Cohorts:
         rng = np.random.default_rng([self.seed, round])
         who = tuple(sorted(rng.choice(n, size, replace=False).tolist())) if size < n else tuple(range(n))
         strategies: tuple[str, ...] = ()
+        if self.strategies and "strategies" not in takes:
+            raise PlanError(f"strategies: {self.strategies}, but the clients of {algorithm.id} take none; leave it out")
         if "strategies" in takes:
             known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
             strategies = tuple(known[i % len(known)] for i in who)
@@ -170,10 +175,13 @@ def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Se
         strategies: local solvers that clients take in turn, by their number, for algorithms that blend several.
 
     Raises:
-        PlanError: the cohort or the steps are no such numbers.
+        PlanError: the cohort, the steps or the seed are no such numbers, or strategies are no list.
     """
+    if isinstance(strategies, str):
+        raise PlanError(f"strategies: got {strategies!r}; give a list of names")
     if size is not None:
         check_whole("cohort", size, "a cohort holds at least one client", least=0)
+    check_whole("seed", seed, SEED, least=0)
     return Cohorts(size, checked_steps(steps), seed, tuple(strategies))
 
 
@@ -203,6 +211,10 @@ def exchanges(
         raise PlanError(f"graph: got {graph!r}; known: {', '.join(GRAPHS)}")
     check_whole("steps", steps, "a round has at least one local step")
     check_whole("clusters", clusters, "there is at least one cluster")
+    check_whole("seed", seed, SEED, least=0)
+    for what, count in (("computing", computing), ("senders", senders)):
+        if count is not None:
+            check_whole(what, count, "leave it out for everybody", least=0)
     return Exchanges(steps, computing, senders, graph, clusters, seed)
 
 
@@ -218,6 +230,7 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
         PlanError: the steps or the delay are no such numbers.
     """
     check_whole("largest_delay", largest_delay, "a delay counts versions, 0: none", least=0)
+    check_whole("seed", seed, SEED, least=0)
     return Arrivals(checked_steps(steps), largest_delay, seed)
 
 

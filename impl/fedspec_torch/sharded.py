@@ -98,7 +98,7 @@ class Sharded(Batched):
         layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
         busy = {s: part(plan, at) for s, at in layout.places.items() if at}
         blocks: dict[int, Iterator[Block]] = {
-            s: self._trained(s, self._run(client, busy[s], x)) for s in shards.held if s in busy
+            s: self._trained(s, self.blocks(client, busy[s], x)) for s in shards.held if s in busy
         }
         first = None
         for s in [*blocks][:1]:

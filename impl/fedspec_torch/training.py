@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,10 +15,12 @@ from torch import Tensor
 from fedspec_torch import descent
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.batches import Batches
+from fedspec_torch.checking import named
 from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, layered
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace
+from fedspec_torch.workspace import is_narrow
 
 if TYPE_CHECKING:
     from fedspec_torch.federation import Federation
@@ -30,13 +33,18 @@ class Training:
     Attributes:
         federation: whose they are.
         round: which round's minibatches they see.
+        keeps: whether clients are asked again after others were, as where they gossip: then what is known of their
+            minibatches stays until the round is over; else it is gone when others are asked, with the examples if a
+            function has made them.
         losses: the loss of every client's first minibatch, which is that of the model it began from.
     """
 
     federation: Federation
     round: int
+    keeps: bool = False
     losses: dict[int, Tensor] = field(default_factory=dict)
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
+    _memory: list[Tensor] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.federation)
@@ -46,7 +54,11 @@ class Training:
         f, who = self.federation, tuple(clients)
         whole = self._batches.get(who[:1])
         if whole is None or whole.clients[: len(who)] != who:
-            whole = self._batches[who[:1]] = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled)
+            if not self.keeps:
+                self._batches.clear()
+            # Minibatches of the clients before are gone, and leave their memory.
+            whole = Batches(f.pool, who, f.batch_size, f.seed, self.round, f.shuffled, self._memory)
+            self._batches[who[:1]] = whole
         return Trained(self, whole.first(len(who)))
 
 
@@ -76,17 +88,24 @@ class Trained:
         None: step by step is the way.
         """
         f = self.training.federation
-        if len(self._sizes) > 1 or f.way_for(x, first := self._batch(0, self.batches)) != "layered":
+        if len(self._sizes) > 1:
             return None
+        seen = [self._batch(0, self.batches)]
+        with self._named(self.batches.clients, seen):
+            if f.way_for(x, seen[0]) != "layered":
+                return None
         chain, loss = f.network.written_out
         if solver.parts and [at for at, _ in solver.parts] != [at for at, _ in chain.parts]:
             return None
-        work = f.network.workspace(x, first.inputs.shape[1])
+        work = f.network.workspace(x, seen[0].inputs.shape[1])
 
         def batch(k: int, n: int) -> Minibatch:
-            return self._batch(k, self.batches.first(n)) if k else first
+            if k:
+                seen[0] = self._batch(k, self.batches.first(n))
+            return seen[0]
 
-        found, losses = descent.run_in_place(chain, loss, solver, x, batch, work, tau)
+        with self._named(self.batches.clients, seen):
+            found, losses = descent.run_in_place(chain, loss, solver, x, batch, work, tau)
         self._tell(self.batches.clients, losses)
         return found
 
@@ -96,18 +115,25 @@ class Trained:
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
         f = self.training.federation
-        across = f.way in (None, "layered") and f.network.is_written_out
-        return some.all_at(k, self._sizes[0], across=across)
+        size, across = self._sizes[0], f.way in (None, "layered") and f.network.is_written_out
+        return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
-        way = f.way_for(x, batch)
-        if way == "layered":
-            g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
-        else:
-            g, losses = WAYS[way](f.network, x, batch)
+        with self._named(who, [batch]):
+            way = f.way_for(x, batch)
+            if way == "layered":
+                g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
+            else:
+                g, losses = WAYS[way](f.network, x, batch)
         self._tell(who, losses)
         return g
+
+    @staticmethod
+    def _named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
+        """What is not taken of the last of these minibatches is told with the clients."""
+        some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
+        return named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets))
 
     def _tell(self, who: Sequence[int], losses: Weights) -> None:
         told = self.training.losses

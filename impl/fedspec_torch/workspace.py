@@ -21,8 +21,7 @@ class Workspace:
         dh: [n, inputs, b], the derivative by what it takes in.
         sums: [n, outputs, 1].
         dz: [n, outputs, b] of the last layer.
-        across: inputs of the first layer, features first.
-        narrow: its weights [n, inputs, outputs] and outputs [n, b, outputs], where they are fewer than examples.
+        narrow: weights [n, inputs, outputs] and outputs [n, b, outputs] of the first layer, if it is narrow.
         vectors: of n d numbers, as many as were asked for, by name.
     """
 
@@ -30,7 +29,6 @@ class Workspace:
     dh: tuple[Tensor, ...]
     sums: tuple[Tensor, ...]
     dz: Tensor
-    across: Tensor
     narrow: tuple[Tensor, Tensor]
     vectors: dict[str, Tensor]
 
@@ -39,14 +37,13 @@ class Workspace:
         """For such a stack; nothing of it is written yet."""
         n, layers = len(x), [stage.linear for stage in chain.stages]
         first = layers[0]
-        wide = first.outputs >= b
+        narrow = is_narrow(chain, b)
         return cls(
             tuple(x.new_empty(n, l.outputs, b) for l in layers),
             (x.new_empty(0), *(x.new_empty(n, l.inputs, b) for l in layers[1:])),
             tuple(x.new_empty(n, l.outputs, 1) for l in layers),
             x.new_empty(n, layers[-1].outputs, b),
-            x.new_empty(n, first.inputs, b if wide else 0),
-            (x.new_empty(n, first.inputs, 0 if wide else first.outputs), x.new_empty(n, b, first.outputs)),
+            (x.new_empty(n, first.inputs, first.outputs * narrow), x.new_empty(n, b * narrow, first.outputs)),
             {},
         )
 
@@ -65,6 +62,11 @@ class Workspace:
             return self.vectors[name][: x.numel()]
 
         return Block(len(x), len(x), chain.parts, layerwise=True, memory=memory)
+
+
+def is_narrow(chain: Chain, b: int) -> bool:
+    """Whether the first layer has fewer outputs than a batch has examples."""
+    return chain.stages[0].linear.outputs < b
 
 
 def _first(part: Any, n: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,95 @@ def test_a_loss_without_a_gradient_is_refused(loss: Any, error: type, words: str
 def test_other_arguments_are_refused_by_name(call: Any, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def with_pair(change: Callable[[Tensor, Tensor], Any], **more: Any) -> None:
+    """Two rounds in which client 2 has something else."""
+    pairs: Any = data()
+    pairs[2] = change(*pairs[2])
+    federation = Federation(nn.Linear(3, 2), more.pop("loss", F.cross_entropy), pairs, batch_size=2, **more)
+    list(simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=2, eta_l=0.1))
+
+
+def all_of(change: Callable[[Tensor, Tensor], Any], loss: Any = F.cross_entropy, **more: Any) -> None:
+    """Two rounds in which everybody has something else."""
+    federation = Federation(nn.Linear(3, 2), loss, [change(*pair) for pair in data()], batch_size=2, **more)
+    list(simulate("fedavg", federation, plan=cohorts(None), rounds=2, eta_l=0.1))
+
+
+@dataclass(frozen=True)
+class Given:
+    """A schedule of a user's own."""
+
+    given: Any
+
+    def events(self, *asked: Any) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize("way", [None, "layered", "stacked", "vmapped", "looped"])
+@pytest.mark.parametrize("change", [lambda x, y: (x, y + 7), lambda x, y: (x, torch.where(x[:, 0] > 0, y, -5))])
+def test_a_class_that_the_model_does_not_have_is_refused_with_its_clients(change: Any, way: str | None) -> None:
+    with pytest.raises(ModuleError, match=r"minibatch of clients? .*2.* torch.int64 from (-5|0|7) to"):
+        with_pair(change, way=way)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: all_of(lambda x, y: (x.double(), y)), ModuleError, r"inputs .*float64 .*must have the same dtype"),
+        (lambda: all_of(lambda x, y: (x[:, :2], y)), ModuleError, r"inputs .* 2\) .*shapes cannot be multiplied"),
+        (lambda: all_of(lambda x, y: (x, y), lambda a, b, c: a.mean()), ModuleError, "missing 1 required positional"),
+        (lambda: all_of(lambda x, y: (x, x[:, :1]), F.mse_loss), ShapeError, "loss: Using a target size.*unsqueeze"),
+        (lambda: all_of(lambda x, y: (x, x[:, 0]), nn.MSELoss(), way="looped"), ShapeError, "targets of others"),
+        (lambda: stepped(nn.Linear(3, 2).half()), ModuleError, r"parameters of torch.float16.*model.float\(\)"),
+        (lambda: stepped(nn.Linear(3, 2, device="meta")), ModuleError, "without values, on meta"),
+        (
+            lambda: simulate("fedavg", nn.Linear(3, 2), plan=cohorts(2)),
+            ModuleError,
+            "federation: got Linear; make",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: Federation(nn.Linear(3, 2), F.mse_loss, (p for p in data())),
+            ShapeError,
+            "got generator; give",
+        ),  # type: ignore[arg-type]
+        (lambda: made(6), PlanError, "examples: got 6; .* in a list"),
+        (lambda: made((6, 0)), PlanError, r"examples\[1\]: got 0; leave out clients that have none"),
+        (lambda: made(()), PlanError, r"examples: got \(\)"),
+        (lambda: stepped(nn.Linear(3, 2), seed=1.5), PlanError, "seed: got 1.5"),
+        (lambda: cohorts(2, seed=-1), PlanError, "seed: got -1"),
+        (lambda: arrivals(seed="a"), PlanError, "seed: got 'a'"),  # type: ignore[arg-type]
+        (lambda: exchanges(seed=0.5), PlanError, "seed: got 0.5"),  # type: ignore[arg-type]
+        (lambda: exchanges(computing=2.5), PlanError, "computing: got 2.5; leave it out for everybody"),  # type: ignore[arg-type]
+        (lambda: cohorts(2, strategies="sgd"), PlanError, "strategies: got 'sgd'; give a list"),
+        (lambda: run(plan=cohorts(2, strategies=("sgd",))).step(), PlanError, "clients of fedavg take none"),
+        (
+            lambda: run(plan=Given(())).step(),
+            PlanError,
+            r"round 0: its events are \(\); fedavg takes",
+        ),
+        (lambda: run(plan=Given(("a",))).step(), PlanError, "fedavg takes a tuple of one Plan"),
+        (lambda: run(block=2.5), PlanError, "block: got 2.5"),
+        (lambda: run(shards="2"), PlanError, "shards: got '2'"),
+        (lambda: run(test=data()[0][0]), ShapeError, r"test: got Tensor; give a pair"),
+        (lambda: run(test=(torch.ones(0, 3), torch.ones(0))), ShapeError, r"test: got \(\(0, 3\), \(0,\)\)"),
+        (lambda: run(test=(torch.ones(2, 3), torch.ones(3))), ShapeError, "of equally many examples"),
+        (lambda: run(test=(torch.ones(2, 9), torch.ones(2).long())).step(), ModuleError, "of the test examples"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(call: Any, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def made(examples: Any) -> Federation:
+    return Federation(nn.Linear(3, 2), F.cross_entropy, lambda i: data()[i], examples=examples)
+
+
+def test_a_run_is_not_saved_over_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="a folder; give the name of a file in it"):
+        run().save(tmp_path)
 
 
 def test_two_numbers_of_steps_may_be_a_list() -> None:

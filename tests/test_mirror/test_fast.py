@@ -15,10 +15,10 @@ from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices,
 from torch import Tensor
 
 from fedspec.catalogue import Program, find
-from fedspec.errors import ParameterError
+from fedspec.errors import ParameterError, ShapeError
 from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
-from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_servers, simulate
+from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_peers, fast_servers, simulate
 from fedspec_torch.covers import AxisCover, with_axes
 from fedspec_torch.fast import UNDIVIDED
 from fedspec_torch.fast_gossip import links
@@ -171,7 +171,7 @@ def test_links_are_the_product(name: str, n: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fast_gossip, "COLUMNS", 4)
     W = torch.tensor(graph(name, n))
     X = torch.tensor(dyadic(1, n, 11))
-    found = links(W)
+    found = links(Exchange((), ((),), W), n)  # type: ignore[arg-type]
     assert_close(found.times(X, torch.full_like(X, torch.nan)), (W @ X).numpy(), 2.0)
     if n == 29:
         assert (found.runs is None) == (name in ("complete", "ring in another order"))
@@ -191,6 +191,56 @@ def test_afga_in_two_stacks_is_the_text(senders: tuple[int, ...]) -> None:
     for n, value in tensors(text).items():
         assert_close(getattr(fast, n), value.numpy(), 2.0, n)
     assert torch.equal(x, torch.tensor(dyadic(0, D)))
+
+
+@pytest.mark.parametrize("name", ["afga", "afga-a", "dsgd"])
+def test_a_matrix_with_other_rows_than_clients_is_refused(name: str) -> None:
+    row: Any = find(name)
+    run, everyone = row.run, tuple(range(N))
+    h = run.hyper(**{n: HYPER[n] for n in row.numbers})
+    plan = Exchange(() if name == "dsgd" else everyone, (everyone,), torch.eye(N + 1, dtype=torch.float64))
+    x = torch.tensor(dyadic(0, N, D).ravel() if name == "dsgd" else dyadic(0, D))
+    with pytest.raises(ShapeError, match=r"mixing: .* W \(6, 6\) for 5 clients that mix; give each a row"):
+        run_step(run, h, run.init(h, x, Setup((1,) * N, SHAPES)), population(torch.float64).clients, plan)
+
+
+def gossiping(name: str) -> list[Any]:
+    row: Any = find(name)
+    numbers = {n: HYPER[n] for n in row.numbers}
+    return [pytest.param(name, row.run.hyper(**numbers, **options), id=f"{name} {options}") for options in choices(row)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("name", "h"), [h for n in ("dsgd", "gossip-pga", "dadam", "afga-a") for h in gossiping(n)])
+def test_gossip_in_two_stacks_is_the_text(
+    name: str, h: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of two; two rounds of three exchanges; where some alone mix, they come in no order."""
+    for module in (fast_gossip, fast_peers):
+        monkeypatch.setattr(module, "default_block", lambda x: 2)
+    run: Any = find(name).run
+    everyone = tuple(range(N))
+    x = torch.tensor(dyadic(0, D) if name == "afga-a" else dyadic(0, N, D).ravel(), dtype=dtype)
+    sets = (everyone, everyone, everyone)
+    plans = [Exchange((), sets, torch.tensor(ring(N), dtype=dtype))] * 2
+    if name == "afga-a":
+        others = ((3, 0, 4), (1, 0, 2), (3, 0, 4)) if str(h.sampling) == "step" else ((3, 0, 4),) * 3
+        drawn = ((everyone, sets), ((3, 0, 4), others))
+        plans = [Exchange(who, some, torch.tensor(ring(len(who)), dtype=dtype)) for who, some in drawn]
+    fast = text = run.init(h, x, Setup((1,) * N, SHAPES))
+    for plan in plans:
+        before = {n: value.clone() for n, value in stacks(fast).items()}
+        start = fast
+        fast, shown = run_step(run, h, fast, population(dtype).clients, plan)
+        text, said = run.step(h, text, population(dtype), plan)
+        assert all(torch.equal(stacks(start)[n], value) for n, value in before.items())
+        for n, value in {**stacks(text), **said}.items():
+            assert_close({**stacks(fast), **shown}[n], value.numpy(), float(value.abs().max()), n, ulps=64)
+    assert not torch.allclose(fast.x, x, rtol=1e-2)
+
+
+def stacks(state: Any) -> dict[str, Tensor]:
+    return {**tensors(state), **tensors(getattr(state, "moments", ()))}
 
 
 class Counted(QuadraticClients):
@@ -222,6 +272,21 @@ def test_clients_of_unequal_steps_compute_what_they_take(name: str) -> None:
     assert COUNT[0] == sum(plan.steps)
     want = run_round(replace(run, local=partial(run.local)), h, run.init(h, x), clients, plan).state
     assert_close(got, want.numpy(), 4.0)
+
+
+@pytest.mark.parametrize("name", ["fed-lamb", "fed-ams", "scaffold", "joint-local"])
+def test_who_remembers_or_adapts_is_trained_together_and_computes_what_it_takes(name: str) -> None:
+    run: Any = find(name).run
+    h, inner = offers(name)[0].values[1], population(torch.float64).clients
+    assert isinstance(inner, QuadraticClients)
+    clients, calls = Counted(inner.H, inner.e), []
+    asked = clients.oracle
+    clients.oracle = lambda who: (calls.append(len(who)), asked(who))[1]  # type: ignore[method-assign]
+    COUNT[0] = 0
+    plan = Plan((3, 0, 4, 1, 2), (2, 5, 1, 5, 3), (1,) * 5)
+    run_step(run, h, run.init(h, torch.tensor(dyadic(0, D)), Setup((1,) * N, SHAPES)), clients, plan, block=5)
+    # Of all five first, then of those who have steps left.
+    assert (calls, COUNT[0]) == ([5, 4, 3, 2], sum(plan.steps))
 
 
 def test_blocks_of_unequal_steps_hold_more_who_are_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,11 +147,11 @@ def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool)
     places = []
     for k, count in ((0, 3), (1, 3), (5, 2), (2, 1)):
         at = (2 * k + np.arange(2)) % n
-        for across in (True, False):
-            got = batches.first(count).all_at(k, 2, across=across)
+        for across, copied in ((True, True), (True, False), (False, True)):
+            got = batches.first(count).all_at(k, 2, across=across, copied=copied)
             want = [torch.stack([data[i][j][at] for i in (3, 0, 2)[:count]]) for j in (0, 1)]
             assert torch.equal(got.inputs, want[0]) and torch.equal(got.targets, want[1])
-            assert (got.across is not None) == (across and whole)
+            assert (got.across is not None) == (across and copied and whole)
             assert got.across is None or torch.equal(got.across, want[0].mT)
             places.append(got.inputs.data_ptr())
     assert (len({*places}) == 1) == whole
@@ -360,7 +360,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
         ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, stacked, vmapped, looped"),
-        ({"data": lambda i: GOOD}, PlanError, "examples: not given"),
+        ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); data is a function"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],
 )

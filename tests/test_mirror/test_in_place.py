@@ -43,6 +43,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("fedada2", {}),
     ("fed-lamb", {}),
     ("fed-lamb", {"beta2": 1e-5}),
+    # Decays for two steps at once, so that some are done between.
+    ("fed-lamb", {"beta2": 0.0625}),
     ("fed-lamb", {"lam": 0.0, "bias_correction": "none", "memory": "reset"}),
     ("fed-ams", {}),
     ("fed-ams", {"beta2": 1e-5, "bias_correction": "none"}),

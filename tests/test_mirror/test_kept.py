@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
-from fedspec_torch import CheckpointError, cohorts, kept, resume, simulate
+from fedspec_torch import CheckpointError, cohorts, kept, resume, rounds, simulate
 from fedspec_torch.asked import needed
 from fedspec_torch.kept import Kept, is_written_over
 from fedspec_torch.rows import Rows
@@ -42,6 +42,12 @@ def with_copies(row: Algorithm, reading: str | None = None) -> Any:
         return ended(run_of(row, reading))
 
 
+@pytest.fixture
+def as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text on rows that are written where they are; :mod:`test_mirror.test_streamed` has a block after another."""
+    monkeypatch.setattr(rounds, "STREAMED", {})
+
+
 def rows_of(run: Any) -> list[Tensor]:
     """The stacks of a run that are written where they are."""
     found: list[Tensor] = []
@@ -65,6 +71,7 @@ def test_who_remembers() -> None:
     assert "fedavg" not in found and "fedada2" not in found
 
 
+@pytest.mark.usefixtures("as_written")
 @pytest.mark.parametrize(("row", "reading"), READINGS, ids=lambda v: v if isinstance(v, str) else v.id)
 def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None:
     run, plain = ended(run_of(row, reading)), with_copies(row, reading)
@@ -72,6 +79,7 @@ def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None
     assert run.history == plain.history
 
 
+@pytest.mark.usefixtures("as_written")
 @pytest.mark.parametrize("row", [row for row in REMEMBERING if row.event == "round"], ids=lambda row: row.id)
 def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose rows are read where they are: the text reads them before it writes them."""
