@@ -61,6 +61,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
             *_each_by_itself(symbol, value, kinds),
             *_decided(statement),
             *_more(symbol, value, kinds),
+            *_both_times(symbol, value, kinds),
         ):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
@@ -154,6 +155,19 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
         ):
             some = f"put({symbol}, list({other}), ({text})[list({other})])"
             yield Change(f"only the rows of {other} become {said(value)}", value, some, 1)
+
+
+def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """A name that a statement reads more than once is another each time; where it says which rows, all of them."""
+    read = [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in kinds]
+    for name in {n.id: n for n in read if sum(n.id == other.id for other in read) > 1}.values():
+        found = [(c.words, c.new, c.rank) for c in exchanged(name, kinds, "")]
+        if kinds[name.id][0] == "several" and kinds[name.id][1][1] == "count":
+            stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
+            found += [(f"all rows stand for {name.id}", f"list(range(len({X})))", 1) for X in stacks]
+        for words, new, rank in found:
+            changed = Put(name, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
+            yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
 
 
 def _throughout(text: Text) -> Iterator[Rebuilt]:
