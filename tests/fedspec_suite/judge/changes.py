@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import permutations
 from typing import NamedTuple
@@ -121,6 +121,13 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if names == {"delta"} and curved:
         mean = f"over_clients(lambda delta: {text})"
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
+
+
+def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
+    """A hyper-parameter as it is set, where a function is given another number."""
+    if isinstance(node, ast.Name) and kinds.get(node.id) == "number" and not any(n.startswith("h.") for n in kinds):
+        for name in names:
+            yield Change(f"{name} as it is set stands for {node.id}{around}", node, f"as_set({name!r})", 1)
 
 
 def _counts_for(kind: Kind, its: Kind) -> bool:

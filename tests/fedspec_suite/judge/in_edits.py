@@ -61,6 +61,24 @@ def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
     return rows
 
 
+SET: dict[str, Any] = {}
+"""The hyper-parameters of the case that runs."""
+
+
+def as_set(name: str) -> Any:
+    """A hyper-parameter as it is set, whatever a function is given for it."""
+    return SET[name]
+
+
+def _setting(inner: Running, event: Event, k: int) -> Any:
+    SET.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
+    return inner.step(event)
+
+
+TOLD = stepping("", _setting)
+"""What makes the hyper-parameters known everywhere."""
+
+
 def event_number() -> int:
     """The number of the event that is taken, from 1."""
     return NUMBER[0]
@@ -254,6 +272,7 @@ AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
 NEEDS = {
+    as_set: TOLD,
     **dict.fromkeys(AVERAGING, REMEMBERED),
     event_number: COUNTED,
     time_before: TIMED,

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
-from fedspec_suite.judge.changes import Change, earlier, exchanged, scaled, turned
+from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled, turned
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
@@ -42,8 +43,8 @@ class Mechanical(NamedTuple):
     asks: tuple[Defect, ...]
 
 
-def mechanical(text: Text) -> Iterator[Mechanical]:
-    """Every mechanical edit of a function that ran."""
+def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
+    """Every mechanical edit of a function that ran, in an algorithm that has some hyper-parameters."""
     lines = text.source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -57,11 +58,12 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
             continue
         symbol = symbol_of(statement)
         for change in (
-            *_changes(value, kinds),
+            *_changes(value, kinds, numbers),
             *_each_by_itself(symbol, value, kinds),
             *_decided(statement),
             *_more(symbol, value, kinds),
             *_both_times(symbol, value, kinds),
+            *_swapped(value, kinds),
         ):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
@@ -81,7 +83,7 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanica
     return Mechanical(rank, symbol, mutant, asked(new))
 
 
-def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str]) -> Iterator[Change]:
     nodes = [n for n in ast.walk(value) if isinstance(n, ast.expr)]
     above = {child: n for n in nodes for child in ast.iter_child_nodes(n)}
     for node in nodes:
@@ -93,6 +95,7 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
             same.sort(key=lambda n: (n.lineno, n.col_offset))
             around += f", {ORDINAL[min(same.index(node), 3)]} time it stands there"
         yield from exchanged(node, kinds, around)
+        yield from as_given(node, kinds, numbers, around)
         yield from earlier(node, kinds, around)
         yield from scaled(node, kinds, above.get(node), around)
         yield from turned(node, kinds, around)
@@ -168,6 +171,20 @@ def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iter
         for words, new, rank in found:
             changed = Put(name, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
             yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
+
+
+def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """Two of one kind that a statement reads change places in it."""
+    read = {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and isinstance(n.ctx, ast.Load)}
+    for (a, first), (b, second) in combinations(read.items(), 2):
+        if kinds.get(a) == kinds.get(b) and (kinds.get(a) == "number" or is_array(kinds.get(a))):
+            aside = ast.Name("aside", ast.Load())
+            changed = copy.deepcopy(value)
+            for there, what in ((first, aside), (second, first), (aside, second)):
+                changed = Put(there, what).visit(changed)
+            yield Change(
+                f"{said(first)} and {said(second)} change places in {said(value)}", value, ast.unparse(changed), 1
+            )
 
 
 def _throughout(text: Text) -> Iterator[Rebuilt]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,23 @@ def _some(sent: Messages, which: slice) -> Messages:
     return Messages(
         deltas=sent.deltas[which], examples=sent.examples[which], steps=sent.steps[which], a_norms=sent.a_norms[which]
     )
+
+
+def _in_all(m: Messages, by: Sequence[Any]) -> Messages:
+    """Every change is one sum of all, by numbers that need not sum to one."""
+    total = (m.deltas * _column(by, m.deltas)).sum(axis=0)
+    return replace(m, deltas=m.deltas * 0 + total)
+
+
+def _so_far(m: Messages, sizes: Sequence[Any]) -> Messages:
+    """Each counts by its share of those up to it."""
+    return _in_all(m, [n / total if total else 0 for n, total in zip(sizes, accumulate(sizes), strict=True)])
+
+
+def _halving(m: Messages) -> Messages:
+    """The mean of the mean so far and the next change, one after another."""
+    n = len(m.steps)
+    return _in_all(m, [0.5 ** (n - max(k, 1)) for k in range(n)])
 
 
 def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
@@ -117,6 +135,13 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
     if by == "uniform":
         yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
+    sizes = "examples" if by_examples else "clients"
+    yield _resent(
+        f"a client's share is of the {sizes} up to it, not of all",
+        "w",
+        lambda m, s: _so_far(m, m.examples if by_examples else [1] * len(m.steps)),
+    )
+    yield _resent("the mean so far and the next change are averaged, one after another", "w", lambda m, s: _halving(m))
     yield _resent(
         "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))
     )

@@ -41,6 +41,18 @@ def _reach_back(inner: Running, delay: int) -> None:
     inner.state = replace(inner.state, versions=(*missing, *versions))
 
 
+def _one_more(inner: Running, s: Scenario) -> Running:
+    """The server waits for one update more; it has fewer versions then."""
+    inner.h = replace(inner.h, buffer=inner.h.buffer + 1)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        assert isinstance(event, Arrival)
+        _reach_back(inner, event.delay)
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
 def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
     """A client has one update in a buffer: its last, or its first."""
 
@@ -79,6 +91,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield stepping(
         "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
     )
+    yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
     yield Defect(
         words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)
     )
