@@ -67,6 +67,11 @@ def forgetting(round_: int) -> Callable[[Any, Any, int], Any]:
     return take
 
 
+def tired(inner: Any, e: Any, k: int) -> Any:
+    late = isinstance(e, Gradient) and inner.k >= 10
+    return inner.step(Gradient({n: 0 * a for n, a in e.g.items()}) if late else e)
+
+
 FOLLOWED = {
     "from 17 clients on": Behind("fedavg", "server", event=first(16)),
     "where a client's number is 256 or more": Behind("fedavg", "server", event=by_label),
@@ -74,6 +79,7 @@ FOLLOWED = {
     "where rho = 0": Behind("momentum", "client", case=hyper(rho=lambda v: v or 0.9)),
     "with numbers of about 1e+02 and more": Behind("momentum", "client", event=clipped),
     "where mu is more than 1": Behind("proximal-sgd", "client", case=hyper(mu=lambda v: min(v, 1.0))),
+    "from local step 11 on": Behind("adam", "client", take=tired),
     "from round 11 on": Behind("fedavgm", "server", take=forgetting(11)),
 }
 
