@@ -174,17 +174,23 @@ def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iter
 
 
 def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
-    """Two of one kind that a statement reads change places in it."""
+    """Two of one kind that a statement reads change places in it; or a number and what is left of one, in a sum."""
     read = {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and isinstance(n.ctx, ast.Load)}
-    for (a, first), (b, second) in combinations(read.items(), 2):
-        if kinds.get(a) == kinds.get(b) and (kinds.get(a) == "number" or is_array(kinds.get(a))):
-            aside = ast.Name("aside", ast.Load())
-            changed = copy.deepcopy(value)
-            for there, what in ((first, aside), (second, first), (aside, second)):
-                changed = Put(there, what).visit(changed)
-            yield Change(
-                f"{said(first)} and {said(second)} change places in {said(value)}", value, ast.unparse(changed), 1
-            )
+    pairs: list[tuple[ast.expr, ast.expr, ast.expr]] = [
+        (value, read[a], read[b])
+        for a, b in combinations(read, 2)
+        if kinds.get(a) == kinds.get(b) and (kinds.get(a) == "number" or is_array(kinds.get(a)))
+    ]
+    for n in ast.walk(value):
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add):
+            rests = {ast.unparse(r): r for r in ast.walk(n) if isinstance(r, ast.BinOp) and isinstance(r.op, ast.Sub)}
+            pairs += [(n, rests[f"1 - {b}"], read[b]) for b in read if f"1 - {b}" in rests]
+    aside = ast.Name("aside", ast.Load())
+    for where, first, second in pairs:
+        changed = copy.deepcopy(where)
+        for there, what in ((first, aside), (second, first), (aside, second)):
+            changed = Put(there, what).visit(changed)
+        yield Change(f"{said(first)} and {said(second)} change places in {said(where)}", where, ast.unparse(changed), 1)
 
 
 def _throughout(text: Text) -> Iterator[Rebuilt]:

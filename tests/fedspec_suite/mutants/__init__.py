@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedspec.discovered import said
-from fedspec.errors import UnknownNameError
+from fedspec.errors import none_called
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Mutated,
@@ -77,4 +77,4 @@ def find(name: str) -> Mutant:
     """
     if name in MUTANTS:
         return MUTANTS[name]
-    raise UnknownNameError(f"mutant: unknown {name!r}; known: {', '.join(MUTANTS)}")
+    raise none_called("mutant", name, MUTANTS, "fedspec mutants list")
