@@ -50,6 +50,7 @@ STABILISED = (
     "sqrt(maximum({v}, {e}))",
     "sqrt(maximum({v}, {e} ** 2))",
     "sqrt({v}) + sqrt({e})",
+    "sqrt({v} + {e}) + {e}",
 )
 """The ways to keep the root of v off zero by e."""
 
@@ -104,6 +105,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
             if its == ("array", (rows, rows)) and other != text and _said(other)[1]:
                 yield Change(f"{said(node)} is mixed by {_said(other)[0]}{around}", node, f"({other} @ ({text}))", 1)
         return
+    if chain:
+        yield Change(f"the magnitude of {text} stands for it{around}", node, f"maximum({text}, -({text}))", 2)
     unit = f"ratio({text}, norm({text}))"
     yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
     each = f"in_each_block(lambda v: ratio(v, norm(v)), {text})"
@@ -123,10 +126,16 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
 
 
+def _counts_of(kind: Kind) -> bool:
+    """Whether something is a list of clients, or of other counts."""
+    return kind[0] == "several" and kind[1][1] == "count"
+
+
 def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
     """A hyper-parameter as it is set, where a function is given another number."""
     if isinstance(node, ast.Name) and kinds.get(node.id) == "number" and not any(n.startswith("h.") for n in kinds):
-        for name in names:
+        # What is at hand by its name is one of those that stand for one another anyway.
+        for name in (n for n in names if n == node.id or n not in kinds):
             yield Change(f"{name} as it is set stands for {node.id}{around}", node, f"as_set({name!r})", 1)
 
 
@@ -153,6 +162,12 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
     for n, m in permutations([n for n in kinds if n.startswith("len(")], 2) if above is None else ():
         yield Change(f"{said(node)} is multiplied by {n} / {m}{around}", node, f"({text}) * {n} / {m}", 3)
     if is_array(kind):
+        product = isinstance(node, CHAIN) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div))
+        for other, its in kinds.items() if product and len(kind[1]) == 1 else ():
+            if its == kind and other.isidentifier() and other not in read:
+                words, by = f"by the length of {other}{around}", f"norm({other})"
+                yield Change(f"{said(node)} is multiplied {words}", node, f"{by} * ({text})", 3)
+                yield Change(f"{said(node)} is divided {words}", node, f"ratio({text}, {by})", 3)
         yield Change(f"{said(node)} is doubled{around}", node, f"({text}) * 2", 3)
         yield Change(f"{said(node)} is halved{around}", node, f"({text}) / 2", 3)
 
@@ -172,7 +187,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
-        if kind in {"count", "number", "word"}:
+        if kind in {"count", "number", "word"} or _counts_of(kind):
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
@@ -286,10 +301,25 @@ def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
                 yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
 
 
+def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Rows that are weighed by some numbers are added up, or averaged, as they are."""
+    match node:
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows):
+            by, those = kinds.get(ast.unparse(w)), kinds.get(ast.unparse(rows))
+            if is_array(by) and is_array(those) and (len(by[1]), len(those[1])) == (1, 2):
+                text = ast.unparse(rows)
+                yield Change(
+                    f"the sum of the {said(rows)} stands for {said(node)}{around}", node, f"({text}).sum(axis=0)", 1
+                )
+                mean = f"({text}).sum(axis=0) / len({text})"
+                yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
     yield from _of_rows(node, around)
+    yield from _weighed(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _at_most(node, kinds, around)
     match node:

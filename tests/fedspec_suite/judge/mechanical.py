@@ -225,6 +225,9 @@ def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:
     """The largest expression around one that is still short enough to be quoted; empty for one by itself."""
     found, here = "", above.get(node)
     while isinstance(here, ast.expr | ast.keyword):
+        if isinstance(here, ast.IfExp) and node in ast.walk(here.orelse):
+            # Of two that an option chooses between, a person reads the other one.
+            break
         if isinstance(here, ast.expr):
             words = said(here)
             if len(words) > LENGTH:
