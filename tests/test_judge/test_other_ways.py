@@ -29,6 +29,10 @@ from fedspec_suite.measure.setting import setting_of
 pytestmark = pytest.mark.slow
 
 CATALOGUED = {
+    "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
+    "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
+    "buffer-not-emptied": ("cc-fedavg/trace/client-centric", "the buffer is never emptied"),
+    "joint-weights-normalised": ("fedadaadagrad/round/fedada2", "the weights of the changes are divided by their mean"),
     "adapted-first-draw": ("afga-a/trace/re-sampled", "S_t of the first in the event stands for S_t"),
     "adapted-everyone": ("afga-a/trace/re-sampled", "all rows stand for S, wherever put(X, S, sgd("),
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),

@@ -78,6 +78,9 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind is None or kind in {"truth", "word"}:
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")
+    if _counts_of(kind):
+        for words, new in (("in ascending order", f"sorted({text})"), ("in reverse", f"[*{text}][::-1]")):
+            yield Change(f"{said(node)} {words} stands for it{around}", node, new, 1)
     if not chain and not is_array(kind):
         return
     for other, its in kinds.items():
@@ -168,6 +171,9 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
                 words, by = f"by the length of {other}{around}", f"norm({other})"
                 yield Change(f"{said(node)} is multiplied {words}", node, f"{by} * ({text})", 3)
                 yield Change(f"{said(node)} is divided {words}", node, f"ratio({text}, {by})", 3)
+        if product and len(kind[1]) == 1:
+            count = f"({text}) / ({text}).shape[-1]"
+            yield Change(f"{said(node)} is divided by the number of its coordinates{around}", node, count, 3)
         yield Change(f"{said(node)} is doubled{around}", node, f"({text}) * 2", 3)
         yield Change(f"{said(node)} is halved{around}", node, f"({text}) / 2", 3)
 

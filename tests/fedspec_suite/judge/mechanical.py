@@ -9,7 +9,7 @@ import ast
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
@@ -18,7 +18,7 @@ from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Rebuilt
-from fedspec_suite.judge.slips import ORDINAL, said
+from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
 from fedspec_suite.judge.structural import Put, rebuilt
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
@@ -71,7 +71,7 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
             if new not in told:
                 told.add(new)
                 yield _edit(text, change.words, new, change.rank, symbol)
-    for other in (*rebuilt(text.tree), *_throughout(text)) if text.kinds else ():
+    for other in (*rebuilt(text.tree), *_throughout(text), *_decays_exchanged(text)) if text.kinds else ():
         new = ast.unparse(ast.fix_missing_locations(other.tree))
         yield _edit(text, other.words, new, 1, other.symbol)
 
@@ -211,6 +211,28 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
                 body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
                 body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
+
+
+def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
+    """Of two decays each stands for the other, in one statement each."""
+    read = {
+        s: {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and _last_name(n) in DECAYS}
+        for s, value in text.statements
+        if isinstance(s, ast.Assign) and s in text.kinds
+    }
+    for (s, here), (t, there) in combinations(read.items(), 2):
+        for a, b in product(here.keys() - there.keys(), there.keys() - here.keys()):
+            changed = copy.deepcopy(text.tree)
+            at = {ast.dump(n, include_attributes=True): n for n in ast.walk(changed) if isinstance(n, ast.Assign)}
+            for statement, old, new in ((s, here[a], there[b]), (t, there[b], here[a])):
+                Put(old, new).visit(at[ast.dump(statement, include_attributes=True)])
+            first, second = (ast.unparse(x).partition(" = ")[0] for x in (s, t))
+            words = f"{said(here[a])} and {said(there[b])} change places in {first} and {second}"
+            yield Rebuilt(words, symbol_of(s), changed)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _powers(name: ast.Name, kinds: Mapping[str, Kind]) -> Iterator[Change]:

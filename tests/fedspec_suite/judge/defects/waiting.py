@@ -34,6 +34,15 @@ def _stays(always: bool) -> Callable[[Running, Event, int], Any]:
     return take
 
 
+def _never_emptied(inner: Running, event: Event, k: int) -> Any:
+    """What waits stays when the server has stepped, so that it steps at every later arrival."""
+    assert isinstance(event, Arrival)
+    waits = inner.state.pending
+    answer = inner.step(event)
+    inner.state = replace(inner.state, pending=(*waits, answer["delta_i"]))
+    return answer
+
+
 def _reach_back(inner: Running, delay: int) -> None:
     """Let an update begin at the first version where the server has stepped less often than its delay says."""
     versions = inner.state.versions
@@ -91,6 +100,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield stepping(
         "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
     )
+    yield stepping("the buffer is never emptied", _never_emptied)
     yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
     yield Defect(
         words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)
