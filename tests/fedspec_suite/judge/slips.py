@@ -66,6 +66,8 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                 # Of a number by itself nobody knows where it stands.
                 bare = isinstance(b, ast.Constant)
                 yield f"{said(other)} stands for {said(node)}" if bare else f"{said(b)} is {how}", other
+                if isinstance(op, ast.Add):
+                    yield f"{said(a)} is subtracted, not added", ast.BinOp(b, ast.Sub(), a)
                 yield f"{said(a)} stands for {said(node)}" if bare else f"{said(b)} is left out", a
                 yield f"{said(a)} is left out", b if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), b)
                 if (decay := _decayed(a)) and isinstance(op, ast.Add) and f"1 - {decay.id}" not in ast.unparse(b):
