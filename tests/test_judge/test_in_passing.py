@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from test_judge.test_other_ways import called, known_at
 
-from fedspec.contract import Arrival, Gradient, Messages
-from fedspec.params import flatten
+from fedspec.contract import Arrival, Gradient, Messages, Offer, Round
+from fedspec.params import flatten, layers, shapes
 from fedspec_suite.judge.changes import as_given
+from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.steady import models
 from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import setting_of
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +56,106 @@ def test_a_mean_taken_in_passing(words: str) -> None:
             ends.append(x)
         assert np.allclose(models(called(known, words), s), ends)
     assert any(not np.allclose(models(called(known, words), s), models(known.claimed, s)) for s in known.samples)
+
+
+def test_a_total_that_grows_from_round_to_round() -> None:
+    known = known_at("fedavg/server/mcmahan-2017")
+    grown = called(known, "divided by the number of examples of all rounds so far, not of this one")
+    for s in known.samples:
+        x, total, ends = flatten(s.case.x0).astype(float), 0, []
+        for e in s.events:
+            assert isinstance(e, Messages)
+            total += sum(m.weight for m in e.messages)
+            x = x + s.case.hyper["eta"] * sum(m.weight * flatten(m.delta) for m in e.messages) / total
+            ends.append(x)
+        assert np.allclose(models(grown, s), ends)
+
+
+def test_an_effective_number_of_steps_that_is_rounded() -> None:
+    known = known_at("fednova/server/fednova")
+    rounded, moved = called(known, "tau_eff is rounded to a whole number"), 0
+    for s in known.samples:
+        x, ends = flatten(s.case.x0).astype(float), []
+        for e in s.events:
+            assert isinstance(e, Messages)
+            n = sum(m.weight for m in e.messages)
+            tau = sum(m.weight / n * m.a_norm for m in e.messages)
+            moved += round(tau) != tau
+            d = sum(m.weight / n * flatten(m.delta) / m.a_norm for m in e.messages)
+            x = x + s.case.hyper.get("eta", 1) * round(tau) * d
+            ends.append(x)
+        assert np.allclose(models(rounded, s), ends)
+    assert moved
+
+
+def test_squares_averaged_wherever_a_statement_reads_them() -> None:
+    known = known_at("fedyogi/server/reddi-2021")
+    squared = called(known, "the clients' mean of delta ** 2 stands for that of their mean, wherever")
+    for s in known.samples[:4]:
+        h, x, ends = s.case.hyper, flatten(s.case.x0).astype(float), []
+        m, v = 0 * x, 0 * x + h["v0"]
+        for e in s.events:
+            assert isinstance(e, Messages)
+            deltas = np.array([flatten(message.delta) for message in e.messages])
+            squares = (deltas**2).mean(axis=0)
+            m = h["beta1"] * m + (1 - h["beta1"]) * deltas.mean(axis=0)
+            v = v - (1 - h["beta2"]) * squares * np.sign(v - squares)
+            x = x + h["eta"] * m / (np.sqrt(v) + h["tau"])
+            ends.append(x)
+        assert np.allclose(models(squared, s), ends, equal_nan=True)
+
+
+def test_participants_that_train_on_the_data_of_others() -> None:
+    known = known_at("fedamsgrad/round/afga")
+    places = called(known, "participants train on the data of the first clients")
+    drawn = [s for s in known.samples if isinstance(s.events[0], Round) and 0 not in s.events[0].participants]
+    for s in drawn:
+        first, problem = s.events[0], s.case.problem
+        assert isinstance(first, Round) and problem
+        of = list(range(len(problem.e)))
+        for place, i in enumerate(first.participants):
+            of[i] = place
+        moved = replace(problem, H=problem.H[of], e=problem.e[of])
+        told = replace(s, case=replace(s.case, problem=moved))
+        assert np.array_equal(models(places, s)[0], models(known.claimed, told)[0])
+    assert drawn
+
+
+def test_a_stabiliser_for_which_a_number_of_steps_is_taken() -> None:
+    known = known_of(setting_of(Offer("fednova-adaptive", "round", "adagrad")))
+    steps = called(known, "the number of steps of the event's last client stands for tau in eta")
+    for s in known.samples[:4]:
+        once = replace(s, events=s.events[:1])
+        assert isinstance(s.events[0], Round)
+        told = with_hyper(once, tau=float(s.events[0].steps[-1]))
+        assert np.allclose(models(steps, once), models(known.claimed, told))
+
+
+def test_a_length_that_is_that_of_the_whole_model() -> None:
+    known = known_at("lamb/client/you-2020")
+    longer = called(known, "the length of x_l is that of all of x in")
+    s = next(s for s in known.samples if len(s.case.x0) > 1 and all(map(np.any, s.case.x0.values())))
+    s = replace(with_hyper(s, eps=0.5), events=s.events[:1])
+    x = flatten(s.case.x0).astype(float)
+    step, right = models(longer, s)[0] - x, models(known.claimed, s)[0] - x
+    for part in layers(shapes(s.case.x0)):
+        assert np.allclose(step[part], right[part] * np.linalg.norm(x) / np.linalg.norm(x[part]))
+
+
+def test_powers_that_are_multiplied_into_what_is_kept() -> None:
+    known = known_at("decayed-sgd/client/fednova")
+    product = called(known, "the product of every gamma ** k so far stands for gamma ** k")
+    for s in known.samples:
+        h, x, k, ends = s.case.hyper, flatten(s.case.x0).astype(float), 0, []
+        for e in s.events:
+            if isinstance(e, Gradient):
+                rate = h["eta_l"] if e.eta_l is None else e.eta_l
+                x = x - rate * h["gamma"] ** (k * (k + 1) // 2) * flatten(e.g)
+                k += 1
+            else:
+                x, k = flatten(e.x).astype(float), 0  # type: ignore[union-attr]
+            ends.append(x)
+        assert np.allclose(models(product, s), ends)
 
 
 def one_at_a_time(s: Scenario, room: int) -> list[np.ndarray]:

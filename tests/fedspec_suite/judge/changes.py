@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
 from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array
-from fedspec_suite.judge.slips import said
+from fedspec_suite.judge.slips import DECAYS, said
 
 OTHER: Mapping[type[ast.AST], str] = {
     ast.Add: "-",
@@ -79,7 +79,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")
     if _counts_of(kind):
-        for words, new in (("in ascending order", f"sorted({text})"), ("in reverse", f"[*{text}][::-1]")):
+        for words, new in (("in ascending order", f"sorted({text})"), ("in reverse", f"[*({text})][::-1]")):
             yield Change(f"{said(node)} {words} stands for it{around}", node, new, 1)
     if not chain and not is_array(kind):
         return
@@ -94,6 +94,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         if fits:
             instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
             yield Change(f"{instead}{around}", node, new, rank)
+    if kind == "number" and text.rpartition(".")[2] not in DECAYS:
+        yield from _of_event(node, around)
     if kind == "count" and chain:
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
@@ -140,6 +142,25 @@ def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], ar
         # What is at hand by its name is one of those that stand for one another anyway.
         for name in (n for n in names if n == node.id or n not in kinds):
             yield Change(f"{name} as it is set stands for {node.id}{around}", node, f"as_set({name!r})", 1)
+
+
+def _of_event(node: ast.expr, around: str) -> Iterator[Change]:
+    """A number that is rounded, or the number of steps of one of the event's clients in its place."""
+    text = ast.unparse(node)
+    for how in ("rounded", "rounded down", "rounded up"):
+        yield Change(f"{said(node)} is {how} to a whole number{around}", node, f"whole({text}, {how!r})", 2)
+    if isinstance(node, CHAIN):
+        for which, k in (("first", 0), ("last", -1)):
+            words = f"the number of steps of the event's {which} client stands for {said(node)}{around}"
+            yield Change(words, node, f"steps_of({k})", 3)
+
+
+def _compounded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A power that is multiplied into what is kept: the product of all powers so far."""
+    match node:
+        case ast.BinOp(op=ast.Pow(), right=power) if kinds.get(ast.unparse(power)) == "count":
+            words = f"the product of every {said(node)} so far stands for {said(node)}{around}"
+            yield Change(words, node, f"compounded({ast.unparse(node)})", 2)
 
 
 def _counts_for(kind: Kind, its: Kind) -> bool:
@@ -326,6 +347,7 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
     yield from _outside(node, around)
     yield from _of_rows(node, around)
     yield from _weighed(node, kinds, around)
+    yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _at_most(node, kinds, around)
     match node:
@@ -393,6 +415,12 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                 alone = f"maximum({ast.unparse(args[0])}, -({ast.unparse(args[0])}))"
                 words = f"the length of {said(args[0])} is taken coordinate by coordinate{around}"
                 yield Change(words, node, alone, 1)
+                own = kinds.get(ast.unparse(args[0]))
+                for other, its in kinds.items():
+                    # Of the same size they stand for one another anyway.
+                    if is_array(own) and is_array(its) and len(its[1]) == 1 and its != own and _said(other)[1]:
+                        words = f"the length of {said(args[0])} is that of all of {_said(other)[0]}{around}"
+                        yield Change(words, node, f"norm({other})", 1)
             if name in {"maximum", "minimum"} and len(args) == 2:
                 yield from _of_two(node, name, args[0], args[1], around)
             if name in EXTREMES:

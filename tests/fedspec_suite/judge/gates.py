@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -212,6 +213,7 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
         "clients": "{:g} clients",
         "examples": "{:g} examples of a client",
         "steps": "{:g} local steps of a client",
+        "exchanges": "{:g} local steps of a round",
         "delay": "a delay of {:g}",
         "coordinates": "{:g} coordinates",
         "blocks": "{:g} blocks",
@@ -229,12 +231,16 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
             return f"unless {name} is {_listed(rest)}"
         return f"where {name} is {_listed(deviating)}"
     if name != "numbers of about" and upper and rest:
-        return f"from {counted.format(least)} on"
+        return f"from {_of(counted, least)} on"
     if upper:
-        return f"with {counted.format(least)} and more"
+        return f"with {_of(counted, least)} and more"
     if lower:
-        return f"with {counted.format(most)}" + (" and less" if len(deviating) > 1 else "")
-    return f"with {counted.format(least)}" + (" and others" if len(deviating) > 1 else "")
+        return f"with {_of(counted, most)}" + (" and less" if len(deviating) > 1 else "")
+    return f"with {_of(counted, least)}" + (" and others" if len(deviating) > 1 else "")
+
+
+def _of(counted: str, n: float) -> str:
+    return re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", counted.format(n))
 
 
 def _listed(values: Iterable[float]) -> str:

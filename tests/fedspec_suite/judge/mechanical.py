@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
 from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled, turned
@@ -162,15 +163,21 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
 
 def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """A name that a statement reads more than once is another each time; where it says which rows, all of them."""
-    read = [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in kinds]
-    for name in {n.id: n for n in read if sum(n.id == other.id for other in read) > 1}.values():
-        found = [(c.words, c.new, c.rank) for c in exchanged(name, kinds, "")]
-        if kinds[name.id][0] == "several" and kinds[name.id][1][1] == "count":
+    read = [n for n in ast.walk(value) if isinstance(n, ast.Name) or _is_power(n)]
+    times = Counter(map(ast.dump, read))
+    for node in {ast.dump(n): n for n in read if times[ast.dump(n)] > 1 and ast.unparse(n) in kinds}.values():
+        found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
+        kind = kinds[ast.unparse(node)]
+        if kind[0] == "several" and kind[1][1] == "count":
             stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
-            found += [(f"all rows stand for {name.id}", f"list(range(len({X})))", 1) for X in stacks]
+            found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in stacks]
         for words, new, rank in found:
-            changed = Put(name, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
+            changed = Put(node, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
             yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
+
+
+def _is_power(node: ast.AST) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
 
 
 def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:

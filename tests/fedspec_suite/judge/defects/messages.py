@@ -97,6 +97,23 @@ def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running,
     return session
 
 
+def _divided_by_all(total: Callable[[Messages], Any]) -> Callable[[Running, Scenario], Running]:
+    """The mean is divided by a total that grows from round to round."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        server, kept = inner.run.server, []
+
+        def grown(h: Any, state: Any, sent: Any) -> Any:
+            now = together(sent)
+            kept.append(total(now))
+            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / sum(kept)))
+
+        inner.run = replace(inner.run, server=grown)
+        return inner
+
+    return session
+
+
 _EARLIER = {"the round before": -2, "the first round": 0}
 """Which round a number may be left over from, and where that stands among the rounds so far."""
 
@@ -162,6 +179,11 @@ def of(setting: Setting) -> Iterator[Defect]:
     )
     what, total = ("examples", _examples) if by_examples else ("clients", _count)
     if by != Weighting.STEPS:
+        yield Defect(
+            words=f"divided by the number of {what} of all rounds so far, not of this one",
+            tail="delta",
+            session=_divided_by_all(total),
+        )
         for said, which in _EARLIER.items():
             yield Defect(
                 words=f"divided by the number of {what} of {said}, not of this one",
