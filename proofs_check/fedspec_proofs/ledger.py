@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import FedspecError, none_called
 from fedspec_proofs.claim import AFGA, CLIENT_CENTRIC, FED_LAMB, FEDADA2, FEDNOVA, Claim, Verdict
 
 
@@ -103,7 +103,7 @@ def find(id: str) -> Claim:
     try:
         return _all()[id]
     except KeyError:
-        raise UnknownNameError(f"claim: none is called {id!r}; `fedspec claims` lists them") from None
+        raise none_called("claim", id, _all(), "fedspec claims") from None
 
 
 @cache

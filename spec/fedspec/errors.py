@@ -5,6 +5,9 @@ Every message names the argument, the value it had and the remedy, so that a com
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class FedspecError(ValueError):
     """Something was asked of fedspec that it cannot answer; the message says what, where and what to do."""
@@ -44,3 +47,10 @@ class InexactError(FedspecError):
 
 class ContractError(FedspecError):
     """A subject, or a message to or from one, does not keep the subject contract."""
+
+
+def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
+    """What to raise for a name that nothing has: the names most like it, and the command that lists them all."""
+    near = difflib.get_close_matches(name, [*known])
+    said = f"nearest: {', '.join(near)}; " if near else ""
+    return UnknownNameError(f"{what}: none is called {name!r}; {said}`{command}` lists them")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import FedspecError, none_called
 from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.kills import stored as store
 from fedspec_suite.kills.fingerprints import of_mutant
@@ -113,7 +113,7 @@ def chosen(patterns: Sequence[str], names: Iterable[str], what: str, command: st
     names = list(names)
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
-            raise UnknownNameError(f"{what}: none is called {pattern!r}; `{command}` lists them")
+            raise none_called(what, pattern, names, command)
     return [name for name in names if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
 

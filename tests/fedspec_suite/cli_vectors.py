@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.judge import locate
 from fedspec_suite.measure.process import LIMIT
@@ -41,7 +41,7 @@ def chosen(patterns: Sequence[str] | None) -> list[str]:
     known = making.algorithms()
     for pattern in patterns or ():
         if not fnmatch.filter(known, pattern):
-            raise UnknownNameError(f"algorithm: none is called {pattern!r}; `fedspec list` lists them")
+            raise none_called("algorithm", pattern, known, "fedspec list")
     return [name for name in known if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
 

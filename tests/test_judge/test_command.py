@@ -20,7 +20,7 @@ REFUSED = [
     (("check", "spec", "--only", "fedbest"), ("'fedbest'", "ALGORITHM/LEVEL")),
     (("check", "spec", "--profile", "slow"), ("'slow'", "quick")),
     (("check", "spec", "--law", "gravity"), ("'gravity'", "fedspec laws")),
-    (("check", "mutant:nobody"), ("'nobody'", "fedyogi-sign")),
+    (("check", "mutant:fedyogi-signs"), ("'fedyogi-signs'", "fedyogi-sign,")),
     (("check", "py:nowhere.py:it"), ("nowhere.py", "path")),
     (("check", "py:no_such_module:it"), ("no_such_module", "installed")),
     (("check", "py:adapter"), ("'adapter'", "module:attribute")),

@@ -16,7 +16,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant
 
 REFUSED = [
-    (("show", "nobody"), ("'nobody'", "known", "fedyogi-sign")),
+    (("show", "fedyogi-signs"), ("'fedyogi-signs'", "nearest: fedyogi-sign", "fedspec mutants list")),
     (("run", "nobody-*"), ("'nobody-*'", "fedspec mutants list")),
     (("run", "sgd-uphill", "nobody"), ("'nobody'", "fedspec mutants list")),
     (("run", "sgd-uphill", "--law", "gravity"), ("'gravity'", "fedspec laws")),

@@ -67,13 +67,24 @@ def forgetting(round_: int) -> Callable[[Any, Any, int], Any]:
     return take
 
 
+def tired(inner: Any, e: Any, k: int) -> Any:
+    late = isinstance(e, Gradient) and inner.k >= 10
+    return inner.step(Gradient({n: 0 * a for n, a in e.g.items()}) if late else e)
+
+
+def in_order(k: int, e: Any) -> Any:
+    return e if list(e.participants) == sorted(e.participants) else replace(e, steps=tuple(t + 1 for t in e.steps))
+
+
 FOLLOWED = {
+    "where clients do not come in the order of their numbers": Behind("fednova-vr", "round", event=in_order),
     "from 17 clients on": Behind("fedavg", "server", event=first(16)),
     "where a client's number is 256 or more": Behind("fedavg", "server", event=by_label),
     "from 65536 examples of a client on": Behind("fedavg", "server", event=in_sixteen_bits),
     "where rho = 0": Behind("momentum", "client", case=hyper(rho=lambda v: v or 0.9)),
     "with numbers of about 1e+02 and more": Behind("momentum", "client", event=clipped),
     "where mu is more than 1": Behind("proximal-sgd", "client", case=hyper(mu=lambda v: min(v, 1.0))),
+    "from local step 11 on": Behind("adam", "client", take=tired),
     "from round 11 on": Behind("fedavgm", "server", take=forgetting(11)),
 }
 
@@ -83,6 +94,15 @@ def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
     d = diagnosed(FOLLOWED[words])
     assert d.follows and d.gates == (words,)
     assert in_words(d, True) == f"x follows the claimed reading in small cases; it deviates {words}"
+
+
+def only_once(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    return {**answer, "x": answer["x"] + (len(e.computing) == 1)}
+
+
+def test_rounds_of_one_local_step_are_told_from_longer_ones() -> None:
+    assert diagnosed(Behind("gossip-pga", "trace", take=only_once)).gates == ("with 1 local step of a round",)
 
 
 def test_it_is_said_too_where_the_samples_show_it() -> None:

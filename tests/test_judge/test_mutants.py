@@ -106,8 +106,8 @@ def test_an_edit_that_is_not_found_is_refused() -> None:
 
 
 def test_an_unknown_mutant_is_refused_by_name() -> None:
-    with pytest.raises(UnknownNameError, match=r"'fedyogi-sing'; like it: fedyogi-sign, .*; `fedspec mutants list`"):
-        mutants.find("fedyogi-sing")
+    with pytest.raises(UnknownNameError, match=r"'fedyogi-signs'; nearest: fedyogi-sign, .*`fedspec mutants list`"):
+        mutants.find("fedyogi-signs")
 
 
 def test_the_reference_is_itself_while_a_mutant_runs() -> None:

@@ -13,9 +13,11 @@ from test_judge.test_structural import Clients, said_of
 
 from fedspec.contract import Arrival, Begin, Gradient, Messages, Offer, Round
 from fedspec.params import flatten, unflatten
+from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.judge.changes import STABILISED, turned
 from fedspec_suite.judge.comparing import agrees, evidence
 from fedspec_suite.judge.composed import together
+from fedspec_suite.judge.defects import defects
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.moved import moved
 from fedspec_suite.judge.shrinking import Link, chains, halves
@@ -27,8 +29,16 @@ from fedspec_suite.measure.setting import setting_of
 pytestmark = pytest.mark.slow
 
 CATALOGUED = {
+    "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
+    "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
+    "buffer-not-emptied": ("cc-fedavg/trace/client-centric", "the buffer is never emptied"),
+    "joint-weights-normalised": ("fedadaadagrad/round/fedada2", "the weights of the changes are divided by their mean"),
+    "adapted-first-draw": ("afga-a/trace/re-sampled", "S_t of the first in the event stands for S_t"),
+    "adapted-everyone": ("afga-a/trace/re-sampled", "all rows stand for S, wherever put(X, S, sgd("),
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
     "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
+    "cafga-summed": ("cafga/trace/afga", "the sum of the deltas stands for w @ deltas"),
+    "cc-fedams-v0-in-max-only": ("cc-fedams/trace/client-centric", "v starts at zero, whatever v_0 is"),
     "clip-drops": (
         "dp-fedavg/round/mcmahan-2018",
         "zero stands for minimum(s, ratio(clip_norm, length)) where ratio(clip_norm, length) is the smaller one",
@@ -38,6 +48,12 @@ CATALOGUED = {
         "the dead zone looks at each coordinate, not at the length of the step",
     ),
     "decayed-inverse": ("decayed-sgd/client/fednova", "eta_l / gamma ** k stands for eta_l * gamma ** k"),
+    "fed-ams-scaled": ("fed-ams/round/fed-ams", "eta_l * p is multiplied by the length of x"),
+    "fed-lamb-maximum-starts-at-zero": ("fed-lamb/round/fed-lamb", "v_hat starts at zero, whatever v_0 is"),
+    "fed-lamb-decoupled-decay": (
+        "fed-lamb/round/fed-lamb",
+        "the decay stands outside the direction: eta_l lam x is subtracted before the step",
+    ),
     "fed-lamb-largest-client": ("fed-lamb/round/fed-lamb", "the largest of the v_i stands for their mean"),
     "fed-lamb-moments-over-all": ("fed-lamb/round/fed-lamb", "len(clients) stands for len(D) in maximum(v_hat"),
     "fed-lamb-trust-clamped": ("fed-lamb/round/fed-lamb", "norm(x_l) is taken as one where it is more"),
@@ -55,6 +71,7 @@ CATALOGUED = {
         "cc-fedavg/trace/client-centric",
         "the delay is counted from the first version of the model",
     ),
+    "lamb-unsigned": ("fed-lamb/round/fed-lamb", "the magnitude of g stands for it in beta1 * m"),
     "normalised-epsilon-inside-root": (
         "normalised-sgd/client/fedada2",
         "eps stands inside the root of norm(g)",
@@ -68,6 +85,7 @@ CATALOGUED = {
     ),
     "scaffold-starts-at-model": ("scaffold/round/karimireddy-2020", "c starts as the model"),
     "sm3-column-major": ("sm3-i/client/fedada2", "the coordinates of a block are counted along its columns"),
+    "sm3-first-axis": ("sm3-i/client/fedada2", "the sets are the slices of the first axis alone"),
     "tracked-outside": ("dadam/trace/chen-2021", "sqrt(u_tilde) + eps stands for sqrt(maximum(u_tilde, eps))"),
 }
 """Of mutants written by hand, an offer where each shows and the generic words for it."""
@@ -98,6 +116,48 @@ def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     by_hand = next(v for v in known.variants if v.kind == "mutant" and v.mutants[0].id == mutant)
     generic = called(known, words)
     assert same(known, generic, by_hand) and not same(known, generic, known.claimed)
+
+
+COVERS = {
+    "first axis alone": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}],
+    "last axis alone": [{0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
+    "first two axes": [
+        {0, 1, 2, 3, 4, 5},
+        {6, 7, 8, 9, 10, 11},
+        {0, 1, 6, 7},
+        {2, 3, 8, 9},
+        {4, 5, 10, 11},
+    ],
+    "its first axis by all others": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}, *({k, k + 6} for k in range(6))],
+    "all axes but the last": [*({2 * k, 2 * k + 1} for k in range(6)), {0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
+    "lines along each axis": [
+        *({k, k + 6} for k in range(6)),
+        *({k, k + 2, k + 4} for k in (0, 1, 6, 7)),
+        *({k, k + 1} for k in range(0, 12, 2)),
+    ],
+    "a block of one axis is one set": [
+        {0, 1, 2, 3, 4, 5},
+        {6, 7, 8, 9, 10, 11},
+        {0, 1, 6, 7},
+        {2, 3, 8, 9},
+        {4, 5, 10, 11},
+        {0, 2, 4, 6, 8, 10},
+        {1, 3, 5, 7, 9, 11},
+    ],
+}
+"""The sets of a block of 2 x 3 x 2 coordinates; behind it come a block of two and one of a single number."""
+
+
+@pytest.mark.parametrize("words", COVERS)
+def test_the_sets_of_another_cover(words: str) -> None:
+    setting = setting_of(Offer("sm3-i", "client", "fedada2", {"cover": "axes"}))
+    (defect,) = (d for d in defects(setting) if words in d.words)
+    x0 = {"a": np.zeros((2, 3, 2)), "b": np.zeros(2), "c": np.zeros(())}
+    scenario = known_of(setting).samples[0]
+    s = replace(scenario, case=replace(scenario.case, x0=x0))
+    cover = defect.session(REFERENCE.start(s.case), s).cover
+    small = [{12, 13}] if "one set" in words or "lines" in words else [{12}, {13}]
+    assert sorted(map(sorted, cover.sets)) == sorted(map(sorted, [*COVERS[words], *small, {14}]))
 
 
 FORMS = {
@@ -206,8 +266,8 @@ def test_a_root_is_kept_off_zero_in_every_other_way() -> None:
         text = form.format(v="v", e="tau")
         found = {c.new for c in turned(ast.parse(text, mode="eval").body, {}, "") if c.rank == 1}
         others = {f.format(v="v", e="tau") for f in STABILISED} - {text}
-        # Where a power of e is added, that is what is taken for e.
-        assert others <= found or text.endswith(("tau ** 2)", "tau ** 2))", "sqrt(tau)"))
+        # Where a power of e is added, or e a second time, that is what is taken for e.
+        assert others <= found or text.endswith(("tau ** 2)", "tau ** 2))", "sqrt(tau)", "v + tau) + tau"))
 
 
 LOOP = """

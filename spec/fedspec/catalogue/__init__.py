@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
-from fedspec.errors import UnknownNameError
+from fedspec.errors import none_called
 
 __all__ = [
     "CATALOGUE",
@@ -50,4 +50,4 @@ def find(name: str) -> Algorithm:
     """
     if name in CATALOGUE:
         return CATALOGUE[name]
-    raise UnknownNameError(f"algorithm: unknown {name!r}; known: {', '.join(CATALOGUE)}")
+    raise none_called("algorithm", name, CATALOGUE, "fedspec list")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import permutations
 from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
 from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array
-from fedspec_suite.judge.slips import said
+from fedspec_suite.judge.slips import DECAYS, said
 
 OTHER: Mapping[type[ast.AST], str] = {
     ast.Add: "-",
@@ -50,6 +50,7 @@ STABILISED = (
     "sqrt(maximum({v}, {e}))",
     "sqrt(maximum({v}, {e} ** 2))",
     "sqrt({v}) + sqrt({e})",
+    "sqrt({v} + {e}) + {e}",
 )
 """The ways to keep the root of v off zero by e."""
 
@@ -77,6 +78,9 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind is None or kind in {"truth", "word"}:
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")
+    if _counts_of(kind):
+        for words, new in (("in ascending order", f"sorted({text})"), ("in reverse", f"[*({text})][::-1]")):
+            yield Change(f"{said(node)} {words} stands for it{around}", node, new, 1)
     if not chain and not is_array(kind):
         return
     for other, its in kinds.items():
@@ -90,6 +94,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         if fits:
             instead = f"{_read(other, kinds)} stands for {_read(text, kinds) if chain else said(node)}"
             yield Change(f"{instead}{around}", node, new, rank)
+    if kind == "number" and text.rpartition(".")[2] not in DECAYS:
+        yield from _of_event(node, around)
     if kind == "count" and chain:
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
@@ -104,6 +110,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
             if its == ("array", (rows, rows)) and other != text and _said(other)[1]:
                 yield Change(f"{said(node)} is mixed by {_said(other)[0]}{around}", node, f"({other} @ ({text}))", 1)
         return
+    if chain:
+        yield Change(f"the magnitude of {text} stands for it{around}", node, f"maximum({text}, -({text}))", 2)
     unit = f"ratio({text}, norm({text}))"
     yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
     each = f"in_each_block(lambda v: ratio(v, norm(v)), {text})"
@@ -121,6 +129,38 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if names == {"delta"} and curved:
         mean = f"over_clients(lambda delta: {text})"
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
+
+
+def _counts_of(kind: Kind) -> bool:
+    """Whether something is a list of clients, or of other counts."""
+    return kind[0] == "several" and kind[1][1] == "count"
+
+
+def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
+    """A hyper-parameter as it is set, where a function is given another number."""
+    if isinstance(node, ast.Name) and kinds.get(node.id) == "number" and not any(n.startswith("h.") for n in kinds):
+        # What is at hand by its name is one of those that stand for one another anyway.
+        for name in (n for n in names if n == node.id or n not in kinds):
+            yield Change(f"{name} as it is set stands for {node.id}{around}", node, f"as_set({name!r})", 1)
+
+
+def _of_event(node: ast.expr, around: str) -> Iterator[Change]:
+    """A number that is rounded, or the number of steps of one of the event's clients in its place."""
+    text = ast.unparse(node)
+    for how in ("rounded", "rounded down", "rounded up"):
+        yield Change(f"{said(node)} is {how} to a whole number{around}", node, f"whole({text}, {how!r})", 2)
+    if isinstance(node, CHAIN):
+        for which, k in (("first", 0), ("last", -1)):
+            words = f"the number of steps of the event's {which} client stands for {said(node)}{around}"
+            yield Change(words, node, f"steps_of({k})", 3)
+
+
+def _compounded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A power that is multiplied into what is kept: the product of all powers so far."""
+    match node:
+        case ast.BinOp(op=ast.Pow(), right=power) if kinds.get(ast.unparse(power)) == "count":
+            words = f"the product of every {said(node)} so far stands for {said(node)}{around}"
+            yield Change(words, node, f"compounded({ast.unparse(node)})", 2)
 
 
 def _counts_for(kind: Kind, its: Kind) -> bool:
@@ -146,6 +186,15 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
     for n, m in permutations([n for n in kinds if n.startswith("len(")], 2) if above is None else ():
         yield Change(f"{said(node)} is multiplied by {n} / {m}{around}", node, f"({text}) * {n} / {m}", 3)
     if is_array(kind):
+        product = isinstance(node, CHAIN) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div))
+        for other, its in kinds.items() if product and len(kind[1]) == 1 else ():
+            if its == kind and other.isidentifier() and other not in read:
+                words, by = f"by the length of {other}{around}", f"norm({other})"
+                yield Change(f"{said(node)} is multiplied {words}", node, f"{by} * ({text})", 3)
+                yield Change(f"{said(node)} is divided {words}", node, f"ratio({text}, {by})", 3)
+        if product and len(kind[1]) == 1:
+            count = f"({text}) / ({text}).shape[-1]"
+            yield Change(f"{said(node)} is divided by the number of its coordinates{around}", node, count, 3)
         yield Change(f"{said(node)} is doubled{around}", node, f"({text}) * 2", 3)
         yield Change(f"{said(node)} is halved{around}", node, f"({text}) / 2", 3)
 
@@ -165,7 +214,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
-        if kind in {"count", "number", "word"}:
+        if kind in {"count", "number", "word"} or _counts_of(kind):
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
@@ -279,10 +328,26 @@ def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
                 yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
 
 
+def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Rows that are weighed by some numbers are added up, or averaged, as they are."""
+    match node:
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows):
+            by, those = kinds.get(ast.unparse(w)), kinds.get(ast.unparse(rows))
+            if is_array(by) and is_array(those) and (len(by[1]), len(those[1])) == (1, 2):
+                text = ast.unparse(rows)
+                yield Change(
+                    f"the sum of the {said(rows)} stands for {said(node)}{around}", node, f"({text}).sum(axis=0)", 1
+                )
+                mean = f"({text}).sum(axis=0) / len({text})"
+                yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
     yield from _of_rows(node, around)
+    yield from _weighed(node, kinds, around)
+    yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _at_most(node, kinds, around)
     match node:
@@ -350,6 +415,12 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                 alone = f"maximum({ast.unparse(args[0])}, -({ast.unparse(args[0])}))"
                 words = f"the length of {said(args[0])} is taken coordinate by coordinate{around}"
                 yield Change(words, node, alone, 1)
+                own = kinds.get(ast.unparse(args[0]))
+                for other, its in kinds.items():
+                    # Of the same size they stand for one another anyway.
+                    if is_array(own) and is_array(its) and len(its[1]) == 1 and its != own and _said(other)[1]:
+                        words = f"the length of {said(args[0])} is that of all of {_said(other)[0]}{around}"
+                        yield Change(words, node, f"norm({other})", 1)
             if name in {"maximum", "minimum"} and len(args) == 2:
                 yield from _of_two(node, name, args[0], args[1], around)
             if name in EXTREMES:

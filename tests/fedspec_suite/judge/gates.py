@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -143,7 +144,10 @@ def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[G
     """Each feature in turn; None where it does not decide."""
     base = bases[0]
     if repeatable(setting):
-        yield _in_time(asked, longer(base, LENGTH), len(base.events))
+        in_time = _in_time(asked, longer(base, LENGTH), len(base.events))
+        unbroken = replace(base, events=tuple(e for e in base.events if not isinstance(e, Begin)))
+        # Rounds that end soon do not show what comes late in one.
+        yield in_time or (_in_time(asked, longer(unbroken, LENGTH), 0) if unbroken.events else None)
     for words, s in otherwise(base):
         first = asked.first(s)
         if first is not None and first >= 0:
@@ -209,6 +213,7 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
         "clients": "{:g} clients",
         "examples": "{:g} examples of a client",
         "steps": "{:g} local steps of a client",
+        "exchanges": "{:g} local steps of a round",
         "delay": "a delay of {:g}",
         "coordinates": "{:g} coordinates",
         "blocks": "{:g} blocks",
@@ -226,12 +231,16 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
             return f"unless {name} is {_listed(rest)}"
         return f"where {name} is {_listed(deviating)}"
     if name != "numbers of about" and upper and rest:
-        return f"from {counted.format(least)} on"
+        return f"from {_of(counted, least)} on"
     if upper:
-        return f"with {counted.format(least)} and more"
+        return f"with {_of(counted, least)} and more"
     if lower:
-        return f"with {counted.format(most)}" + (" and less" if len(deviating) > 1 else "")
-    return f"with {counted.format(least)}" + (" and others" if len(deviating) > 1 else "")
+        return f"with {_of(counted, most)}" + (" and less" if len(deviating) > 1 else "")
+    return f"with {_of(counted, least)}" + (" and others" if len(deviating) > 1 else "")
+
+
+def _of(counted: str, n: float) -> str:
+    return re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", counted.format(n))
 
 
 def _listed(values: Iterable[float]) -> str:

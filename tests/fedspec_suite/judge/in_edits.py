@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, cast
 from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import concatenate, numbers, put
-from fedspec.contract import Begin, Event
+from fedspec.contract import Begin, Event, Messages
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
@@ -59,6 +60,61 @@ def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
     for i in range(len(rows)):
         rows = put(rows, [i], f(rows)[[i]])
     return rows
+
+
+STEPS = [1]
+"""How many local steps each client of the event takes."""
+
+
+def steps_of(k: int) -> Any:
+    """The number of local steps of the k-th client of the event."""
+    return STEPS[k]
+
+
+def _stepped(inner: Running, event: Event, k: int) -> Any:
+    told = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", 1)
+    STEPS[:] = [*told] if isinstance(told, list | tuple) else [told]
+    return inner.step(event)
+
+
+WALKED = stepping("", _stepped)
+"""What makes known how many steps the clients take."""
+
+
+def whole(value: Any, how: str) -> Any:
+    """A number as it is rounded to a whole one, of its own kind."""
+    function = {"rounded": round, "rounded down": math.floor, "rounded up": math.ceil}[how]
+    return 0 * value + function(float(value))
+
+
+PRODUCT: dict[int, Any] = {}
+"""What has been multiplied so far, by how many clients have begun."""
+
+
+def compounded(factor: Any) -> Any:
+    """The product of this factor and those before it, since a client has begun."""
+    if TURN[1] not in PRODUCT:
+        PRODUCT.clear()
+    PRODUCT[TURN[1]] = PRODUCT.get(TURN[1], 1) * factor
+    return PRODUCT[TURN[1]]
+
+
+SET: dict[str, Any] = {}
+"""The hyper-parameters of the case that runs."""
+
+
+def as_set(name: str) -> Any:
+    """A hyper-parameter as it is set, whatever a function is given for it."""
+    return SET[name]
+
+
+def _setting(inner: Running, event: Event, k: int) -> Any:
+    SET.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
+    return inner.step(event)
+
+
+TOLD = stepping("", _setting)
+"""What makes the hyper-parameters known everywhere."""
 
 
 def event_number() -> int:
@@ -236,6 +292,7 @@ def _taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]
 def _in_turn(inner: Running, s: Scenario) -> Running:
     TURN[:] = [0, 0]
     GATHERED.clear()
+    PRODUCT.clear()
     runs = (population.each, population.each_arrival)
     around = behind({cast(FunctionType, f): around_clients(_taking_turns) for f in runs})
 
@@ -254,17 +311,19 @@ AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
 NEEDS = {
+    as_set: TOLD,
+    steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
     event_number: COUNTED,
     time_before: TIMED,
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
-    **dict.fromkeys((who, gathered, used), IN_TURN),
+    **dict.fromkeys((who, gathered, used, compounded), IN_TURN),
 }
 """By what an edited text calls, what makes known what that answers."""
 
-GIVEN = {f.__name__: f for f in (in_each_block, numbers, replace, row_by_row, *NEEDS)}
+GIVEN = {f.__name__: f for f in (in_each_block, whole, numbers, replace, row_by_row, *NEEDS)}
 """By the name that the text has for it."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.domains import COUNTS
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.judge.mechanical import mechanical
@@ -87,7 +88,8 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     row = replace(setting.algorithm, run=plain_run(setting.algorithm.run)) if one.plain else setting.algorithm
     rules = functions(row, setting.level)
     texts = seen_running(rules, lambda: _run(one, samples))
-    found = [*(e for text in texts for e in mechanical(text)), *printed_norms(setting, rules)]
+    told = [n for n in setting.numbers if n not in COUNTS]
+    found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
     for e in sorted(found, key=lambda e: e.rank)[:MOST]:
         yield replace(
             one,

@@ -8,16 +8,18 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, product
+from typing import NamedTuple, TypeGuard
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
-from fedspec_suite.judge.changes import Change, earlier, exchanged, scaled, turned
+from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled, turned
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Rebuilt
-from fedspec_suite.judge.slips import ORDINAL, said
+from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
 from fedspec_suite.judge.structural import Put, rebuilt
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
@@ -42,8 +44,8 @@ class Mechanical(NamedTuple):
     asks: tuple[Defect, ...]
 
 
-def mechanical(text: Text) -> Iterator[Mechanical]:
-    """Every mechanical edit of a function that ran."""
+def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
+    """Every mechanical edit of a function that ran, in an algorithm that has some hyper-parameters."""
     lines = text.source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -57,10 +59,12 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
             continue
         symbol = symbol_of(statement)
         for change in (
-            *_changes(value, kinds),
+            *_changes(value, kinds, numbers),
             *_each_by_itself(symbol, value, kinds),
             *_decided(statement),
             *_more(symbol, value, kinds),
+            *_both_times(symbol, value, kinds),
+            *_swapped(value, kinds),
         ):
             old = change.old
             begin, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset  # type: ignore[operator]
@@ -68,7 +72,7 @@ def mechanical(text: Text) -> Iterator[Mechanical]:
             if new not in told:
                 told.add(new)
                 yield _edit(text, change.words, new, change.rank, symbol)
-    for other in (*rebuilt(text.tree), *_throughout(text)) if text.kinds else ():
+    for other in (*rebuilt(text.tree), *_throughout(text), *_decays_exchanged(text)) if text.kinds else ():
         new = ast.unparse(ast.fix_missing_locations(other.tree))
         yield _edit(text, other.words, new, 1, other.symbol)
 
@@ -80,7 +84,7 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanica
     return Mechanical(rank, symbol, mutant, asked(new))
 
 
-def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str]) -> Iterator[Change]:
     nodes = [n for n in ast.walk(value) if isinstance(n, ast.expr)]
     above = {child: n for n in nodes for child in ast.iter_child_nodes(n)}
     for node in nodes:
@@ -92,6 +96,7 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
             same.sort(key=lambda n: (n.lineno, n.col_offset))
             around += f", {ORDINAL[min(same.index(node), 3)]} time it stands there"
         yield from exchanged(node, kinds, around)
+        yield from as_given(node, kinds, numbers, around)
         yield from earlier(node, kinds, around)
         yield from scaled(node, kinds, above.get(node), around)
         yield from turned(node, kinds, around)
@@ -156,6 +161,45 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
             yield Change(f"only the rows of {other} become {said(value)}", value, some, 1)
 
 
+def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """A name that a statement reads more than once is another each time; where it says which rows, all of them."""
+    read = [n for n in ast.walk(value) if isinstance(n, ast.Name) or _is_power(n)]
+    times = Counter(map(ast.dump, read))
+    for node in {ast.dump(n): n for n in read if times[ast.dump(n)] > 1 and ast.unparse(n) in kinds}.values():
+        found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
+        kind = kinds[ast.unparse(node)]
+        if kind[0] == "several" and kind[1][1] == "count":
+            stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
+            found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in stacks]
+        for words, new, rank in found:
+            changed = Put(node, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
+            yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
+
+
+def _is_power(node: ast.AST) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+
+
+def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+    """Two of one kind that a statement reads change places in it; or a number and what is left of one, in a sum."""
+    read = {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and isinstance(n.ctx, ast.Load)}
+    pairs: list[tuple[ast.expr, ast.expr, ast.expr]] = [
+        (value, read[a], read[b])
+        for a, b in combinations(read, 2)
+        if kinds.get(a) == kinds.get(b) and (kinds.get(a) == "number" or is_array(kinds.get(a)))
+    ]
+    for n in ast.walk(value):
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add):
+            rests = {ast.unparse(r): r for r in ast.walk(n) if isinstance(r, ast.BinOp) and isinstance(r.op, ast.Sub)}
+            pairs += [(n, rests[f"1 - {b}"], read[b]) for b in read if f"1 - {b}" in rests]
+    aside = ast.Name("aside", ast.Load())
+    for where, first, second in pairs:
+        changed = copy.deepcopy(where)
+        for there, what in ((first, aside), (second, first), (aside, second)):
+            changed = Put(there, what).visit(changed)
+        yield Change(f"{said(first)} and {said(second)} change places in {said(where)}", where, ast.unparse(changed), 1)
+
+
 def _throughout(text: Text) -> Iterator[Rebuilt]:
     """What a function is given is something else wherever it is read."""
     inner = [f for f in ast.walk(text.tree) if isinstance(f, ast.FunctionDef)]
@@ -176,6 +220,28 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
 
 
+def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
+    """Of two decays each stands for the other, in one statement each."""
+    read = {
+        s: {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and _last_name(n) in DECAYS}
+        for s, value in text.statements
+        if isinstance(s, ast.Assign) and s in text.kinds
+    }
+    for (s, here), (t, there) in combinations(read.items(), 2):
+        for a, b in product(here.keys() - there.keys(), there.keys() - here.keys()):
+            changed = copy.deepcopy(text.tree)
+            at = {ast.dump(n, include_attributes=True): n for n in ast.walk(changed) if isinstance(n, ast.Assign)}
+            for statement, old, new in ((s, here[a], there[b]), (t, there[b], here[a])):
+                Put(old, new).visit(at[ast.dump(statement, include_attributes=True)])
+            first, second = (ast.unparse(x).partition(" = ")[0] for x in (s, t))
+            words = f"{said(here[a])} and {said(there[b])} change places in {first} and {second}"
+            yield Rebuilt(words, symbol_of(s), changed)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def _powers(name: ast.Name, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """One over a number, its square and its root."""
     kind = kinds[name.id]
@@ -188,6 +254,9 @@ def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:
     """The largest expression around one that is still short enough to be quoted; empty for one by itself."""
     found, here = "", above.get(node)
     while isinstance(here, ast.expr | ast.keyword):
+        if isinstance(here, ast.IfExp) and node in ast.walk(here.orelse):
+            # Of two that an option chooses between, a person reads the other one.
+            break
         if isinstance(here, ast.expr):
             words = said(here)
             if len(words) > LENGTH:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec.catalogue import CATALOGUE, Program
-from fedspec.contract import Arrival, Messages, Round
+from fedspec.contract import Arrival, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
-from fedspec_suite.judge.resized import crowd, delayed, heavy, messages, scaled, shaped, stepping
+from fedspec_suite.judge.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
 from fedspec_suite.measure.pools import EDGES, POOLS
 from fedspec_suite.measure.scenario import COLUMNS, Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -70,6 +70,11 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
         yield from _relabelled(s)
     if s.case.level == "round" and "repeats" in CATALOGUE[s.case.algorithm].takes:
         yield "where a client is drawn twice in a round", replace(s, events=tuple(map(_again, s.events)))
+    if s.case.level == "round":
+        back = (
+            replace(e, **{f: getattr(e, f)[::-1] for f in COLUMNS}) if isinstance(e, Round) else e for e in s.events
+        )
+        yield "where clients do not come in the order of their numbers", replace(s, events=tuple(back))
     if s.case.level == "round" and len(s.events) > 1:
         steps = tuple(
             replace(e, steps=tuple(1 + (t + 2 * k + i) % 4 for i, t in enumerate(e.steps)))
@@ -143,6 +148,8 @@ def _sizes(setting: Setting, s: Scenario) -> Iterator[Ladder]:
                 yield Ladder("clients", MANY, lambda v: crowd(s, int(v)), whole=True)
             yield Ladder("examples", _weights(setting), lambda v: heavy(s, v))
             yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
+        case Exchange():
+            yield Ladder("exchanges", MANY[:11], lambda v: lasting(s, int(v)), whole=True)
         case Arrival():
             yield Ladder("steps", MANY[:11], lambda v: stepping(setting, s, int(v)), whole=True)
             yield Ladder("delay", (0, 1, 2, 3, 4, 6, 8, 12, 16, 20), lambda v: delayed(s, int(v)), whole=True)

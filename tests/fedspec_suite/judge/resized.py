@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Event, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.scenario import Scenario, change_events, first_clients
 from fedspec_suite.measure.setting import Setting
 
@@ -89,6 +89,12 @@ def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
         return e
 
     return replace(s, events=tuple(map(event, s.events)))
+
+
+def lasting(s: Scenario, steps: int) -> Scenario:
+    """Every round among peers has so many local steps."""
+    events = (replace(e, computing=(e.computing * steps)[:steps]) if isinstance(e, Exchange) else e for e in s.events)
+    return replace(s, events=tuple(events))
 
 
 def delayed(s: Scenario, delay: int) -> Scenario:

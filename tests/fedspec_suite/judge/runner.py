@@ -11,7 +11,7 @@ import hypothesis
 import numpy as np
 
 from fedspec.contract import Offer, Subject
-from fedspec.errors import UnknownNameError
+from fedspec.errors import UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
@@ -258,7 +258,7 @@ def laws_named(patterns: str) -> str:
     """
     for pattern in patterns.split(","):
         if not any(asks(pattern, law) for law in (*LAWS, REQUIREMENT)):
-            raise UnknownNameError(f"law: none is called {pattern!r}; `fedspec laws` lists them")
+            raise none_called("law", pattern, LAWS, "fedspec laws")
     return patterns
 
 

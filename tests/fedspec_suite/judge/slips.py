@@ -62,8 +62,13 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                             yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
-                yield f"{said(b)} is {how}", ast.BinOp(a, turned, b)
-                yield f"{said(b)} is left out", a
+                other = ast.BinOp(a, turned, b)
+                # Of a number by itself nobody knows where it stands.
+                bare = isinstance(b, ast.Constant)
+                yield f"{said(other)} stands for {said(node)}" if bare else f"{said(b)} is {how}", other
+                if isinstance(op, ast.Add):
+                    yield f"{said(a)} is subtracted, not added", ast.BinOp(b, ast.Sub(), a)
+                yield f"{said(a)} stands for {said(node)}" if bare else f"{said(b)} is left out", a
                 yield f"{said(a)} is left out", b if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), b)
                 if (decay := _decayed(a)) and isinstance(op, ast.Add) and f"1 - {decay.id}" not in ast.unparse(b):
                     share = ast.BinOp(ast.Constant(1), ast.Sub(), decay)

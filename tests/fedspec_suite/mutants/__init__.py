@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from fedspec.discovered import said
-from fedspec.errors import UnknownNameError
+from fedspec.errors import none_called
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Mutated,
@@ -79,5 +77,4 @@ def find(name: str) -> Mutant:
     """
     if name in MUTANTS:
         return MUTANTS[name]
-    near = ", ".join(get_close_matches(name, MUTANTS)) or "none"
-    raise UnknownNameError(f"mutant: unknown {name!r}; like it: {near}; `fedspec mutants list` lists them")
+    raise none_called("mutant", name, MUTANTS, "fedspec mutants list")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fedspec.catalogue import Method
 from fedspec_suite.judge.defects import (
     clients,
+    covers,
     events,
     exchanges,
     functions,
@@ -51,4 +52,5 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from events.of()
     yield from state.of(setting)
     yield from functions.of(setting)
+    yield from covers.of(setting)
     yield from numbers.of(setting)

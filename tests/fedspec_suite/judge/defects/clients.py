@@ -52,6 +52,19 @@ def _drawn_once(e: Round) -> Round:
     return replace(e, participants=tuple(last), **told)
 
 
+_SCALES: Mapping[str, Callable[[tuple[float, ...]], tuple[float, ...]]] = {
+    "the weights of the changes are ignored": lambda scales: tuple(1.0 for _ in scales),
+    "the weights of the changes are divided by their mean": lambda scales: tuple(
+        s * len(scales) / sum(scales) for s in scales
+    ),
+    "the weights of the changes are divided by their sum": lambda scales: tuple(s / sum(scales) for s in scales),
+    "the changes are divided by their weights": lambda scales: tuple(1 / s for s in scales),
+    "the weights of the changes are squared": lambda scales: tuple(s * s for s in scales),
+    "the weights are those of other changes": lambda scales: scales[::-1],
+}
+"""What may be made of the factors that a round tells for its participants' changes."""
+
+
 _NOISE: Mapping[str, Callable[[int], float]] = {
     "every client adds the same noise, not the server once": lambda n: n,
     "the noise is as large as if every client added its own": lambda n: n**0.5,
@@ -95,6 +108,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             )
         if "repeats" in setting.takes:
             yield _rounds("a client that is drawn twice counts once", _drawn_once)
+        if "scales" in setting.takes:
+            for words, made in _SCALES.items():
+                yield _rounds(words, lambda e, f=made: replace(e, scales=f(e.scales)), tail="delta")  # type: ignore[misc]
         if "noise" in setting.takes:
             yield _rounds("the noise has the wrong sign", lambda e: replace(e, noise=tuple(-z for z in e.noise)))
             yield Defect(words="the noise is added to the model, not to the mean change", session=_noise_after)

@@ -52,6 +52,22 @@ def with_x(state: Any, x: Any) -> Any:
     return replace(state, **changed)
 
 
+def _held(state: Any, name: str) -> bool:
+    return name in {f.name for f in fields(state)}
+
+
+def part(state: Any, name: str) -> Any:
+    """A field of a state, or of the server that it holds."""
+    return getattr(state if _held(state, name) else state.server, name)
+
+
+def with_part(state: Any, name: str, value: Any) -> Any:
+    """A state with another value of that field."""
+    if _held(state, name):
+        return replace(state, **{name: value})
+    return replace(state, server=replace(state.server, **{name: value}))
+
+
 class Stepping:
     """Each event is taken by a function of the session within, the event and how many came before.
 

@@ -61,6 +61,22 @@ def _by_coordinate(there: Callable[..., Any]) -> Callable[..., Any]:
     return where
 
 
+def _decoupled(before: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The decay is no part of the direction: it is subtracted by itself, before the step or beside it."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, **named: Any) -> Array:
+            faded = eta_l * lam * x
+            stays: Array = x - faded if before else x
+            moved: Array = there(stays, p, eta_l=eta_l, **named)
+            return moved if before else moved - faded
+
+        return step
+
+    return around
+
+
 def _into_gradients(inner: Running, s: Scenario) -> Running:
     """The decay is part of every gradient."""
 
@@ -132,6 +148,10 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.options.get("phi") == "clip" and steps in functions(setting.algorithm, setting.level):
         words = "the trust ratio ||x|| / ||q|| is moved into [phi_m, phi_M], not the length ||x||"
         yield Defect(words=words, session=behind({steps: of_ratio}))
+    if "lam" in setting.numbers and steps in functions(setting.algorithm, setting.level):
+        for before, words in ((False, "beside the step"), (True, "before the step")):
+            decoupled = f"the decay stands outside the direction: eta_l lam x is subtracted {words}"
+            yield Defect(words=decoupled, session=behind({steps: _decoupled(before)}), about="lam")
     if "layers" in setting.takes or "lam" in setting.numbers:
         yield Defect(words="the whole model is one layer", given=_one_block)
     if "eps_s" in setting.numbers:

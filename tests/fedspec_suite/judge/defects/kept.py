@@ -10,8 +10,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.contract import Begin, Event, Round
 from fedspec.domains import DECAY, DOMAINS
-from fedspec_suite.judge.defects import overwritten
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, with_part
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -25,14 +24,14 @@ def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenar
         changed, since = change(), [0]
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            before = getattr(inner.state, name)
+            before = part(inner.state, name)
             answer = inner.step(event)
             if isinstance(event, Begin):
                 since[0] = 0
                 return answer
-            after = changed(before, getattr(inner.state, name), since[0])
+            after = changed(before, part(inner.state, name), since[0])
             since[0] += 1
-            inner.state = replace(inner.state, **{name: after})
+            inner.state = with_part(inner.state, name, after)
             return {**answer, name: after} if name in answer else answer
 
         return Stepping(inner, take)
@@ -69,14 +68,14 @@ def _late(name: str) -> Callable[[Running, Scenario], Running]:
         true: list[Any] = [None]
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            seen = getattr(inner.state, name)
+            seen = part(inner.state, name)
             answer = inner.step(event)
             if isinstance(event, Begin):
                 true[0] = None
                 return answer
             before = seen if true[0] is None else true[0]
-            true[0] = before + (getattr(inner.state, name) - seen)
-            inner.state = replace(inner.state, **{name: before})
+            true[0] = before + (part(inner.state, name) - seen)
+            inner.state = with_part(inner.state, name, before)
             return {**answer, name: true[0]} if name in answer else answer
 
         return Stepping(inner, take)
@@ -88,15 +87,15 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
     """What is kept of a client is lost in a round without it."""
 
     def session(inner: Running, s: Scenario) -> Running:
-        start = getattr(inner.state, name)
+        start = part(inner.state, name)
 
         def take(inner: Running, event: Event, k: int) -> Any:
             answer = inner.step(event)
             if not isinstance(event, Round):
                 return answer
             S = list(dict.fromkeys(event.participants))
-            after = put(start, S, getattr(inner.state, name)[S])
-            inner.state = replace(inner.state, **{name: after})
+            after = put(start, S, part(inner.state, name)[S])
+            inner.state = with_part(inner.state, name, after)
             return {**answer, name: after} if name in answer else answer
 
         return Stepping(inner, take)
@@ -111,11 +110,11 @@ def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Ru
         answer = inner.step(event)
         if not isinstance(event, Round):
             return answer
-        now = getattr(inner.state, name)
+        now = part(inner.state, name)
         # Who is named twice is the last by the second time.
         S = list(dict.fromkeys(event.participants[::-1]))[::-1]
         after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
-        inner.state = replace(inner.state, **{name: after})
+        inner.state = with_part(inner.state, name, after)
         return {**answer, name: after} if name in answer else answer
 
     return lambda inner, s: Stepping(inner, take)
@@ -131,8 +130,27 @@ def _last(rows: Any) -> Any:
 
 def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
     def session(inner: Running, s: Scenario) -> Running:
-        inner.state = replace(inner.state, **{name: 0 * getattr(inner.state, name) + model(inner.state)})
+        inner.state = with_part(inner.state, name, 0 * part(inner.state, name) + model(inner.state))
         return inner
+
+    return session
+
+
+def _starts_at_zero(name: str) -> Callable[[Running, Scenario], Running]:
+    """It starts at zero, and at the beginning of every round in which it would start anew."""
+
+    def empty(inner: Running) -> None:
+        inner.state = with_part(inner.state, name, 0 * part(inner.state, name))
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            empty(inner)
+        return answer
+
+    def session(inner: Running, s: Scenario) -> Running:
+        empty(inner)
+        return Stepping(inner, take)
 
     return session
 
@@ -179,7 +197,7 @@ def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
             state = inner.state
             # What the number is comes out when the event is taken.
             now = inner.step(event)[by]
-            inner.state = replace(state, **{name: getattr(state, name) * now / (before[-1] if before else now)})
+            inner.state = with_part(state, name, part(state, name) * now / (before[-1] if before else now))
             before.append(now)
             return inner.step(event)
 
@@ -190,8 +208,10 @@ def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """The defects of some fields of the state, and of the decays."""
-    yield from overwritten.of(setting, names)
+    started = {"v0", "v0_l"} & {*setting.numbers}
     for n in names:
+        if started:
+            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=_starts_at_zero(n))
         yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
         yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
         yield Defect(words=f"{n} starts as the model", tail=n, session=_starts_as_model(n))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,23 @@ def _some(sent: Messages, which: slice) -> Messages:
     )
 
 
+def _in_all(m: Messages, by: Sequence[Any]) -> Messages:
+    """Every change is one sum of all, by numbers that need not sum to one."""
+    total = (m.deltas * _column(by, m.deltas)).sum(axis=0)
+    return replace(m, deltas=m.deltas * 0 + total)
+
+
+def _so_far(m: Messages, sizes: Sequence[Any]) -> Messages:
+    """Each counts by its share of those up to it."""
+    return _in_all(m, [n / total if total else 0 for n, total in zip(sizes, accumulate(sizes), strict=True)])
+
+
+def _halving(m: Messages) -> Messages:
+    """The mean of the mean so far and the next change, one after another."""
+    n = len(m.steps)
+    return _in_all(m, [0.5 ** (n - max(k, 1)) for k in range(n)])
+
+
 def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
     """A column of the messages is that of an earlier round: of the last, or of the first."""
 
@@ -74,6 +92,23 @@ def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running,
             return server(h, state, replace(now, deltas=now.deltas * kept[-1] / kept[max(which, -len(kept))]))
 
         inner.run = replace(inner.run, server=late)
+        return inner
+
+    return session
+
+
+def _divided_by_all(total: Callable[[Messages], Any]) -> Callable[[Running, Scenario], Running]:
+    """The mean is divided by a total that grows from round to round."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        server, kept = inner.run.server, []
+
+        def grown(h: Any, state: Any, sent: Any) -> Any:
+            now = together(sent)
+            kept.append(total(now))
+            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / sum(kept)))
+
+        inner.run = replace(inner.run, server=grown)
         return inner
 
     return session
@@ -117,6 +152,13 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
     if by == "uniform":
         yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
+    sizes = "examples" if by_examples else "clients"
+    yield _resent(
+        f"a client's share is of the {sizes} up to it, not of all",
+        "w",
+        lambda m, s: _so_far(m, m.examples if by_examples else [1] * len(m.steps)),
+    )
+    yield _resent("the mean so far and the next change are averaged, one after another", "w", lambda m, s: _halving(m))
     yield _resent(
         "the changes are added, not averaged", "delta", lambda m, s: replace(m, deltas=m.deltas * len(m.steps))
     )
@@ -137,6 +179,11 @@ def of(setting: Setting) -> Iterator[Defect]:
     )
     what, total = ("examples", _examples) if by_examples else ("clients", _count)
     if by != Weighting.STEPS:
+        yield Defect(
+            words=f"divided by the number of {what} of all rounds so far, not of this one",
+            tail="delta",
+            session=_divided_by_all(total),
+        )
         for said, which in _EARLIER.items():
             yield Defect(
                 words=f"divided by the number of {what} of {said}, not of this one",

@@ -10,8 +10,8 @@ from typing import Any
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import LocalSolver
 from fedspec.contract import Begin, Event, Messages
-from fedspec_suite.judge.defects import kept
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
+from fedspec_suite.judge.defects import kept, overwritten
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -27,11 +27,11 @@ def _state_fields(setting: Setting) -> tuple[str, ...]:
 
 def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
     def session(inner: Running, s: Scenario) -> Running:
-        first = getattr(inner.state, name)
+        first = part(inner.state, name)
 
         def take(inner: Running, event: Event, k: int) -> Any:
             if not isinstance(event, Begin):
-                inner.state = replace(inner.state, **{name: first})
+                inner.state = with_part(inner.state, name, first)
             return inner.step(event)
 
         return Stepping(inner, take)
@@ -52,10 +52,10 @@ def _forgets_all(inner: Running, s: Scenario) -> Running:
 
 def _keeps(name: str) -> Callable[[Running, Scenario], Running]:
     def take(inner: Running, event: Event, k: int) -> Any:
-        before = getattr(inner.state, name)
+        before = part(inner.state, name)
         answer = inner.step(event)
         if isinstance(event, Begin):
-            inner.state = replace(inner.state, **{name: before})
+            inner.state = with_part(inner.state, name, before)
         return answer
 
     return lambda inner, s: Stepping(inner, take)
@@ -123,7 +123,9 @@ def _follows(inner: Running, s: Scenario) -> Running:
 
 def of(setting: Setting) -> Iterator[Defect]:
     names = _state_fields(setting)
-    vectors = [n for n in names if n != "t"]
+    # What a server within the state keeps is known by what is shown of it.
+    within = setting.algorithm.shows_at(setting.level) if "server" in names else ()
+    vectors = [n for n in dict.fromkeys((*names, *within)) if n != "t"]
     if len(names) > 1:
         yield Defect(words="all state but the model is forgotten before every event", session=_forgets_all)
     for n in vectors:
@@ -134,6 +136,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level != "client":
             yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
             yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
+    yield from overwritten.of(setting, names)
     yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
         if names:

@@ -34,11 +34,32 @@ def _stays(always: bool) -> Callable[[Running, Event, int], Any]:
     return take
 
 
+def _never_emptied(inner: Running, event: Event, k: int) -> Any:
+    """What waits stays when the server has stepped, so that it steps at every later arrival."""
+    assert isinstance(event, Arrival)
+    waits = inner.state.pending
+    answer = inner.step(event)
+    inner.state = replace(inner.state, pending=(*waits, answer["delta_i"]))
+    return answer
+
+
 def _reach_back(inner: Running, delay: int) -> None:
     """Let an update begin at the first version where the server has stepped less often than its delay says."""
     versions = inner.state.versions
     missing = (versions[0],) * max(0, delay + 1 - len(versions))
     inner.state = replace(inner.state, versions=(*missing, *versions))
+
+
+def _one_more(inner: Running, s: Scenario) -> Running:
+    """The server waits for one update more; it has fewer versions then."""
+    inner.h = replace(inner.h, buffer=inner.h.buffer + 1)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        assert isinstance(event, Arrival)
+        _reach_back(inner, event.delay)
+        return inner.step(event)
+
+    return Stepping(inner, take)
 
 
 def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
@@ -79,6 +100,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield stepping(
         "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
     )
+    yield stepping("the buffer is never emptied", _never_emptied)
+    yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
     yield Defect(
         words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)
     )
