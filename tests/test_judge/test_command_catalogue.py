@@ -143,6 +143,6 @@ def test_the_graph_for_graphviz() -> None:
 
 
 def test_what_the_graph_refuses() -> None:
-    inside("graph", "--of", "fedbest").refused("'fedbest'", "known", "fedavg")
+    inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedams", "`fedspec list`")
     ran = inside("graph", "--format", "gif")
     assert ran.code == 2 and "mermaid" in ran.err and "Traceback" not in ran.err
