@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from types import CodeType, FrameType, FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def _compiled(text: str) -> CodeType:
     return compile(text, "<at hand>", "eval")
 
 
-def is_array(kind: Kind | None) -> bool:
+def is_array(kind: Kind | None) -> TypeGuard[tuple[str, Any]]:
     """Whether something is an array."""
     return isinstance(kind, tuple) and kind[0] == "array"
 

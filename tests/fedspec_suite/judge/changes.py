@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
 from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array
+from fedspec_suite.judge.in_edits import ROUNDED
 from fedspec_suite.judge.slips import DECAYS, said
 
 OTHER: Mapping[type[ast.AST], str] = {
@@ -147,7 +148,7 @@ def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], ar
 def _of_event(node: ast.expr, around: str) -> Iterator[Change]:
     """A number that is rounded, or the number of steps of one of the event's clients in its place."""
     text = ast.unparse(node)
-    for how in ("rounded", "rounded down", "rounded up"):
+    for how in ROUNDED:
         yield Change(f"{said(node)} is {how} to a whole number{around}", node, f"whole({text}, {how!r})", 2)
     if isinstance(node, CHAIN):
         for which, k in (("first", 0), ("last", -1)):

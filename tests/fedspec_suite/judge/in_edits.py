@@ -81,10 +81,17 @@ WALKED = stepping("", _stepped)
 """What makes known how many steps the clients take."""
 
 
+ROUNDED: dict[str, Callable[[float], int]] = {
+    "rounded": round,
+    "rounded down": math.floor,
+    "rounded up": math.ceil,
+}
+"""How a number becomes a whole one."""
+
+
 def whole(value: Any, how: str) -> Any:
-    """A number as it is rounded to a whole one, of its own kind."""
-    function = {"rounded": round, "rounded down": math.floor, "rounded up": math.ceil}[how]
-    return 0 * value + function(float(value))
+    """A number made a whole one, of its own kind."""
+    return 0 * value + ROUNDED[how](float(value))
 
 
 PRODUCT: dict[int, Any] = {}

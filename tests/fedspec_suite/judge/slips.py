@@ -62,10 +62,10 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                             yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
                 turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
                 how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
-                other = ast.BinOp(a, turned, b)
+                flipped = ast.BinOp(a, turned, b)
                 # Of a number by itself nobody knows where it stands.
                 bare = isinstance(b, ast.Constant)
-                yield f"{said(other)} stands for {said(node)}" if bare else f"{said(b)} is {how}", other
+                yield f"{said(flipped)} stands for {said(node)}" if bare else f"{said(b)} is {how}", flipped
                 if isinstance(op, ast.Add):
                     yield f"{said(a)} is subtracted, not added", ast.BinOp(b, ast.Sub(), a)
                 yield f"{said(a)} stands for {said(node)}" if bare else f"{said(b)} is left out", a
