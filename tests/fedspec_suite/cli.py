@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import traceback
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import numpy
 import typer
 
+from fedspec import __version__
 from fedspec.errors import FedspecError
 from fedspec_suite import (
     cli_catalogue,
@@ -44,6 +47,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="An executable specification of federated optimisation, and the judge of implementations.",
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fedspec {__version__} (Python {platform.python_version()}, NumPy {numpy.__version__})")
+        raise typer.Exit
+
+
+@app.callback(help=app.info.help)
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
 
 cli_check.mount(app)
 cli_replay.mount(app)

@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.support import FEW, SUBJECTS, check, fedspec, inside, py, standalone
+
+from fedspec import __version__
 
 KNOWN = "known"
 
@@ -281,3 +284,9 @@ def test_the_summary_says_why_and_details_what_was_asked(columns: str, monkeypat
     assert "fedavg.step round 1" in " ".join(ran.out.split())
     assert "1 of 1 obligations exercised" in ran.out
     assert "--law follows-x" in ran.out
+
+
+def test_the_version_is_said_with_what_runs_it() -> None:
+    ran = inside("--version")
+    assert (ran.code, ran.out.split()[1]) == (0, __version__)
+    assert f"NumPy {np.__version__}" in ran.out and ran.out.count("\n") == 1
