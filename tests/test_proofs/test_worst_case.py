@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -377,3 +379,26 @@ def test_pepit_finds_the_same_slack_of_a_round(sizes: one_round.Sizes) -> None:
     p.set_performance_metric(mean(end) - mean(x) + eta * tau_eff * (slope**2 / 4 - 3 * eta**2 * C))
     theirs = p.solve(verbose=0, solver="CLARABEL")
     assert worst(one_round.problem_of(sizes)).value == pytest.approx(theirs, abs=1e-6)
+
+
+def test_what_is_stored_is_what_the_ledger_asks_for() -> None:
+    stored = json.loads(certificates.PATH.read_text(encoding="utf-8"))
+    assert set(stored) == set(certificates.CERTIFIED)
+
+
+def test_saving_some_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, case = CASES[0]
+    found = certificates.load(id, case)
+    of_another = {"somebody.else": {"a case": {"multipliers": {}}}}
+    monkeypatch.setattr(certificates, "PATH", tmp_path / "certificates.json")
+    certificates.PATH.write_text(json.dumps({}), encoding="utf-8")
+    certificates._stored.cache_clear()
+    try:
+        assert certificates._stored() == {}
+        certificates.PATH.write_text(json.dumps(of_another), encoding="utf-8")
+        certificates.save({id: {case: found}})
+        stored = json.loads(certificates.PATH.read_text(encoding="utf-8"))
+        assert set(stored) == {id, "somebody.else"} and certificates.load(id, case) == found
+        assert [p.name for p in tmp_path.iterdir()] == ["certificates.json"]
+    finally:
+        certificates._stored.cache_clear()

@@ -124,16 +124,19 @@ def _fractions(of: Mapping[str, str]) -> dict[str, Fraction]:
 
 
 def save(found: Mapping[str, Mapping[str, Certificate]]) -> None:
-    """Write the certificates of some claims; those of others stay."""
+    """Write the certificates of some claims; those of others stay, also of those that this process does not know."""
+    # Another process may have written since the file was read.
+    _stored.cache_clear()
     body = {**_stored(), **{id: {case: _row(c) for case, c in cases.items()} for id, cases in found.items()}}
     lines = [
         f"{json.dumps(id)}: {{\n"
         + ",\n".join(f"  {json.dumps(case)}: {json.dumps(row)}" for case, row in body[id].items())
         + "\n}"
         for id in sorted(body)
-        if id in CERTIFIED
     ]
-    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    whole = PATH.with_suffix(".new")
+    whole.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    whole.replace(PATH)
     _stored.cache_clear()
 
 
