@@ -39,6 +39,10 @@ CATALOGUED = {
     "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
     "cafga-summed": ("cafga/trace/afga", "the sum of the deltas stands for w @ deltas"),
     "cc-fedams-v0-in-max-only": ("cc-fedams/trace/client-centric", "v starts at zero, whatever v_0 is"),
+    "clusters-squared": (
+        "cafga/trace/clusters-by-size",
+        "w stands twice in w @ deltas, and is made to sum to one again",
+    ),
     "clip-drops": (
         "dp-fedavg/round/mcmahan-2018",
         "zero stands for minimum(s, ratio(clip_norm, length)) where ratio(clip_norm, length) is the smaller one",

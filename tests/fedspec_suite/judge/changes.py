@@ -339,6 +339,11 @@ def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
                 yield Change(
                     f"the sum of the {said(rows)} stands for {said(node)}{around}", node, f"({text}).sum(axis=0)", 1
                 )
+                square = f"({ast.unparse(w)}) ** 2"
+                twice = f"{said(w)} stands twice in {said(node)}"
+                yield Change(f"{twice}{around}", node, f"{square} @ ({text})", 1)
+                normal = f"{square} @ ({text}) / ({square}).sum()"
+                yield Change(f"{twice}, and is made to sum to one again{around}", node, normal, 1)
                 mean = f"({text}).sum(axis=0) / len({text})"
                 yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
 

@@ -150,6 +150,15 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.algorithm.options.get("weights") is not Weighting:
         # Elsewhere it is an option.
         yield _resent("the clients weigh by their steps", "w", lambda m, s: _weighed(m, m.steps, by_examples))
+    yield _resent(
+        "the clients weigh by one more than their steps",
+        "w",
+        lambda m, s: (
+            replace(m, steps=[t + 1 for t in m.steps])
+            if by == Weighting.STEPS
+            else _weighed(m, [t + 1 for t in m.steps], by_examples)
+        ),
+    )
     if by == "uniform":
         yield _resent("the clients weigh by their examples", "w", lambda m, s: _weighed(m, m.examples, False))
     sizes = "examples" if by_examples else "clients"
