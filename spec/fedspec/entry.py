@@ -64,6 +64,7 @@ class Algorithm:
         readings: its published definitions; the first is canonical.
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
+        under: options of its rules in which it leaves no choice, where that is not their canonical reading.
         when: rules that run under one value of an option only, by ``option=value``.
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
@@ -81,6 +82,7 @@ class Algorithm:
     readings: tuple[Reading, ...]
     shows: tuple[str, ...]
     run: Method | LocalSolver | Program
+    under: Mapping[str, str] = field(default_factory=dict)
     when: Mapping[str, tuple[Callable[..., typing.Any], ...]] = field(default_factory=dict)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
@@ -132,7 +134,7 @@ class Algorithm:
         """The equations that run under the options, in order."""
         chosen = {f"{n}={v}" for n, v in options.items()}
         idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        return tuple(e for r in self.rules if r not in idle for e in equations(r, options))
+        return tuple(e for r in self.rules if r not in idle for e in equations(r, {**self.under, **options}))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""

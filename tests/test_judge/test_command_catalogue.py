@@ -146,3 +146,12 @@ def test_what_the_graph_refuses() -> None:
     inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedams", "`fedspec list`")
     ran = inside("graph", "--format", "gif")
     assert ran.code == 2 and "mermaid" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_box_is_what_is_computed_not_what_is_refused() -> None:
+    assert "Error:" not in inside("show", "lamb").out and "Raises" not in inside("show", "lamb").out
+
+
+def test_an_equation_is_that_of_the_algorithm_not_of_its_rule_elsewhere() -> None:
+    assert [e.text for e in CATALOGUE["fedbuff"].equations if e.id == "cc.delta_i"] == ["delta_i = x - x_mu"]
+    assert [e.text for e in CATALOGUE["cc-fedavg"].equations if e.id == "cc.delta_i"] == ["delta_i = (x - x_mu) / K"]

@@ -103,6 +103,7 @@ ROW = Algorithm(
     source="external: Nguyen et al. (2022), Algorithm 1; named in Client-Centric (L390-392)",
     levels=("trace",),
     rules=(sgd, local_change, discount, weighted_mean, average),
+    under={"normalise": "none"},
     readings=(
         Reading(
             name="nguyen-2022",

@@ -13,6 +13,8 @@ def local_change(x: Vector, x_mu: Vector, *, steps: int, normalise: Normalise = 
 
         delta_i = (x - x_mu) / K                   cc.delta_i
 
+        delta_i = x - x_mu                         cc.delta_i [normalise=none]
+
     It points downhill and the server adds it; the paper's main text has x_mu - x (its proof does not) and subtracts.
     Source: Client-Centric, Alg. 3, lines 8 and 9 (L173-175), where K_(l,i) of line 8 is a misprint of K_(t,i).
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ def _moves(a: Algorithm, shown: Callable[..., Any]) -> list[Callable[..., Any]]:
 
 
 def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
-    """The indented lines, and the paragraphs of the others."""
+    """The indented lines, and the paragraphs of the others; what it raises is neither."""
+    docstring = re.sub(r"^Raises:\n(?:    .*\n?)+", "", docstring, flags=re.MULTILINE)
     box: list[str] = []
     prose: list[list[str]] = [[]]
     for line in docstring.splitlines():
@@ -80,7 +82,7 @@ def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
                 box.append("")
         else:
             prose[-1].append(line)
-    kept = [" ".join(lines) for lines in prose if lines and not lines[0].startswith("Raises:")]
+    kept = [" ".join(lines) for lines in prose if lines]
     return textwrap.dedent("\n".join(box)).strip("\n"), tuple(kept)
 
 
