@@ -32,11 +32,13 @@ CATALOGUED = {
     "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
     "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
     "buffer-not-emptied": ("cc-fedavg/trace/client-centric", "the buffer is never emptied"),
+    "joint-first-client": ("fedada2/round/fedada2", "participants train on the data of the round's first one"),
     "joint-weights-normalised": ("fedadaadagrad/round/fedada2", "the weights of the changes are divided by their mean"),
     "adapted-first-draw": ("afga-a/trace/re-sampled", "S_t of the first in the event stands for S_t"),
     "adapted-everyone": ("afga-a/trace/re-sampled", "all rows stand for S, wherever put(X, S, sgd("),
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
     "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
+    "cafga-adapted-everyone": ("cafga-a/trace/re-sampled", "V stands for S, wherever put(X, S, sgd("),
     "cafga-summed": ("cafga/trace/afga", "the sum of the deltas stands for w @ deltas"),
     "cc-fedams-v0-in-max-only": ("cc-fedams/trace/client-centric", "v starts at zero, whatever v_0 is"),
     "clusters-squared": (
@@ -83,6 +85,7 @@ CATALOGUED = {
     "nova-sizes-ignored": ("fednova/server/fednova", "the mean of p stands for each in general_update("),
     "afga-frozen": ("afga/trace/afga", "only the rows of S become gossip(X, W)"),
     "dp-joint-noise-undivided": ("dp-joint/round/fedada2", "every client adds the same noise, not the server once"),
+    "pga-first": ("gossip-pga/trace/chen-2021", "0 stands for last"),
     "scaffold-shared": (
         "scaffold/round/karimireddy-2020",
         "all clients share one c_i, that of the last participant",

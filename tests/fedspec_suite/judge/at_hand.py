@@ -147,6 +147,11 @@ def is_array(kind: Kind | None) -> TypeGuard[tuple[str, Any]]:
     return isinstance(kind, tuple) and kind[0] == "array"
 
 
+def is_list(kind: Kind | None) -> bool:
+    """Whether something is a list of clients, or of other counts."""
+    return isinstance(kind, tuple) and kind[0] == "several" and kind[1][1] == "count"
+
+
 def kind_of(value: Any) -> Kind | None:
     """What may stand for a value; None where it is nothing that is calculated with."""
     match value:

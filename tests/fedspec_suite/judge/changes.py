@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
-from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array
+from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array, is_list
 from fedspec_suite.judge.in_edits import ROUNDED
 from fedspec_suite.judge.slips import DECAYS, said
 
@@ -22,6 +22,8 @@ OTHER: Mapping[type[ast.AST], str] = {
     ast.GtE: ">",
     ast.Lt: "<=",
     ast.LtE: "<",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
 }
 """The operator that stands for another by mistake."""
 
@@ -79,7 +81,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind is None or kind in {"truth", "word"}:
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")
-    if _counts_of(kind):
+    if is_list(kind):
         for words, new in (("in ascending order", f"sorted({text})"), ("in reverse", f"[*({text})][::-1]")):
             yield Change(f"{said(node)} {words} stands for it{around}", node, new, 1)
     if not chain and not is_array(kind):
@@ -98,6 +100,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind == "number" and text.rpartition(".")[2] not in DECAYS:
         yield from _of_event(node, around)
     if kind == "count" and chain:
+        yield Change(f"0 stands for {said(node)}{around}", node, "0", 2)
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
         yield Change(f"{said(node)} - 1 stands for {said(node)}{around}", node, f"{text} - 1", 2)
@@ -130,11 +133,6 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if names == {"delta"} and curved:
         mean = f"over_clients(lambda delta: {text})"
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
-
-
-def _counts_of(kind: Kind) -> bool:
-    """Whether something is a list of clients, or of other counts."""
-    return kind[0] == "several" and kind[1][1] == "count"
 
 
 def as_given(node: ast.expr, kinds: Mapping[str, Kind], names: Iterable[str], around: str) -> Iterator[Change]:
@@ -215,7 +213,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
-        if kind in {"count", "number", "word"} or _counts_of(kind):
+        if kind in {"count", "number", "word"} or is_list(kind):
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)

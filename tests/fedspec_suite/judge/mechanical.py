@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
 from typing import NamedTuple, TypeGuard
 
-from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array
+from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled, turned
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
@@ -150,13 +150,7 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
         if its == kind and other.isidentifier() and len(kind[1]) == 1:
             yield Change(f"{other} is added to {said(value)}", value, f"({text}) + {other}", 3)
             yield Change(f"{other} is subtracted from {said(value)}", value, f"({text}) - {other}", 3)
-        if (
-            len(kind[1]) == 2
-            and symbol in read
-            and other.isidentifier()
-            and its[0] == "several"
-            and its[1][1] == "count"
-        ):
+        if len(kind[1]) == 2 and symbol in read and other.isidentifier() and is_list(its):
             some = f"put({symbol}, list({other}), ({text})[list({other})])"
             yield Change(f"only the rows of {other} become {said(value)}", value, some, 1)
 
@@ -168,9 +162,12 @@ def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iter
     for node in {ast.dump(n): n for n in read if times[ast.dump(n)] > 1 and ast.unparse(n) in kinds}.values():
         found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
         kind = kinds[ast.unparse(node)]
-        if kind[0] == "several" and kind[1][1] == "count":
+        if is_list(kind):
             stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
             found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in stacks]
+            # Those of as many are among what is exchanged.
+            more = (n for n, its in kinds.items() if n.isidentifier() and is_list(its) and its != kind)
+            found += [(f"{n} stands for {said(node)}", f"list({n})", 1) for n in more]
         for words, new, rank in found:
             changed = Put(node, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
             yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
@@ -254,8 +251,8 @@ def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:
     """The largest expression around one that is still short enough to be quoted; empty for one by itself."""
     found, here = "", above.get(node)
     while isinstance(here, ast.expr | ast.keyword):
-        if isinstance(here, ast.IfExp) and node in ast.walk(here.orelse):
-            # Of two that an option chooses between, a person reads the other one.
+        if isinstance(here, ast.IfExp) and node not in ast.walk(here.body):
+            # Of two that an option chooses between, a person reads the usual one alone.
             break
         if isinstance(here, ast.expr):
             words = said(here)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from types import FunctionType
@@ -29,20 +29,32 @@ def _renumbered(inner: Running, event: Event, k: int) -> Any:
         inner.clients, inner.examples = clients, examples
 
 
-def _data_by_place(inner: Running, event: Event, k: int) -> Any:
-    """A participant minimises what the client minimises whose number is its place."""
-    if not isinstance(event, Round):
-        return inner.step(event)
-    of = list(range(len(inner.problem.e if hasattr(inner, "problem") else inner.clients)))
-    for place, i in enumerate(event.participants):
-        of[i] = place
-    kept = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
-    for n, v in kept.items():
-        setattr(inner, n, [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]))
-    answer = inner.step(event)
-    for n, v in kept.items():
-        setattr(inner, n, v)
-    return answer
+_DATA: Mapping[str, Callable[[int, Sequence[int]], int]] = {
+    "participants train on the data of the first clients: their place is taken for their number": lambda k, S: k,
+    "participants train on the data of the round's first one": lambda k, S: S[0],
+    "participants train on the data of the round's last one": lambda k, S: S[-1],
+    "participants train on the data of the one before them in the round": lambda k, S: S[k - 1],
+}
+"""Which client's objective a participant minimises, by its place in the round."""
+
+
+def _data_of(other: Callable[[int, Sequence[int]], int]) -> Callable[[Running, Event, int], Any]:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Round):
+            return inner.step(event)
+        S = event.participants
+        of = list(range(len(inner.problem.e if hasattr(inner, "problem") else inner.clients)))
+        for place, i in enumerate(S):
+            of[i] = other(place, S)
+        kept = {n: getattr(inner, n) for n in ("problem", "clients") if hasattr(inner, n)}
+        for n, v in kept.items():
+            setattr(inner, n, [v[i] for i in of] if n == "clients" else replace(v, H=v.H[of], e=v.e[of]))
+        answer = inner.step(event)
+        for n, v in kept.items():
+            setattr(inner, n, v)
+        return answer
+
+    return take
 
 
 def _by_place(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,9 +96,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             "clients weigh as much as the client before them (n_(i-1) for n_i)", lambda n: n[[-1, *range(len(n) - 1)]]
         )
         yield _sizes("clients weigh as much as their squared sizes say (n_i^2 for n_i)", lambda n: n**2)
-    if setting.level == "round" and "everyone" not in setting.takes:
-        words = "participants train on the data of the first clients: their place is taken for their number"
-        yield stepping(words, _data_by_place)
+    if setting.level == "round":
+        for words, other in _DATA.items():
+            yield stepping(words, _data_of(other))
     called = {n for f in functions(setting.algorithm, setting.level) for n in names(f)}
     if setting.level == "round" and {"each", "put"} <= called and "everyone" not in setting.takes:
         each, put = (cast(FunctionType, f) for f in (population.each, arith.put))
