@@ -11,6 +11,10 @@ import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
+# Several processes test at once, on models so small that the threads of torch wait for each other ten times as long as
+# they compute. Before anything imports torch; what the tests start inherits it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Before anything imports the package.
 install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "beartype.beartype").__enter__()
 
