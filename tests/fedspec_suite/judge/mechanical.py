@@ -6,7 +6,6 @@ They are many and say little of why; they are tried where nothing that has bette
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Rebuilt
 from fedspec_suite.judge.slips import ORDINAL, said
 from fedspec_suite.judge.structural import Put, rebuilt
+from fedspec_suite.judge.trees import copied
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 
@@ -120,7 +120,7 @@ def _olds(symbol: str, value: ast.expr) -> list[str]:
 def _with(value: ast.expr, old: str, name: str) -> str:
     """An expression with a name for something that it reads."""
     there = ast.parse(old, mode="eval").body
-    return ast.unparse(Put(there, ast.Name(name, ast.Load())).visit(copy.deepcopy(value)))
+    return ast.unparse(Put(there, ast.Name(name, ast.Load())).visit(copied(value)))
 
 
 def _decided(statement: ast.stmt) -> Iterator[Change]:
@@ -170,7 +170,7 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
                 continue
             name = ast.Name(a, ast.Load())
             for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, ""), *_powers(name, kinds)):
-                changed = copy.deepcopy(text.tree)
+                changed = copied(text.tree)
                 body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
                 body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
