@@ -156,6 +156,7 @@ def play(folder: Path, *, environment: dict[str, str] | None = None) -> subproce
     )
 
 
+@pytest.mark.slow
 def test_a_failure_plays_again(folder: Path) -> None:
     name, _ = names(folder)
     ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)

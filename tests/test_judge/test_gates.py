@@ -85,6 +85,7 @@ def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
     assert in_words(d, True) == f"x follows the claimed reading in small cases; it deviates {words}"
 
 
+@pytest.mark.slow
 def test_it_is_said_too_where_the_samples_show_it() -> None:
     d = diagnosed(Behind("fedavg", "server", event=first(3)))
     assert not d.follows and not d.found and d.gates == ("from 4 clients on",)
