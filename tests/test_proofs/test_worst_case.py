@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from PEPit import PEP
-from PEPit.functions import SmoothFunction, SmoothStronglyConvexFunction
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Message
@@ -343,6 +341,9 @@ def test_a_round_with_noise_needs_what_is_said_of_the_noise() -> None:
 
 def test_pepit_finds_the_same_worst_case() -> None:
     """Of gradient descent, from |x - x*| <= 1."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothStronglyConvexFunction
+
     p = PEP()
     f = p.declare_function(SmoothStronglyConvexFunction, mu=0.1, L=1)
     there, x = f.stationary_point(), p.set_initial_point()
@@ -357,6 +358,10 @@ def test_pepit_finds_the_same_worst_case() -> None:
 
 @pytest.mark.parametrize("sizes", one_round.SCHEDULES[:4], ids=str)
 def test_pepit_finds_the_same_slack_of_a_round(sizes: one_round.Sizes) -> None:
+    # Importing it takes longer than collecting all tests of this folder.
+    from PEPit import PEP
+    from PEPit.functions import SmoothFunction
+
     p, eta = PEP(), float(Fraction(sizes.eta))
     functions = [p.declare_function(SmoothFunction, L=1) for _ in sizes.steps]
     x = p.set_initial_point()
