@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -10,6 +11,13 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
+
+# Several processes test at once, on models so small that the threads of torch wait for each other ten times as long as
+# they compute. Before anything imports torch; what the tests start inherits it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Collecting makes millions of objects and no garbage; see pytest_collection_finish.
+gc.disable()
 
 # Before anything imports the package.
 install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "beartype.beartype").__enter__()
@@ -48,6 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = [item for item in items if any(map(item.get_closest_marker, left))]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in set(out)]
+
+
+def pytest_collection_finish() -> None:
+    """What stands now stands to the end: no collection of garbage looks at it again, which would take a second."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

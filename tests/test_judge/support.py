@@ -80,11 +80,12 @@ def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["qui
         return Ran(code, *(file.read_text(encoding="utf-8") for file in (out, err)))
 
 
-def inside(*arguments: str) -> Ran:
-    """Run the command in this process: cheaper, for what ends before cases are drawn."""
+def inside(*arguments: str, cases: int = FEW) -> Ran:
+    """Run the command in this process: cheaper, for what cases have little to do with."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
-    with patch.object(sys, "argv", ["fedspec", *arguments]), redirect_stdout(out), redirect_stderr(err):
+    here = patch.object(sys, "argv", ["fedspec", *arguments]), patch.dict(PROFILES, quick=cases)
+    with here[0], here[1], redirect_stdout(out), redirect_stderr(err):
         try:
             main()
         except SystemExit as end:

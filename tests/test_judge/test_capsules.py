@@ -165,6 +165,7 @@ def numpy_only(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_failure_plays_again(folder: Path) -> None:
     name, _ = names(folder)
     ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)

@@ -158,6 +158,7 @@ def test_report_and_json_say_the_same(tmp_path: Path) -> None:
         assert all(o["id"] == f"{o['law']}/{o['dtype']}" for o in row["obligations"])
 
 
+@pytest.mark.slow
 def test_several_implementations_one_line_each() -> None:
     both = ("--only", "fedavg/server/mcmahan-2017", "--law", "follows-x")
     ran = check(py("right:fedavg"), py("wrong:zero"), *both)
@@ -269,7 +270,7 @@ def test_the_users_folder_is_left_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "columns",
     [
-        "200",
+        pytest.param("200", marks=pytest.mark.slow),
         "80",
     ],
 )

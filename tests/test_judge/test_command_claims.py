@@ -133,6 +133,7 @@ def test_leaves_out_what_takes_long() -> None:
     inside("claims", "run", CHEAP[0], "--upto", "0").refused("no claim")
 
 
+@pytest.mark.slow
 def test_the_same_with_two_processes() -> None:
     ran = fedspec("claims", "run", *CHEAP, "--jobs", "2", "--json")
     assert ran.code == 0, ran.err

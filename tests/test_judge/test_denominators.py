@@ -77,6 +77,7 @@ def test_a_pattern_without_offers_is_refused() -> None:
     check(py("odd:silent"), "--only", "fedavg").refused("fedavg", "offered: fedadam/server/reddi-2021")
 
 
+@pytest.mark.slow
 def test_a_reading_that_asks_more_than_is_fixed() -> None:
     ran = check(py("odd:small_v0"), "--law", "reading-requires")
     assert ran.code == 1

@@ -87,6 +87,7 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
     (both,) = combined((one,), (two,)) or ()
@@ -95,6 +96,7 @@ def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     assert {name["mutant"] for name in found[0].names} == {one.id, two.id}
 
 
+@pytest.mark.slow
 def test_a_reading_and_a_defect_are_named_together() -> None:
     subject = Behind(
         "adam",
@@ -104,6 +106,7 @@ def test_a_reading_and_a_defect_are_named_together() -> None:
     assert "reading epsilon-inside, and beta1 is ignored (taken as 0)" in in_words(diagnosed(subject), True)
 
 
+@pytest.mark.slow
 def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
     wrong = Behind("scaffold", "server", edits=(mutants.find("scaffold-participants"),))
     d = diagnosed(wrong)

@@ -82,6 +82,7 @@ def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     assert not [o for o in obligations if o.status not in {Status.PASS, Status.SKIP}]
 
 
+@pytest.mark.slow
 def test_zero_changes_of_uneven_clients_do_not_fail_afga() -> None:
     offer = next(o for o in offers("server") if name(o) == "fedamsgrad-server-afga-examples")
     obligations = judge_offer(Inside(SUBJECT), offer, profile="full", law="follows-v")

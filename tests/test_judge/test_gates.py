@@ -105,6 +105,7 @@ def test_rounds_of_one_local_step_are_told_from_longer_ones() -> None:
     assert diagnosed(Behind("gossip-pga", "trace", take=only_once)).gates == ("with 1 local step of a round",)
 
 
+@pytest.mark.slow
 def test_it_is_said_too_where_the_samples_show_it() -> None:
     d = diagnosed(Behind("fedavg", "server", event=first(3)))
     assert not d.follows and not d.found and d.gates == ("from 4 clients on",)

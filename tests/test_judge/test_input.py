@@ -161,18 +161,18 @@ def test_refused_by_name(call: Callable[[], object], kind: type[FedspecError], w
     assert not missing, f"{missing} not in {said}"
 
 
-@pytest.mark.parametrize("name", DOMAINS)
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, -math.inf, "0.5", None, True, np.ones(2)], ids=repr)
-def test_no_hyper_parameter_is_negative_infinite_or_no_number(name: str, value: Any) -> None:
-    with pytest.raises(ParameterError, match=f"^{name}: got "):
-        require(name, value)
+def test_no_hyper_parameter_is_negative_infinite_or_no_number(value: Any) -> None:
+    for name in DOMAINS:
+        with pytest.raises(ParameterError, match=f"^{name}: got "):
+            require(name, value)
 
 
-@pytest.mark.parametrize("name", DOMAINS)
-def test_a_domain_has_something_in_it(name: str) -> None:
-    inside = 1 if name in COUNTS else 0.5
-    require(name, inside)
-    require(name, np.float32(inside))
+def test_a_domain_has_something_in_it() -> None:
+    for name in DOMAINS:
+        inside = 1 if name in COUNTS else 0.5
+        require(name, inside)
+        require(name, np.float32(inside))
 
 
 @pytest.mark.parametrize("name", POOLS)

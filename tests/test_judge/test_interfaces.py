@@ -19,6 +19,7 @@ def test_the_case_says_which_interface_is_meant() -> None:
     assert "added, not averaged" in new["nearest"]
 
 
+@pytest.mark.slow
 def test_both_variants_stand_in_the_name() -> None:
     old, _ = check(py("interfaces:below"), *LAW).rows
     assert old["subject"] == "Either (sdk, old)"

@@ -84,6 +84,7 @@ def test_the_written_server_is_right_without_a_mistake() -> None:
     assert told(Written("fedamsgrad", "afga")).follows
 
 
+@pytest.mark.slow
 def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
     d = edited("adam", "client.adam.general_adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
     assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2 ** t)"]
@@ -96,11 +97,13 @@ def test_of_two_places_the_one_is_said() -> None:
     assert "ratio(q, norm((r[..., l])))" in second.mutants[0].new
 
 
+@pytest.mark.slow
 def test_a_mean_of_squares_is_not_the_square_of_a_mean() -> None:
     d = told(Written("fedadam", "reddi-2021", "squares"))
     assert names(d)[0].startswith("the clients' mean of delta ** 2 stands for that of their mean")
 
 
+@pytest.mark.slow
 def test_one_number_for_a_block_is_told_from_one_for_the_model() -> None:
     d = told(Written("fedamsgrad", "afga", "largest"))
     assert "the largest of v in a block stands for each there in maximum(v_hat, v)" in names(d)
@@ -178,6 +181,7 @@ def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
         assert m.new != m.old and v.words
 
 
+@pytest.mark.slow
 def test_the_square_of_a_largest_is_not_the_largest_square() -> None:
     d = edited(
         "sm3-i",
@@ -205,6 +209,7 @@ def test_one_length_for_each_block() -> None:
     assert in_each_block(norm, np.array([3.0, 4.0, -2.0])).tolist() == [5, 5, 2]
 
 
+@pytest.mark.slow
 def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
     known = known_of(setting_of(Offer("fed-ams", "round", "fed-ams")))
     counting = [v for v in known.mechanical if v.words.startswith("the number of the event stands for t")]
@@ -214,6 +219,7 @@ def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
         assert event_number() == len(s.events)
 
 
+@pytest.mark.slow
 def test_a_moment_that_takes_every_update_by_itself_is_told() -> None:
     d = told(Written("fedadam", "reddi-2021", "each"))
     assert names(d)[0] == "beta2 * v + (1 - beta2) * delta ** 2 is done for each update by itself, one after another"

@@ -69,6 +69,7 @@ def test_cpp_is_judged(program: Path) -> None:
     judged(f"cmd:{program}")
 
 
+@pytest.mark.slow
 @needs_cpp
 def test_cpp_by_vectors(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_vectors(f"cmd:{program}", monkeypatch)

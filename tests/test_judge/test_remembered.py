@@ -176,6 +176,7 @@ def test_a_solver_that_remembers_has_a_name() -> None:
     assert names(d)[0] == "what a client's solver keeps lives on when its next round begins"
 
 
+@pytest.mark.slow
 def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> None:
     d = edited(
         "nesterov",

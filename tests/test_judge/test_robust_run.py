@@ -15,6 +15,7 @@ from test_judge.support import Ran, fedspec, hostile, inside, py
 from test_judge.work import doubled, lost
 
 from fedspec_suite.judge import runner
+from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.judge.workers import shared
 
 QUICK = ("--profile", "quick", "--jobs", "1")
@@ -209,7 +210,7 @@ def test_a_worker_that_dies_takes_its_own_task_only() -> None:
 @pytest.mark.slow
 def test_several_processes_say_the_same(tmp_path: Path) -> None:
     arguments = ("check", GOOD, hostile("name-number"), GOOD, "--law", "repeats", "--profile", "quick")
-    one = inside(*arguments, "--jobs", "1", "--json")
+    one = inside(*arguments, "--jobs", "1", "--json", cases=PROFILES["quick"])
     two = fedspec(*arguments, "--jobs", "2", "--json", cwd=tmp_path)
     assert one.code == two.code == 2 and one.out == two.out
     # Nor do they leave anything in the user's folder.

@@ -113,12 +113,15 @@ def test_a_server_that_counts_participants_reads_no_control() -> None:
         SUBJECT.start(small(s.case)).step(Messages((said(1.0, 1.0),)))
 
 
-@pytest.mark.parametrize("name", ["scaffold", "option_1", "feddyn", "everybody"])
+@pytest.mark.parametrize(
+    "name", ["everybody", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scaffold", "option_1", "feddyn"))]
+)
 def test_a_right_one_conforms(name: str) -> None:
     ran = check(py(f"served:{name}"))
     assert ran.code == 0, ran.rows[0]["first_deviation"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "law", "words"),
     [

@@ -238,7 +238,7 @@ def test_what_clients_begin_with_may_be_handed_on() -> None:
     assert "('client', 'y', i)" in found["y of a client begins a round as that client's last one left it"]
 
 
-@pytest.mark.parametrize("algorithm", ["scaffold", "fed-lamb", "joint-local"])
+@pytest.mark.parametrize("algorithm", ["scaffold", pytest.param("fed-lamb", marks=pytest.mark.slow), "joint-local"])
 def test_what_is_handed_on_stays_in_its_session(algorithm: str) -> None:
     reading = CATALOGUE[algorithm].readings_at("round")[0].name
     known = known_of(setting_of(Offer(algorithm, "round", reading)))
@@ -280,6 +280,7 @@ def test_numbers_that_hold_still_are_known_without_a_bound() -> None:
     assert not any(mask.any() for mask in steady(v, s, [x + 1e-6 for x in right]))
 
 
+@pytest.mark.slow
 def test_the_text_of_an_edit_is_that_of_a_function() -> None:
     known = known_of(setting_of(Offer("joint-direct", "round", "fedada2", {"server": "adagrad"})))
     rebuilt = [v for v in known.mechanical if "share the server's" in v.words]

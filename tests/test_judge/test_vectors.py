@@ -349,7 +349,9 @@ REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, what in enumerate(REFUSED)]
+)
 def test_what_was_spoiled_is_refused_with_file_place_and_remedy(what: str, tmp_path: Path) -> None:
     name, change, digests, words = REFUSED[what]
     folder = spoiled(tmp_path, name, change, digests)

@@ -326,7 +326,7 @@ from fedspec_torch import resume, simulate
 file, row = Path(sys.argv[1]), find("fedada2")
 federation, *_ = quadratic(batch_size=3, way="looped")
 run = (resume(file, federation) if file.exists()
-       else simulate(row.id, federation, plan=schedule(row), rounds=400, **hyper(row)))
+       else simulate(row.id, federation, plan=schedule(row), rounds=200, **hyper(row)))
 print("begun", flush=True)
 for done in run:
     run.save(file)
@@ -357,7 +357,7 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
     run = resume(file, federation)
     assert len(run.history) > 0
     list(run)
-    whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=400, **hyper(row))
+    whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=200, **hyper(row))
     assert list(whole) == run.history
     assert torch.equal(run.x, whole.x)
     assert not [f for f in tmp_path.iterdir() if f != file and not f.name.startswith(".run.pt.")]

@@ -99,32 +99,34 @@ def test_sympy(label: str) -> None:
 
 
 @every_call
-@pytest.mark.parametrize("bare", [False, True], ids=["reals", "bare-vectors"])
-def test_z3(label: str, bare: bool) -> None:
+def test_z3(label: str) -> None:
     """On z3 reals throughout; and on bare z3 vectors with fractions as hyper-parameters."""
-    at: list[tuple[Any, Any]] = []
+    for bare in (False, True):
+        at: list[tuple[Any, Any]] = []
 
-    def variable(name: str, q: Fraction) -> Any:
-        at.append((z3.Real(name), z3.RealVal(str(q))))
-        return z3.Real(name) if bare else Real(z3.Real(name))
+        def variable(name: str, q: Fraction, bare: bool = bare, at: list[tuple[Any, Any]] = at) -> Any:
+            at.append((z3.Real(name), z3.RealVal(str(q))))
+            return z3.Real(name) if bare else Real(z3.Real(name))
 
-    def same(got: Any, want: Fraction) -> bool:
-        value = z3.simplify(z3.substitute(term(got), *at))
-        return z3.is_rational_value(value) and Fraction(value.as_fraction()) == want
+        def same(got: Any, want: Fraction, at: list[tuple[Any, Any]] = at) -> bool:
+            value = z3.simplify(z3.substitute(term(got), *at))
+            return z3.is_rational_value(value) and Fraction(value.as_fraction()) == want
 
-    agree(called(label), called(label).run(variable, (lambda _, q: q) if bare else None), same)
+        agree(called(label), called(label).run(variable, (lambda _, q: q) if bare else None), same)
 
 
 @every_call
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats(label: str, dtype: Any) -> None:
-    def same(got: Any, want: Fraction) -> bool:
-        return bool(abs(float(got) - float(want)) <= 30 * np.finfo(dtype).eps * max(1.0, abs(float(want))))
+def test_floats(label: str) -> None:
+    for dtype in (np.float32, np.float64):
+        most = 30 * np.finfo(dtype).eps
 
-    got = called(label).run(lambda _, q: float(q), dtype=dtype)
-    agree(called(label), got, same)
-    for name, value in got.items():
-        assert getattr(value, "dtype", None) == dtype or label.startswith(NUMBERS), name
+        def same(got: Any, want: Fraction, most: Any = most) -> bool:
+            return bool(abs(float(got) - float(want)) <= most * max(1.0, abs(float(want))))
+
+        got = called(label).run(lambda _, q: float(q), dtype=dtype)
+        agree(called(label), got, same)
+        for name, value in got.items():
+            assert getattr(value, "dtype", None) == dtype or label.startswith(NUMBERS), (name, dtype)
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from PEPit import PEP
-from PEPit.functions import SmoothFunction, SmoothStronglyConvexFunction
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Message
@@ -130,7 +128,11 @@ def test_a_number_that_depends_on_vectors_is_not_compared() -> None:
         assert basis("x") < 1
 
 
-@pytest.mark.parametrize(("id", "case"), CASES, ids=[f"{id}: {case}" for id, case in CASES])
+SOME = [pytest.param(*c, id=": ".join(c), marks=[pytest.mark.slow] * (k % 4 > 0)) for k, c in enumerate(CASES)]
+"""In the quick run one of four."""
+
+
+@pytest.mark.parametrize(("id", "case"), SOME)
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
     found, certificate = certificates.CERTIFIED[id][case], certificates.load(id, case)
     at = certificate.multipliers
@@ -345,6 +347,9 @@ def test_a_round_with_noise_needs_what_is_said_of_the_noise() -> None:
 
 def test_pepit_finds_the_same_worst_case() -> None:
     """Of gradient descent, from |x - x*| <= 1."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothStronglyConvexFunction
+
     p = PEP()
     f = p.declare_function(SmoothStronglyConvexFunction, mu=0.1, L=1)
     there, x = f.stationary_point(), p.set_initial_point()
@@ -359,6 +364,10 @@ def test_pepit_finds_the_same_worst_case() -> None:
 
 @pytest.mark.parametrize("sizes", one_round.SCHEDULES[:4], ids=str)
 def test_pepit_finds_the_same_slack_of_a_round(sizes: one_round.Sizes) -> None:
+    # Importing it takes longer than collecting all tests of this folder.
+    from PEPit import PEP
+    from PEPit.functions import SmoothFunction
+
     p, eta = PEP(), float(Fraction(sizes.eta))
     functions = [p.declare_function(SmoothFunction, L=1) for _ in sizes.steps]
     x = p.set_initial_point()

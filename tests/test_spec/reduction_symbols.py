@@ -21,6 +21,10 @@ POINTS = 5
 """How many random points an edge is tried at that sympy does not decide."""
 
 
+SOON = 0.3
+"""Seconds that are given to what need not be decided, since a smaller scenario is asked next."""
+
+
 class Decided(StrEnum):
     """What is known of an edge on a small instance."""
 
@@ -82,8 +86,9 @@ def decided(edge: Edge, cases: Sequence[Drawn], thorough: bool = True) -> Decide
     largest, middle, last = moving[0], moving[len(moving) // 2], moving[-1]
     if not all(agrees(edge, s)[0] for s in _at_points(largest, names)):
         return Decided.DIFFERENT
-    attempts = [(middle, data, 1), (last, data, 20)]
-    for s, chosen, seconds in [(largest, names, 1), (largest, data, 1), *attempts] if thorough else attempts:
+    # What sympy decides at all it mostly decides at once.
+    attempts = [(middle, data, SOON), (last, data, 20)]
+    for s, chosen, seconds in [(largest, names, SOON), (largest, data, SOON), *attempts] if thorough else attempts:
         symbols = _symbols(s, chosen)
         general = mapped(s, lambda path, v, symbols=symbols: symbols.get(path, v))
         # The pairs are made inside the time limit: sympy may take as long over a run as over its result.

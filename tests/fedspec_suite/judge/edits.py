@@ -7,7 +7,6 @@ without a place in the catalogue, and says in words what it does to which expres
 from __future__ import annotations
 
 import ast
-import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -19,6 +18,7 @@ from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
 from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead
+from fedspec_suite.judge.trees import copied
 from fedspec_suite.mutants import Mutant, looked_up, parsed, source_of
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
@@ -90,7 +90,7 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
     for path, statement in statements(tree):
         known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in said})
         for words, changed in _changed(statement, known):
-            edited = copy.deepcopy(tree)
+            edited = copied(tree)
             put_statement(edited, path, changed)
             symbol = symbol_of(statement)
             out.append(Edit(words, symbol, _equation(said, symbol), _mutant(rule, words, source, edited)))
@@ -177,7 +177,7 @@ def _changed(statement: ast.stmt, known: AtHand) -> Iterator[tuple[str, ast.stmt
         if not isinstance(original, ast.expr):
             continue
         for words, new in (*instead(original, known), *exchanged(statement, original, known)):
-            changed = copy.deepcopy(statement)
+            changed = copied(statement)
             target = _nth(changed, k)
             yield words, _Swap(target, new).visit(changed)
 
@@ -193,4 +193,4 @@ class _Swap(ast.NodeTransformer):
         self.old, self.new = old, new
 
     def visit(self, node: ast.AST) -> Any:
-        return copy.deepcopy(self.new) if node is self.old else super().visit(node)
+        return copied(self.new) if node is self.old else super().visit(node)

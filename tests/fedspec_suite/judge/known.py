@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -90,11 +90,12 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     texts = seen_running(rules, lambda: _run(one, samples))
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
+    broken = cache(partial(equation_of, setting))
     for e in sorted(found, key=lambda e: e.rank)[:MOST]:
         yield replace(
             one,
             words=e.mutant.words,
-            equation=equation_of(setting, e.symbol) if e.symbol else "",
+            equation=broken(e.symbol) if e.symbol else "",
             mutants=(e.mutant,),
             defects=e.asks,
             rank=e.rank,

@@ -6,7 +6,6 @@ They are many and say little of why; they are tried where nothing that has bette
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Rebuilt
 from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
 from fedspec_suite.judge.structural import Put, rebuilt
+from fedspec_suite.judge.trees import copied
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 
@@ -125,7 +125,7 @@ def _olds(symbol: str, value: ast.expr) -> list[str]:
 def _with(value: ast.expr, old: str, name: str) -> str:
     """An expression with a name for something that it reads."""
     there = ast.parse(old, mode="eval").body
-    return ast.unparse(Put(there, ast.Name(name, ast.Load())).visit(copy.deepcopy(value)))
+    return ast.unparse(Put(there, ast.Name(name, ast.Load())).visit(copied(value)))
 
 
 def _decided(statement: ast.stmt) -> Iterator[Change]:
@@ -164,12 +164,12 @@ def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iter
         kind = kinds[ast.unparse(node)]
         if is_list(kind):
             stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
-            found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in stacks]
+            found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in sorted(stacks)]
             # Those of as many are among what is exchanged.
             more = (n for n, its in kinds.items() if n.isidentifier() and is_list(its) and its != kind)
             found += [(f"{n} stands for {said(node)}", f"list({n})", 1) for n in more]
         for words, new, rank in found:
-            changed = Put(node, ast.parse(new, mode="eval").body).visit(copy.deepcopy(value))
+            changed = Put(node, ast.parse(new, mode="eval").body).visit(copied(value))
             yield Change(f"{words}, wherever {said(value)} reads it", value, ast.unparse(changed), rank)
 
 
@@ -191,7 +191,7 @@ def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
             pairs += [(n, rests[f"1 - {b}"], read[b]) for b in read if f"1 - {b}" in rests]
     aside = ast.Name("aside", ast.Load())
     for where, first, second in pairs:
-        changed = copy.deepcopy(where)
+        changed = copied(where)
         for there, what in ((first, aside), (second, first), (aside, second)):
             changed = Put(there, what).visit(changed)
         yield Change(f"{said(first)} and {said(second)} change places in {said(where)}", where, ast.unparse(changed), 1)
@@ -211,7 +211,7 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
                 continue
             name = ast.Name(a, ast.Load())
             for change in (*exchanged(name, kinds, ""), *scaled(name, kinds, None, ""), *_powers(name, kinds)):
-                changed = copy.deepcopy(text.tree)
+                changed = copied(text.tree)
                 body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
                 body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
@@ -225,8 +225,8 @@ def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
         if isinstance(s, ast.Assign) and s in text.kinds
     }
     for (s, here), (t, there) in combinations(read.items(), 2):
-        for a, b in product(here.keys() - there.keys(), there.keys() - here.keys()):
-            changed = copy.deepcopy(text.tree)
+        for a, b in product(sorted(here.keys() - there.keys()), sorted(there.keys() - here.keys())):
+            changed = copied(text.tree)
             at = {ast.dump(n, include_attributes=True): n for n in ast.walk(changed) if isinstance(n, ast.Assign)}
             for statement, old, new in ((s, here[a], there[b]), (t, there[b], here[a])):
                 Put(old, new).visit(at[ast.dump(statement, include_attributes=True)])

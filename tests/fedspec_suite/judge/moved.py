@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.rewrites import at, bodies
 from fedspec_suite.judge.slips import said
+from fedspec_suite.judge.trees import copied
 
 
 class Rebuilt(NamedTuple):
@@ -45,7 +45,7 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
                 reads = written & loaded(block[j]) or stored(block[j]) & (loaded(statement) | written)
                 if not reads or not all(_had(tree, block, k, n) for n in written if n in loaded(*between)):
                     continue
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 into = at(changed, way)
                 into.insert(j, into.pop(k))
                 yield Rebuilt(f"{_short(statement)} comes after {_short(block[j])}", symbol_of(statement), changed)
@@ -58,7 +58,7 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
                 # Past one statement alone it is the same as that one coming after.
                 if j == k - 1 or not reads or not all(_had(tree, block, j, n) for n in made):
                     continue
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 into = at(changed, way)
                 into.insert(j, into.pop(k))
                 yield Rebuilt(f"{_short(statement)} comes before {_short(block[j])}", symbol_of(statement), changed)
@@ -118,10 +118,10 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
                 continue
             g = square.left.id  # type: ignore[attr-defined]
             for words, text in GATHERED.items():
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 into = at(changed, way)
                 _Square(g, text).visit(into[k])
-                into.insert(k + 1, ast.If(copy.deepcopy(waits[0]), ast.parse("used()").body, []))
+                into.insert(k + 1, ast.If(copied(waits[0]), ast.parse("used()").body, []))
                 into.insert(k, ast.parse(f"since = gathered({g})").body[0])
                 yield Rebuilt(words.format(g=g), symbol_of(statement), changed)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from fedspec_suite.judge.slips import said
+from fedspec_suite.judge.trees import copied
 
 STABILISERS = ("eps", "tau")
 
@@ -77,7 +77,7 @@ def _name(n: str) -> ast.Name:
 
 
 def _keeping(tree: ast.Module, instead: dict[str, ast.expr]) -> ast.Module:
-    changed = copy.deepcopy(tree)
+    changed = copied(tree)
     body = changed.body[0]
     assert isinstance(body, ast.FunctionDef)
     last = body.body[-1]
@@ -97,10 +97,10 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
             if not (target and target == _target(second) and _reads(first, target) and _reads(second, target)):
                 continue
             for words, where, instead in _exchanged(first, second, target):
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 block: list[ast.stmt] = instead
                 if where is not None:
-                    block = [ast.If(where, instead, [copy.deepcopy(first), copy.deepcopy(second)])]
+                    block = [ast.If(where, instead, [copied(first), copied(second)])]
                 at(changed, way)[k : k + 2] = block
                 yield words, target, changed
     for way in bodies(tree):
@@ -111,7 +111,7 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
                 target = _target(statement)
                 if not target or not _reads(statement, target) or not _reads_and_writes(loop.body, target, but=j):
                     continue
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 block = at(changed, way)
                 moved = block[k].body.pop(j)  # type: ignore[attr-defined]
                 block.insert(k + 1, moved)
@@ -126,7 +126,7 @@ def _exchanged(first: ast.stmt, second: ast.stmt, target: str) -> Iterator[tuple
         cases.append((f"where {said(second.value.test)}, ", second.value.test, second.value.body))
     for words, where, value in cases:
         then = ast.Assign(second.targets, value, lineno=second.lineno)
-        yield f"{words}{_short(then)} comes before {_short(first)}", where, [then, copy.deepcopy(first)]
+        yield f"{words}{_short(then)} comes before {_short(first)}", where, [then, copied(first)]
         match first.value:
             case ast.Call(func=f, args=[ast.Name(id=start), *rest]) if start == target:
                 # As if it came before, but for what the first one reads of the old value.

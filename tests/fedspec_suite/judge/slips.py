@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from fedspec.domains import DECAY, DOMAINS
+from fedspec_suite.judge.trees import copied
 
 DECAYS = frozenset(name for name, p in DOMAINS.items() if p.domain is DECAY)
 
@@ -235,9 +236,10 @@ def _decayed(node: ast.expr) -> ast.Name | None:
     return None
 
 
+@lru_cache(maxsize=1 << 12)
 def said(node: ast.expr) -> str:
     """An expression as a person reads it; of two that an option chooses between, the usual one."""
-    return ast.unparse(_Usual().visit(copy.deepcopy(node))).replace("state.", "").replace("h.", "")
+    return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
 
 
 class _Put(ast.NodeTransformer):

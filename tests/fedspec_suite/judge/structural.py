@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from fedspec_suite.judge.moved import Rebuilt, gathering, moved
 from fedspec_suite.judge.slips import said
+from fedspec_suite.judge.trees import copied
 
 HANDED = {
     "client": "{n} of a client begins a round as that client's last one left it",
@@ -41,7 +41,7 @@ def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
             for how, words in HANDED.items():
                 if how == "client" and not _numbered(client):
                     continue
-                changed = copy.deepcopy(tree)
+                changed = copied(tree)
                 _hand_on(_clients(changed)[k], n, field, how)
                 yield Rebuilt(words.format(n=what), what, changed)
                 if shared and how == "round":
@@ -103,11 +103,11 @@ def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:
                 continue
         oracles = {a.arg for a in client.args.args} | {f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
         body = ast.Module(loop.body, [])
-        if ast.dump(_Counted(n, oracles).visit(copy.deepcopy(body))) == ast.dump(body):
+        if ast.dump(_Counted(n, oracles).visit(copied(body))) == ast.dump(body):
             continue
         first = ast.unparse(start[0]) if start else "0"
         for how, words in COUNTING.items():
-            changed = copy.deepcopy(tree)
+            changed = copied(tree)
             target = _clients(changed)[k]
             at = next(j for j, s in enumerate(target.body) if isinstance(s, ast.For))
             key = f"({how!r}, {n!r}, who())" if how == "client" else f"({how!r}, {n!r})"
@@ -167,7 +167,7 @@ def _take_over(tree: ast.Module, field: str, left: str) -> None:
 def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
     """What is divided by a root is what comes in, not the momentum that is made of it."""
     for m, given in itertools.product(MOMENTA, ("delta", "g")):
-        changed = copy.deepcopy(tree)
+        changed = copied(tree)
         (outer,) = changed.body
         body = outer.body if isinstance(outer, ast.FunctionDef) else []
         made = next((s for s in body if {n for n, _ in _assigned(s)} == {m} and _reads(s, {given})), None)
@@ -207,4 +207,4 @@ class Put(ast.NodeTransformer):
         self.there, self.what = ast.dump(there), what
 
     def visit(self, node: ast.AST) -> Any:
-        return copy.deepcopy(self.what) if ast.dump(node) == self.there else super().visit(node)
+        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)
