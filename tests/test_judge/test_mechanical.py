@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -264,3 +266,28 @@ class WrittenRound:
 def test_what_the_server_keeps_moves_between_the_participants() -> None:
     assert told(WrittenRound(at_once=True)).follows
     assert "participants are taken one at a time" in names(told(WrittenRound(at_once=False)))[0]
+
+
+EDITS = """
+from fedspec.contract import Offer
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.measure.setting import setting_of
+known = known_of(setting_of(Offer("afga-a", "trace", "re-sampled")))
+print([v.words for v in (*known.variants, *known.edits, *known.mechanical)])
+"""
+
+
+@pytest.mark.slow
+def test_what_is_tried_stands_in_the_same_order_in_every_process() -> None:
+    """The first that agrees is what is said."""
+    asked = [
+        subprocess.Popen(
+            [sys.executable, "-c", EDITS],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in ("1", "2")
+    ]
+    first, second = (process.communicate()[0] for process in asked)
+    assert first == second and len(first) > 10_000
