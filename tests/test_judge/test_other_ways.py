@@ -24,8 +24,6 @@ from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 
-pytestmark = pytest.mark.slow
-
 CATALOGUED = {
     "amsgrad-average": ("amsgrad/client/reddi-2018", "the mean of v_hat and v stands for maximum(v_hat, v)"),
     "adagrad-maximum": ("adagrad/client/fedada2", "maximum(v, g ** 2) stands for v + g ** 2"),
@@ -91,6 +89,7 @@ def same(known: Known, a: Variant, b: Variant) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", CATALOGUED)
 def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     offer, words = CATALOGUED[mutant]
@@ -108,6 +107,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", FORMS)
 def test_what_waits_for_an_update_may_be_gathered(words: str) -> None:
     known = known_at("agdu/client/fedada2")
@@ -166,6 +166,7 @@ class Overwritten(Clients):
         self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "words"),
     [
@@ -178,6 +179,7 @@ def test_what_goes_on_or_is_written_too_early_is_named(method: type[Clients], wo
     assert names(said_of(method, wrong=True)) == [words]
 
 
+@pytest.mark.slow
 def test_a_mean_of_means_counts_a_group_once() -> None:
     known = known_at("fedblended/round/fedada2")
     s = next(s for s in known.samples if isinstance(s.events[0], Round) and len(s.events[0].participants) > 2)
@@ -228,6 +230,7 @@ def test_statements_change_places_where_that_makes_a_difference() -> None:
     assert text.index("x = x - v") < text.index("v = v + g(x)") < text.index("u = 2 * x")
 
 
+@pytest.mark.slow
 def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     known = known_of(setting_of(Offer("joint-local", "round", "fedada2", {"client": "adam", "server": "adam"})))
     v = called(known, "the clients take the server's beta1, beta2")
@@ -238,6 +241,7 @@ def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     assert told["beta1"] == was["beta1_l"] and told["beta2"] == was["beta2_l"]
 
 
+@pytest.mark.slow
 def test_a_first_round_may_only_average() -> None:
     known = known_at("fedadam/server/reddi-2021")
     v = called(known, "the first event moves the model by Delta itself; the state begins with the second")
@@ -256,6 +260,7 @@ TWO: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", TWO)
 def test_the_plain_end_of_a_chain_shows_one_of_two_mistakes(level: str) -> None:
     offer, *said = TWO[level]
