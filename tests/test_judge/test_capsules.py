@@ -175,6 +175,7 @@ def test_a_failure_plays_again(folder: Path) -> None:
     assert (right.code, {r["outcome"] for r in right.rows}) == (0, {Outcome.PASSES})
 
 
+@pytest.mark.slow
 def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text((folder / "mine.py").read_text().replace("- self.h", "- 3 * self.h"))
     ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Subject", "--details")

@@ -253,6 +253,7 @@ def test_details_hold_the_traceback_of_a_subject() -> None:
     assert ran.out.count("RuntimeError: no kernel for this device\n") == 1
 
 
+@pytest.mark.slow
 def test_an_adapter_beside_the_user_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         f"import sys; sys.path.insert(0, {str(SUBJECTS)!r})\nfrom right import fedavg as it\n"

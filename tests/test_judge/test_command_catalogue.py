@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
+from typing import Any
 
 import pytest
 from test_judge.support import Ran, inside
@@ -14,6 +16,12 @@ from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.report.source import text_of
 
 SECTIONS = ("equations", "hyper-parameters", "readings", "laws asked", "reductions", "costs", "traps")
+
+
+@cache
+def page_of(name: str) -> dict[str, Any]:
+    (page,) = inside("show", name, "--json").rows
+    return page
 
 
 def shown(name: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> Ran:
@@ -41,7 +49,7 @@ def test_symbols_are_printed_where_a_row_has_them(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("a", [a for a in CATALOGUE.values() if a.symbols], ids=lambda a: a.id)
 def test_symbols_stand_for_names_that_the_page_uses(a: Algorithm) -> None:
-    (page,) = inside("show", a.id, "--json").rows
+    page = page_of(a.id)
     said = [page["box"], page["code"], *(e["text"] for e in page["equations"]), *map(str, page["costs"].values())]
     names = {*re.findall(r"\w+", " ".join(said)), *a.numbers, *a.shows}
     assert page["symbols"] == dict(a.symbols)
@@ -69,8 +77,7 @@ def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_every_row_has_a_page(a: object) -> None:
     name = getattr(a, "id", "")
-    (page,) = inside("show", name, "--json").rows
-    row = CATALOGUE[name]
+    page, row = page_of(name), CATALOGUE[name]
     assert page["box"] and page["prose"] and page["traps"] == list(row.traps)
     assert set(page["costs"]) == {"down", "up", "gossip", "client", "working", "server", "note"}
     assert set(page["laws"]) == set(row.levels) and set(page["domains"]) == set(row.numbers)

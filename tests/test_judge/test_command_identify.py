@@ -77,10 +77,12 @@ def test_what_nothing_explains_is_said() -> None:
     assert "sorted_blocks (1)" in printed and "at other places" in " ".join(printed.split())
 
 
+@pytest.mark.slow
 def test_one_that_does_not_answer_is_an_error() -> None:
     assert fedspec("identify", py("wrong:raises")).code == 2
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     ran = fedspec("identify", "cmd:/no/such/program", py("right:fedavg"), "--only", "fedavg/server", "--json")
     first, *others = json.loads(ran.out)

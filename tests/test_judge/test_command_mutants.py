@@ -111,6 +111,7 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     assert f"  rate: kills {next(n for n, line in stored.load().lines.items() if 'rate' in line.killed)} and" in ran.out
 
 
+@pytest.mark.slow
 def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
     few = ("--law", "follows-x", "--law", "unrolled", "--jobs", "1", "--store", "--json")

@@ -80,6 +80,7 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
     ran.refused("diverged", "smaller eta_l")

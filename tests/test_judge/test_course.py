@@ -15,7 +15,7 @@ from fedspec_suite.judge.diagnosis import identify
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import Setting, setting_of
 
 LEVELS = ["server", "round", "client", "trace"]
 OFFERS = [
@@ -64,9 +64,8 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("offer", OFFERS, ids=LEVELS)
-def test_its_course_is_told(offer: Any, moved: Callable[[int], float], words: str) -> None:
-    setting = setting_of(offer)
+@pytest.mark.parametrize(("offer", "setting"), zip(OFFERS, map(setting_of, OFFERS), strict=True), ids=LEVELS)
+def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int], float], words: str) -> None:
     bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (offer,)), moved)), offer, setting)
     assert course(bench, samples_of(setting)) == words
 

@@ -21,6 +21,7 @@ def withheld(row: dict[str, Any]) -> dict[str, str]:
     return {o["law"]: o["reason"] for o in row["obligations"] if o["status"] == "skip"}
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_is_neither_required_nor_passed() -> None:
     shows, silent = line("shows", "--law", "follows-*"), line("silent", "--law", "follows-*")
     assert shows["passed"] == shows["required"] == silent["required"] + 3

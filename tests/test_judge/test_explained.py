@@ -79,6 +79,7 @@ def test_what_becomes_of_the_state_has_a_name_at_level_round(words: str) -> None
     assert words in in_words(diagnosed(STATE[words]), True)
 
 
+@pytest.mark.slow
 def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     divided = next(e for e in edits(find("sgd"), "client") if e.words.startswith("divided"))
     d = diagnosed(Behind("sgd", "client", edits=(divided.mutant,)))

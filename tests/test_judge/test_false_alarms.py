@@ -58,7 +58,7 @@ def sent(client: int, delta: Blocks, weight: int, controls: bool) -> ClientMessa
     return ClientMessage(client, delta, weight, 2, 2, delta if controls else None)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("offer", offers("server", "client"), ids=name)
 def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     setting = setting_of(offer, dtype)

@@ -52,6 +52,7 @@ def test_the_command_of_a_line_judges_that_line_alone() -> None:
         assert (again["id"], again["verdict"]) == (row["id"], row["verdict"])
 
 
+@pytest.mark.slow
 def test_the_table_has_a_heading_for_each_and_says_how_to_select() -> None:
     ran = fedspec("check", py("interfaces:both"), "--profile", "quick", "--jobs", "1", *LAW)
     assert "Either 1 (old)" in ran.out and "Either 1 (new)" in ran.out

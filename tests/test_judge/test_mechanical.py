@@ -172,7 +172,9 @@ def test_another_reading_is_edited_in_the_form_with_options() -> None:
     assert not known_of(setting_of(Offer("fedadam", "server", other))).mechanical[0].plain
 
 
-@pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff"])
+@pytest.mark.parametrize(
+    "algorithm", ["sm3-ii", *(pytest.param(a, marks=pytest.mark.slow) for a in ("scaffold", "afga", "fedbuff"))]
+)
 def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
     a = CATALOGUE[algorithm]
     edits = known_of(setting_of(Offer(algorithm, a.levels[-1], a.readings_at(a.levels[-1])[0].name))).mechanical
@@ -200,6 +202,7 @@ def test_rows_that_are_mixed_in_place_are_told_so() -> None:
     assert names(d)[0] == "rows are mixed in place, each with what those before it have become"
 
 
+@pytest.mark.slow
 def test_what_is_clamped_for_the_step_and_kept_so_is_told() -> None:
     kept = "m=m, v=v, v_hat=v_hat, t="
     d = edited("fedams", "server.amsgrad.ams", kept, "m=m, v=maximum(v, eps), v_hat=v_hat, t=", "option-1")
@@ -263,6 +266,7 @@ class WrittenRound:
         return InTurn(case, self.at_once)
 
 
+@pytest.mark.slow
 def test_what_the_server_keeps_moves_between_the_participants() -> None:
     assert told(WrittenRound(at_once=True)).follows
     assert "participants are taken one at a time" in names(told(WrittenRound(at_once=False)))[0]

@@ -21,8 +21,6 @@ from fedspec.errors import UnknownNameError
 from fedspec_suite import mutants
 from fedspec_suite.mutants import MUTANTS, Mutant
 
-pytestmark = pytest.mark.slow
-
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 
 EQUIVALENT: dict[str, str] = dict.fromkeys(("yogi-tie-falls", "fedyogi-tie-grows"), "x follows the claimed reading")
@@ -51,6 +49,7 @@ SAMPLE = list(MUTANTS)[:: 1 if PROFILE == "soak" else 16]
 """All of them by night (`make soak`): that each is killed stands in the kill matrix, which is held current."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_killed_twice_and_named(name: str, bench: Callable[[str], dict[str, Any]]) -> None:
     found = bench(name)
@@ -64,6 +63,7 @@ def rule_of(mutant: Mutant) -> Any:
     return getattr(sys.modules[module], name)
 
 
+@pytest.mark.slow
 def test_every_edit_applies_and_is_taken_back() -> None:
     for name, mutant in MUTANTS.items():
         before, after = mutants.edited(mutant)

@@ -75,6 +75,7 @@ def test_cpp_by_vectors(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_vectors(f"cmd:{program}", monkeypatch)
 
 
+@pytest.mark.slow
 @needs_cpp
 def test_cpp_judges_itself_by_the_vectors_alone(program: Path, lines: Path) -> None:
     ran = subprocess.run([str(program), str(lines)], capture_output=True, text=True, check=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -25,8 +26,6 @@ from fedspec_suite.judge.steady import models
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
-
-pytestmark = pytest.mark.slow
 
 CATALOGUED = {
     "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
@@ -98,6 +97,7 @@ CATALOGUED = {
 """Of mutants written by hand, an offer where each shows and the generic words for it."""
 
 
+@lru_cache(maxsize=4)
 def known_at(offer: str) -> Known:
     algorithm, level, reading = offer.split("/")
     return known_of(setting_of(Offer(algorithm, level, reading)))  # type: ignore[arg-type]
@@ -116,7 +116,8 @@ def same(known: Known, a: Variant, b: Variant) -> bool:
     )
 
 
-@pytest.mark.parametrize("mutant", CATALOGUED)
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", sorted(CATALOGUED, key=lambda mutant: CATALOGUED[mutant][0]))
 def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     offer, words = CATALOGUED[mutant]
     known = known_at(offer)
@@ -175,6 +176,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", FORMS)
 def test_what_waits_for_an_update_may_be_gathered(words: str) -> None:
     known = known_at("agdu/client/fedada2")
@@ -233,6 +235,7 @@ class Overwritten(Clients):
         self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "words"),
     [
@@ -245,6 +248,7 @@ def test_what_goes_on_or_is_written_too_early_is_named(method: type[Clients], wo
     assert names(said_of(method, wrong=True)) == [words]
 
 
+@pytest.mark.slow
 def test_a_mean_of_means_counts_a_group_once() -> None:
     known = known_at("fedblended/round/fedada2")
     s = next(s for s in known.samples if isinstance(s.events[0], Round) and len(s.events[0].participants) > 2)
@@ -295,6 +299,7 @@ def test_statements_change_places_where_that_makes_a_difference() -> None:
     assert text.index("x = x - v") < text.index("v = v + g(x)") < text.index("u = 2 * x")
 
 
+@pytest.mark.slow
 def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     known = known_of(setting_of(Offer("joint-local", "round", "fedada2", {"client": "adam", "server": "adam"})))
     v = called(known, "the clients take the server's beta1, beta2")
@@ -305,6 +310,7 @@ def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     assert told["beta1"] == was["beta1_l"] and told["beta2"] == was["beta2_l"]
 
 
+@pytest.mark.slow
 def test_a_first_round_may_only_average() -> None:
     known = known_at("fedadam/server/reddi-2021")
     v = called(known, "the first event moves the model by Delta itself; the state begins with the second")
@@ -323,6 +329,7 @@ TWO: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", TWO)
 def test_the_plain_end_of_a_chain_shows_one_of_two_mistakes(level: str) -> None:
     offer, *said = TWO[level]

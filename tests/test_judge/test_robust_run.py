@@ -81,7 +81,9 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "says"), ANSWERED)
+@pytest.mark.parametrize(
+    ("fault", "says"), [pytest.param(*a, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, a in enumerate(ANSWERED)]
+)
 def test_an_answer_that_is_none_is_an_error(fault: str, says: str) -> None:
     row = middle(*among(hostile(fault)))
     assert says in row["first_deviation"], row["first_deviation"]

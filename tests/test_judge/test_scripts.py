@@ -40,6 +40,7 @@ def test_a_right_object_conforms() -> None:
     assert (result.verdict, result.passed, result.command) == ("conforms", 1, "")
 
 
+@pytest.mark.slow
 def test_a_wrong_object_raises_what_the_command_prints() -> None:
     with pytest.raises(AssertionError) as raised:
         check_subject(wrong.uniform, **FEW)

@@ -134,6 +134,7 @@ def clips(k: int, e: Any) -> Any:
     return replace(e, g={n: a / max(1.0, length) for n, a in e.g.items()})
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_clipped_whole_is_told_so() -> None:
     d = diagnosed(Behind("lamb", "client", event=clips))
     assert names(d)[0] == "the gradient is clipped to length 1, all blocks together"

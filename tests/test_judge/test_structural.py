@@ -176,6 +176,7 @@ def test_what_is_built_wrongly_is_named(method: type[Clients]) -> None:
     assert names(said_of(method, wrong=True))[0].startswith(WORDS[method])
 
 
+@pytest.mark.slow
 def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
     known = known_of(setting_of(Offer("fednova-vr", "round", "fednova", {"solver": "momentum"})))
     inner = next(v for v in known.variants if v.words == "the mean direction is unweighted")
@@ -270,6 +271,7 @@ def test_counts_stand_for_numbers_and_not_the_other_way_round() -> None:
     assert "r" not in {c.new for c in exchanged(ast.parse("tau", mode="eval").body, there, "")}
 
 
+@pytest.mark.slow
 def test_numbers_that_hold_still_are_known_without_a_bound() -> None:
     known = known_of(setting_of(Offer("fedprox", "round", "fednova", {"weights": "examples"})))
     v = next(v for v in known.mechanical if v.words.startswith("x - anchor is divided by its length in"))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from fedspec_torch.rounds import run_step
 
 Array = npt.NDArray[Any]
 
-DTYPES = (torch.float64, torch.float32)
+DTYPES = (torch.float64, pytest.param(torch.float32, marks=pytest.mark.slow))
 DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 HYPER = {

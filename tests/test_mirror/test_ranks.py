@@ -17,8 +17,6 @@ from test_mirror.federations import TRAINABLE
 from fedspec_torch import resume
 from fedspec_torch.ranks import Ranks
 
-pytestmark = pytest.mark.slow
-
 RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
@@ -44,6 +42,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "alone": alone, "ranks": out}
 
 
+@pytest.mark.slow
 @by_id
 def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
     run, x = found["alone"][row.id]
@@ -52,6 +51,7 @@ def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: d
         assert out["losses"][row.id] == [done.loss for done in run.history]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ranked.KEPT)
 def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, Any]) -> None:
     _, x = found["alone"][name]
@@ -61,24 +61,30 @@ def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, 
     assert torch.equal(again.x, x)
 
 
+@pytest.mark.slow
 def test_sums_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
-    for (count, d), alone, *theirs in zip(
-        ranked.SUMS, ranked.sums(Ranks()), *(out["sums"] for out in found["ranks"]), strict=True
-    ):
+    for alone, *theirs in zip(ranked.sums(Ranks()), *(out["sums"] for out in found["ranks"]), strict=True):
         assert all(torch.equal(alone, total) for total in theirs)
-        assert torch.allclose(alone, torch.stack(ranked.values(count, d)).sum(0), rtol=1e-12)
 
 
+def test_sums_along_the_tree_are_sums() -> None:
+    for (count, d), total in zip(ranked.SUMS, ranked.sums(Ranks()), strict=True):
+        assert torch.allclose(total, torch.stack(ranked.values(count, d)).sum(0), rtol=1e-12)
+
+
+@pytest.mark.slow
 def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None:
     for name, stacks in {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "cafga": 1}.items():
         assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
 
 
+@pytest.mark.slow
 def test_a_rank_sends_its_neighbours_the_rows_they_listen_to(found: dict[str, Any]) -> None:
     """In a ring whose clients are on four ranks each has two neighbours elsewhere; d = 6, two exchanges."""
     assert [out["sent"] for out in found["ranks"]] == [[2 * 6, 2 * 6]] * 3
 
 
+@pytest.mark.slow
 def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     (code, shown, _), *others = (out["command"] for out in found["ranks"])
     assert code == 0 and "fedavg" in shown and "written" in shown
@@ -91,12 +97,14 @@ def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
 
 
+@pytest.mark.slow
 def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
     for out in found["ranks"]:
         assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run alike" in out["unlike"]
         assert out["few"] == "PlanError: shards: 3 for 4 ranks; a rank holds one or more, so ask for as many"
 
 
+@pytest.mark.slow
 def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> None:
     first, second, third = (out["torn"] for out in found["ranks"])
     assert third.startswith("ShapeError: data: client 3 has inputs (2, 6) and targets (3,)")
@@ -105,6 +113,7 @@ def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> No
     )
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_is_named_by_the_others(found: dict[str, Any]) -> None:
     for r, out in enumerate(found["ranks"]):
         assert out["killed"].startswith(f"RankError: rank {r}: rank 3 (process ")

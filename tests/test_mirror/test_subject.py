@@ -90,7 +90,7 @@ def largest(value: Array | float) -> float:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("algorithm", "level"), [*entries()])
 def test_agrees_with_the_reference(
     algorithm: Algorithm, level: str, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -27,6 +28,7 @@ def _arrives(setting: Setting) -> bool:
     return isinstance(setting.algorithm.run, Program) and setting.algorithm.run.event == "arrival"
 
 
+@lru_cache(maxsize=16)
 def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     """The cases that a diagnosis compares on."""
     match setting.level:
