@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TypeVar, cast
+from typing import TypeVar
 
 T = TypeVar("T", bound=ast.AST)
 
@@ -19,4 +19,4 @@ def copied(node: T) -> T:
 
 
 def _one(value: object) -> object:
-    return copied(cast(ast.AST, value)) if isinstance(value, ast.AST) else value
+    return copied(value) if isinstance(value, ast.AST) else value
