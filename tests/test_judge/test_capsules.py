@@ -183,6 +183,7 @@ def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     assert "now: fedavg.step" in ran.out and "event 1: client " in ran.out and "answer: x = {" in ran.out
 
 
+@pytest.mark.slow
 def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path, tmp_path: Path) -> None:
     _, text = names(folder)
     lines = (folder / text).read_text().splitlines()

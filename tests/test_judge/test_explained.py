@@ -74,6 +74,7 @@ STATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", STATE)
 def test_what_becomes_of_the_state_has_a_name_at_level_round(words: str) -> None:
     assert words in in_words(diagnosed(STATE[words]), True)

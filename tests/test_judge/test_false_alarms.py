@@ -103,6 +103,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", PRINTED)
 def test_who_writes_down_the_printed_norm_is_right(algorithm: str) -> None:
     """With rho = 0.999 it cancels, which the specification's sum does not."""

@@ -89,7 +89,9 @@ FOLLOWED = {
 }
 
 
-@pytest.mark.parametrize("words", FOLLOWED)
+@pytest.mark.parametrize(
+    "words", [pytest.param(words, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, words in enumerate(FOLLOWED)]
+)
 def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
     d = diagnosed(FOLLOWED[words])
     assert d.follows and d.gates == (words,)
@@ -101,6 +103,7 @@ def only_once(inner: Any, e: Any, k: int) -> Any:
     return {**answer, "x": answer["x"] + (len(e.computing) == 1)}
 
 
+@pytest.mark.slow
 def test_rounds_of_one_local_step_are_told_from_longer_ones() -> None:
     assert diagnosed(Behind("gossip-pga", "trace", take=only_once)).gates == ("with 1 local step of a round",)
 

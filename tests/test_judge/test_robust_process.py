@@ -176,6 +176,7 @@ def started(file: Path, times: int = 1) -> int:
     raise AssertionError("the subject was never started")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_in_the_handshake_stops_the_subject(sent: signal.Signals, code: int, tmp_path: Path) -> None:
     file = tmp_path / "pid"

@@ -50,7 +50,10 @@ OPENED = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "says"), OPENED, ids=[says for _, says in OPENED])
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [pytest.param(*row, id=row[1], marks=[pytest.mark.slow] * (k % 3 > 0)) for k, row in enumerate(OPENED)],
+)
 def test_a_subject_that_cannot_be_opened_is_a_line(bad: str, says: str) -> None:
     row = middle(*among(bad))
     assert says in row["first_deviation"]
@@ -161,6 +164,7 @@ def test_a_full_disk_is_said_and_the_table_is_printed() -> None:
     assert "/dev/full is not complete" in ran.err and "Traceback" not in ran.err
 
 
+@pytest.mark.slow
 def test_when_the_budget_is_used_the_rest_is_not_asked() -> None:
     ran = inside("check", hostile("sleepy"), *QUICK, "--budget", "2", "--json")
     (slow,) = ran.rows

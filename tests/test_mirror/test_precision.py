@@ -48,7 +48,9 @@ def test_a_step_below_eight_bits_is_not_lost() -> None:
     assert float(run.x) == 1 - 2.0**-12 != float(run.x.bfloat16())
 
 
-@pytest.mark.parametrize("name", ["fedavg", "fedada2", "fed-lamb", "afga", "cc-fedams"])
+@pytest.mark.parametrize(
+    "name", ["fedavg", *(pytest.param(n, marks=pytest.mark.slow) for n in ("fedada2", "fed-lamb", "afga", "cc-fedams"))]
+)
 def test_it_is_no_float32_and_within_the_bound_of_bfloat16(name: str) -> None:
     a = find(name)
     offer = Offer(name, "trace" if "trace" in a.levels else "round", a.readings[0].name, variant="engine in bf16")

@@ -100,7 +100,8 @@ def test_a_stack_is_its_rows(label: str) -> None:
     rule, given = called(label).rule, floats(label)
     stacked = {n: each_array(v, lambda a: np.stack([c * a for c in ROWS])) for n, v in given.items()}
     alone = [parts(rule(**{n: each_array(v, lambda a, c=c: c * a) for n, v in given.items()})) for c in ROWS]
-    for library, make in LIBRARIES.items():
+    for library in QUICKLY if QUICK else LIBRARIES:
+        make = LIBRARIES[library]
         got = parts(rule(**{n: each_array(v, make) for n, v in stacked.items()}))
         for i, want in enumerate(alone):
             rows = {n: got[n][i, ...] if isinstance(v, np.ndarray) else got[n] for n, v in want.items()}
@@ -128,7 +129,7 @@ def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
     close(jax.jit(compiled)(held), parts(rule(**given)))
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", [*QUICKLY, pytest.param("jax", marks=pytest.mark.slow)])
 def test_layers_of_any_library(library: str) -> None:
     """LAMB's step cuts a stack into layers and joins them again: each client as if alone, compiled or not."""
     make, cuts, kw = LIBRARIES[library], (slice(0, 2), slice(2, 5)), {"eta_l": 0.5, "beta1": 0.5, "beta2": 0.75}
