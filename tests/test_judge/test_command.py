@@ -64,7 +64,10 @@ def name_of(arguments: tuple[str, ...]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        *(pytest.param(*row, id=name_of(row[0])) for row in REFUSED),
+        *(
+            pytest.param(*row, id=name_of(row[0]), marks=[pytest.mark.slow] * (k % 3 > 0))
+            for k, row in enumerate(REFUSED)
+        ),
     ],
 )
 def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:

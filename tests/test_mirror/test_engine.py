@@ -24,9 +24,9 @@ OFFERS = {(o.algorithm, o.variant): o for o in SUBJECT.info.offers if o.variant}
 SHARDED = {i: replace(o, variant="engine in two shards") for (i, v), o in OFFERS.items() if v == "engine looped singly"}
 
 SOME = [
+    ("fedavg", "engine looped singly"),
     ("fedada2", "engine stacked"),
     ("cc-fedadam", "engine stacked"),
-    ("fedavg", "engine looped singly"),
     ("dsgd", "engine looped singly"),
 ]
 

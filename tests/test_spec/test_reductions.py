@@ -74,7 +74,8 @@ def test_it_holds_as_a_law_where_the_laws_are_not_asked(edge: Edge) -> None:
 @edges
 def test_it_holds_without_rounding(edge: Edge) -> None:
     arithmetics = set()
-    for case in cases(edge):
+    # Few cases may miss the root.
+    for case in cases(edge, 12 if edge.roots else CASES):
         agree, arithmetic = agrees(edge, case.s)
         assert agree, f"{edge.words}: not on {case.s}"
         arithmetics.add(arithmetic)
