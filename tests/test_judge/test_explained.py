@@ -121,7 +121,16 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
         return after("c", lambda before, now, k: before + (now - before) * inner.state.clients)(inner, e, k)
 
     total = diagnosed(Behind("scaffold", "server", take=summed))
-    assert in_words(total, False) == "x follows the claimed reading, not c: c is what it should be times N"
+    assert in_words(total, False).startswith(
+        "x follows the claimed reading, not c: the sum of the changes stands for p @ changes at scaffold.c (ratio"
+    )
+
+    def enlarged(inner: Any, e: Any, k: int) -> Any:
+        answer = inner.step(e)
+        return {**answer, "c": answer["c"] * inner.h.eta}
+
+    shown = diagnosed(Behind("scaffold", "server", take=enlarged))
+    assert in_words(shown, False) == "x follows the claimed reading, not c: c is what it should be times eta"
 
 
 @pytest.mark.slow

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from fedspec.domains import COUNTS
+from fedspec.rules import equations
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.judge.mechanical import mechanical
@@ -28,6 +30,7 @@ from fedspec_suite.judge.variants import (
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import original
 
 MOST = 4000
 """How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
@@ -90,17 +93,26 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     texts = seen_running(rules, lambda: _run(one, samples))
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
-    broken = cache(partial(equation_of, setting))
+    broken = cache(partial(_broken, setting))
     for e in sorted(found, key=lambda e: e.rank)[:MOST]:
         yield replace(
             one,
             words=e.mutant.words,
-            equation=broken(e.symbol) if e.symbol else "",
+            equation=broken(e.symbol, original(e.mutant)),
             mutants=(e.mutant,),
             defects=e.asks,
             rank=e.rank,
             names=({"edit": e.mutant.words},),
         )
+
+
+def _broken(setting: Setting, symbol: str, rule: FunctionType) -> str:
+    """The equation of what a statement assigns; that of its rule where it has one alone, else that of the step."""
+    own = {e.id for e in equations(rule, setting.options)}
+    of_symbol = symbol and setting.algorithm.equation(symbol, setting.options)
+    if of_symbol or len(own) == 1:
+        return of_symbol or own.pop()
+    return equation_of(setting, symbol) if symbol else ""
 
 
 def _run(v: Variant, samples: Iterable[Scenario]) -> None:
