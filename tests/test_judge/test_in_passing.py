@@ -227,3 +227,9 @@ def test_a_gradient_and_a_buffer_change_places() -> None:
             u = 0 * x
         ends.append(x)
     assert np.allclose(models(turned, s), ends) and not np.allclose(models(known.claimed, s), ends)
+
+
+def test_a_count_that_a_wrong_rule_makes_of_numbers_with_bounds() -> None:
+    known = known_at("fed-sgd/round/fed-sgd")
+    weighted = next(v for v in known.variants if v.kind == "mutant" and v.mutants[0].id == "fed-sgd-weighted")
+    assert all(known.exact(weighted, k) for k in range(len(known.samples)))

@@ -32,7 +32,8 @@ def unguarded() -> Iterator[None]:
 
 
 def _as_it_is(name: str, value: Any, note: str) -> Any:
-    return int(value) if note == "int" else value
+    # Numbers that keep a bound have no whole part of their own.
+    return int(value if isinstance(value, int) else float(value)) if note == "int" else value
 
 
 def _nothing(*given: Any, **named: Any) -> None:
