@@ -5,7 +5,6 @@ Every message names the argument, the value it had and the remedy, so that a com
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -51,6 +50,9 @@ class ContractError(FedspecError):
 
 def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
     """What to raise for a name that nothing has: the names most like it, and the command that lists them all."""
+    # Only who has made a mistake waits for it.
+    import difflib
+
     near = difflib.get_close_matches(name, [*known])
     said = f"nearest: {', '.join(near)}; " if near else ""
     return UnknownNameError(f"{what}: none is called {name!r}; {said}`{command}` lists them")

@@ -146,8 +146,10 @@ def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[G
     if repeatable(setting):
         in_time = _in_time(asked, longer(base, LENGTH), len(base.events))
         unbroken = replace(base, events=tuple(e for e in base.events if not isinstance(e, Begin)))
-        # Rounds that end soon do not show what comes late in one.
-        yield in_time or (_in_time(asked, longer(unbroken, LENGTH), 0) if unbroken.events else None)
+        if in_time is None and 0 < len(unbroken.events) < len(base.events):
+            # Rounds that end soon do not show what comes late in one.
+            in_time = _in_time(asked, longer(unbroken, LENGTH), 0)
+        yield in_time
     for words, s in otherwise(base):
         first = asked.first(s)
         if first is not None and first >= 0:

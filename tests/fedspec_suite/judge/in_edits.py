@@ -94,18 +94,6 @@ def whole(value: Any, how: str) -> Any:
     return 0 * value + ROUNDED[how](float(value))
 
 
-PRODUCT: dict[int, Any] = {}
-"""What has been multiplied so far, by how many clients have begun."""
-
-
-def compounded(factor: Any) -> Any:
-    """The product of this factor and those before it, since a client has begun."""
-    if TURN[1] not in PRODUCT:
-        PRODUCT.clear()
-    PRODUCT[TURN[1]] = PRODUCT.get(TURN[1], 1) * factor
-    return PRODUCT[TURN[1]]
-
-
 SET: dict[str, Any] = {}
 """The hyper-parameters of the case that runs."""
 
@@ -288,6 +276,11 @@ def used() -> None:
     GATHERED.pop(TURN[1], None)
 
 
+def compounded(factor: Any) -> Any:
+    """The product of this factor and those before it, since a client has begun."""
+    return math.prod(gathered(factor))
+
+
 def _taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
     def one(i: Any, *rest: Any, **named: Any) -> Any:
         TURN[:] = [i, TURN[1] + 1]
@@ -299,7 +292,6 @@ def _taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]
 def _in_turn(inner: Running, s: Scenario) -> Running:
     TURN[:] = [0, 0]
     GATHERED.clear()
-    PRODUCT.clear()
     runs = (population.each, population.each_arrival)
     around = behind({cast(FunctionType, f): around_clients(_taking_turns) for f in runs})
 

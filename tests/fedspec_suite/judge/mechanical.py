@@ -177,9 +177,14 @@ def _is_power(node: ast.AST) -> TypeGuard[ast.expr]:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
 
 
+def _read(value: ast.expr) -> dict[str, ast.expr]:
+    """The names, fields and parts that an expression reads, each as it stands last."""
+    return {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and isinstance(n.ctx, ast.Load)}
+
+
 def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """Two of one kind that a statement reads change places in it; or a number and what is left of one, in a sum."""
-    read = {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and isinstance(n.ctx, ast.Load)}
+    read = _read(value)
     pairs: list[tuple[ast.expr, ast.expr, ast.expr]] = [
         (value, read[a], read[b])
         for a, b in combinations(read, 2)
@@ -220,23 +225,19 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
 def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
     """Of two decays each stands for the other, in one statement each."""
     read = {
-        s: {ast.unparse(n): n for n in ast.walk(value) if isinstance(n, CHAIN) and _last_name(n) in DECAYS}
+        s: {text: n for text, n in _read(value).items() if text.rpartition(".")[2] in DECAYS}
         for s, value in text.statements
         if isinstance(s, ast.Assign) and s in text.kinds
     }
     for (s, here), (t, there) in combinations(read.items(), 2):
         for a, b in product(sorted(here.keys() - there.keys()), sorted(there.keys() - here.keys())):
             changed = copied(text.tree)
-            at = {ast.dump(n, include_attributes=True): n for n in ast.walk(changed) if isinstance(n, ast.Assign)}
+            twin = dict(zip(ast.walk(text.tree), ast.walk(changed), strict=True))
             for statement, old, new in ((s, here[a], there[b]), (t, there[b], here[a])):
-                Put(old, new).visit(at[ast.dump(statement, include_attributes=True)])
+                Put(old, new).visit(twin[statement])
             first, second = (ast.unparse(x).partition(" = ")[0] for x in (s, t))
             words = f"{said(here[a])} and {said(there[b])} change places in {first} and {second}"
             yield Rebuilt(words, symbol_of(s), changed)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _powers(name: ast.Name, kinds: Mapping[str, Kind]) -> Iterator[Change]:

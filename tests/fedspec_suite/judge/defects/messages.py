@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -80,8 +80,10 @@ def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running, Scenario], Running]:
-    """The mean is divided by a total of an earlier round."""
+def _divided(
+    total: Callable[[Messages], Any], of: Callable[[list[Any]], Any]
+) -> Callable[[Running, Scenario], Running]:
+    """The mean is divided by what the totals of the rounds so far come to, not by that of this one."""
 
     def session(inner: Running, s: Scenario) -> Running:
         server, kept = inner.run.server, []
@@ -89,7 +91,7 @@ def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running,
         def late(h: Any, state: Any, sent: Any) -> Any:
             now = together(sent)
             kept.append(total(now))
-            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / kept[max(which, -len(kept))]))
+            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / of(kept)))
 
         inner.run = replace(inner.run, server=late)
         return inner
@@ -97,25 +99,12 @@ def _divided(total: Callable[[Messages], Any], which: int) -> Callable[[Running,
     return session
 
 
-def _divided_by_all(total: Callable[[Messages], Any]) -> Callable[[Running, Scenario], Running]:
-    """The mean is divided by a total that grows from round to round."""
-
-    def session(inner: Running, s: Scenario) -> Running:
-        server, kept = inner.run.server, []
-
-        def grown(h: Any, state: Any, sent: Any) -> Any:
-            now = together(sent)
-            kept.append(total(now))
-            return server(h, state, replace(now, deltas=now.deltas * kept[-1] / sum(kept)))
-
-        inner.run = replace(inner.run, server=grown)
-        return inner
-
-    return session
-
-
-_EARLIER = {"the round before": -2, "the first round": 0}
-"""Which round a number may be left over from, and where that stands among the rounds so far."""
+_TOTALS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "all rounds so far": sum,
+    "the round before": lambda kept: kept[max(-2, -len(kept))],
+    "the first round": lambda kept: kept[0],
+}
+"""Which total may be left over, or grow, from that of each round so far."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
@@ -188,16 +177,11 @@ def of(setting: Setting) -> Iterator[Defect]:
     )
     what, total = ("examples", _examples) if by_examples else ("clients", _count)
     if by != Weighting.STEPS:
-        yield Defect(
-            words=f"divided by the number of {what} of all rounds so far, not of this one",
-            tail="delta",
-            session=_divided_by_all(total),
-        )
-        for said, which in _EARLIER.items():
+        for said, of_rounds in _TOTALS.items():
             yield Defect(
                 words=f"divided by the number of {what} of {said}, not of this one",
                 tail="delta",
-                session=_divided(total, which),
+                session=_divided(total, of_rounds),
             )
     if setting.level == "round":
         yield _resent("divided by the examples of the whole population", "w", _over_population)
