@@ -2,8 +2,9 @@
 
 As the text has it every exchange makes two to eight stacks anew, and computes all clients' gradients at once.
 
-One exchange of 100 clients x 2e5 on a ring in float32 on one CPU core: 17 ms, 1.15 times a copy of the stack; as a
-product with the whole matrix 46 ms.
+One exchange of 100 clients x 2e5 on a ring in float32 took one core of a Xeon 17 ms, 1.15 times a copy of the stack,
+and as a product with the whole matrix 46 ms; one core of an EPYC, with torch 2.13.0 and beside other work, 2.7 to 3.0
+times a copy.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The state that a round begins from is only read, so that a round makes two stacks of models, and Adam a copy of its
 moments; as the text has it, it holds four and eleven. A round of ten exchanges of 100 clients x 9610 on a ring in
-float32 takes one core of an EPYC 0.5 to 0.7 of the text's time.
+float32 took one core of an EPYC, with torch 2.13.0 and beside other work, 0.5 to 0.7 of the time of the text.
 """
 
 from __future__ import annotations
