@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -295,3 +296,16 @@ def test_what_is_tried_stands_in_the_same_order_in_every_process() -> None:
     ]
     first, second = (process.communicate()[0] for process in asked)
     assert first == second and len(first) > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "level", "reading"),
+    [("fednova-solvers", "round", "fednova"), ("fed-lamb", "round", "fed-lamb"), ("cafga", "trace", "afga")],
+)
+def test_every_edit_is_python(algorithm: str, level: Any, reading: str) -> None:
+    """One that is not would break the diagnosis of whoever gets that far."""
+    known = known_of(setting_of(Offer(algorithm, level, reading)))
+    for v in known.mechanical:
+        for mutant in v.mutants:
+            ast.parse(mutant.new)
