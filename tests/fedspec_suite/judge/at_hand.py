@@ -7,15 +7,24 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from functools import cache, cached_property
 from types import CodeType, FrameType, FunctionType
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
 from fedspec_suite.mutants import parsed, source_of
 
-Kind: TypeAlias = str | tuple[str, Any]
+
+class Choice(NamedTuple):
+    """An option, and those that might be set in its place."""
+
+    value: str
+    others: tuple[str, ...]
+
+
+Kind: TypeAlias = str | tuple[str, Any] | Choice
 """What may stand for one another: a number, a count, a word, an array of one shape, a list of as many of one kind."""
 
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
@@ -35,6 +44,7 @@ class Text:
         source: its text, without the indentation of its first line.
         tree: the text parsed.
         kinds: by statement, what there is in it and at hand, in the words of the text.
+        passed_over: what an option leaves out, of two expressions that it chooses between.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -43,6 +53,7 @@ class Text:
         self.source = source_of(function)
         self.tree = parsed(self.source)
         self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
+        self.passed_over: set[ast.AST] = set()
 
     @cached_property
     def statements(self) -> list[tuple[ast.stmt, ast.expr]]:
@@ -61,6 +72,19 @@ class Text:
         done = {value for statement, value in self.statements if isinstance(statement, ast.Expr)}
         read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr) and n not in done)
         return {text: _compiled(text) for text in _texts(read)}
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """What is done to a vector by more than one number, wherever it has run: clipping, a dead zone."""
+        out = {}
+        for statement, kinds in self.kinds.items():
+            for n in ast.walk(dict(self.statements)[statement]):
+                match n:
+                    case ast.Call(args=[a, *more], keywords=named) if more or named:
+                        whole = kinds.get(ast.unparse(n))
+                        if is_array(whole) and len(whole[1]) == 1 and kinds.get(ast.unparse(a)) == whole:
+                            out[ast.unparse(n)] = n
+        return list(out.values())
 
     @cached_property
     def indices(self) -> dict[str, None]:
@@ -106,6 +130,10 @@ class Text:
         found |= dict.fromkeys(_counts(there), "count")
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
+        for choice in ast.walk(dict(self.statements)[statement]):
+            if isinstance(choice, ast.IfExp) and _asks_option(choice.test):
+                other = choice.orelse if eval(_compiled(ast.unparse(choice.test)), space) else choice.body
+                self.passed_over.update(ast.walk(other))
         # What is taken a part of by one name may be taken by another.
         whole = [n if n.replace(".", "").isidentifier() else f"({n})" for n, kind in found.items() if is_array(kind)]
         self._evaluate({t: _compiled(t) for n in whole for t in (n + index for index in self.indices)}, space, found)
@@ -133,6 +161,14 @@ def _counts(there: Mapping[str, Any]) -> Iterator[str]:
             yield f"len({n})"
 
 
+def _asks_option(test: ast.expr) -> bool:
+    """Whether a test asks which option is set: it comes out alike wherever the text runs."""
+    match test:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Attribute(value=ast.Name(id=name))]):
+            return name[:1].isupper()
+    return False
+
+
 def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:
     return dict.fromkeys(ast.unparse(n) for n in nodes if not isinstance(n, UNREAD))
 
@@ -157,6 +193,8 @@ def kind_of(value: Any) -> Kind | None:
     match value:
         case bool() | np.bool_():
             return "truth"
+        case StrEnum():
+            return Choice(str(value), tuple(str(v) for v in type(value) if v is not value))
         case str():
             return "word"
         case int() | np.integer():

@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
-from fedspec_suite.judge.at_hand import CHAIN, Kind, is_array, is_list
+from fedspec_suite.judge.at_hand import CHAIN, Choice, Kind, is_array, is_list
 from fedspec_suite.judge.in_edits import ROUNDED
 from fedspec_suite.judge.slips import DECAYS, said
 
@@ -78,7 +78,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     """Something else at hand of the same kind."""
     text = ast.unparse(node)
     kind = kinds.get(text)
-    if kind is None or kind in {"truth", "word"}:
+    if kind is None or kind in {"truth", "word"} or isinstance(kind, Choice):
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")
     if is_list(kind):
@@ -102,6 +102,8 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     if kind == "count" and chain:
         yield Change(f"0 stands for {said(node)}{around}", node, "0", 2)
         yield Change(f"the number of the event stands for {said(node)}{around}", node, "event_number()", 0)
+        before = f"the number of events before stands for {said(node)}{around}"
+        yield Change(before, node, "event_number() - 1", 1)
         yield Change(f"{said(node)} + 1 stands for {said(node)}{around}", node, f"{text} + 1", 2)
         yield Change(f"{said(node)} - 1 stands for {said(node)}{around}", node, f"{text} - 1", 2)
     if not is_array(kind):
@@ -113,9 +115,13 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         for other, its in kinds.items():
             if its == ("array", (rows, rows)) and other != text and _said(other)[1]:
                 yield Change(f"{said(node)} is mixed by {_said(other)[0]}{around}", node, f"({other} @ ({text}))", 1)
+                twice = f"{said(node)} is mixed twice by {_said(other)[0]}{around}"
+                yield Change(twice, node, f"({other} @ ({other} @ ({text})))", 2)
         return
     if chain:
         yield Change(f"the magnitude of {text} stands for it{around}", node, f"maximum({text}, -({text}))", 2)
+        yield Change(f"the square of {text} stands for it{around}", node, f"({text}) ** 2", 2)
+        yield Change(f"the root of {text} stands for it{around}", node, f"sqrt({text})", 2)
     unit = f"ratio({text}, norm({text}))"
     yield Change(f"{said(node)} is divided by its length{around}", node, unit, 2)
     each = f"in_each_block(lambda v: ratio(v, norm(v)), {text})"
@@ -213,7 +219,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
-        if kind in {"count", "number", "word"} or is_list(kind):
+        if kind in {"count", "number", "word"} or is_list(kind) or isinstance(kind, Choice):
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
@@ -320,11 +326,17 @@ def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
     """The largest or the smallest of some rows for their mean, in each coordinate."""
     match node:
         case ast.BinOp(
-            left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]), op=ast.Div()
+            left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]),
+            op=ast.Div(),
+            right=count,
         ):
             for f, words in (("greatest", "largest"), ("least", "smallest")):
                 new = f"{f}({ast.unparse(rows)})"
                 yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
+            text = ast.unparse(rows)
+            for words, k in (("first", 0), ("last", -1)):
+                new = f"(({text}).sum(axis=0) + ({text})[{k}]) / (({ast.unparse(count)}) + 1)"
+                yield Change(f"the {words} of the {said(rows)} counts twice in their mean{around}", node, new, 2)
 
 
 def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -346,6 +358,95 @@ def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
                 yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
 
 
+def _over_both(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A factor or divisor of one term of a sum multiplies or divides all of it."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=b):
+            pass
+        case _:
+            return
+    for k, term in enumerate((a, b)):
+        match term:
+            case ast.BinOp(left=p, op=ast.Mult() | ast.Div() as op, right=q):
+                pairs = [(p, q), (q, p)] if isinstance(op, ast.Mult) else [(q, p)]
+            case _:
+                continue
+        for factor, rest in pairs:
+            if kinds.get(ast.unparse(factor)) not in {"number", "count"}:
+                continue
+            whole = ast.BinOp(*((rest, plus, b) if k == 0 else (a, plus, rest)))
+            new = ast.unparse(ast.BinOp(whole, op, factor))
+            how = "multiplies" if isinstance(op, ast.Mult) else "divides"
+            yield Change(f"{said(factor)} {how} all of {said(whole)}{around}", node, new, 1)
+
+
+MIXED = {
+    "the transpose of {w} stands for it": "{w}.T @ {x}",
+    "{w} mixes twice": "{w} @ ({w} @ {x})",
+    "{w} mixes half, the other half stays": "({w} @ {x} + {x}) / 2",
+    "what each keeps of its own by {w} is left out": "without_own({w}) @ {x}",
+    "what each keeps of its own by {w} is left out, the rest made to sum to one again": "others_alone({w}) @ {x}",
+    "the plain mean of its own and the neighbours' by {w}": "plain_means({w}) @ {x}",
+    "the plain mean of the neighbours' by {w}": "others_alone(plain_means({w})) @ {x}",
+}
+"""What a matrix may make of rows by mistake."""
+
+
+TINY = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
+"""What packages add to what they divide by, or take a root of."""
+
+
+def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A small number of nobody's is added to what is divided by."""
+    match node:
+        case ast.Call(func=ast.Name(id="ratio"), args=[a, b]) | ast.BinOp(left=a, op=ast.Div(), right=b):
+            kind = kinds.get(ast.unparse(b))
+            for tiny in TINY if kind == "number" or is_array(kind) else ():
+                new = f"({ast.unparse(a)}) / ({ast.unparse(b)} + {tiny!r})"
+                yield Change(f"{tiny!r} is added to {said(b)} in {said(node)}{around}", node, new, 2)
+        case ast.Call(func=ast.Name(id="sqrt"), args=[a]):
+            for tiny in TINY:
+                new = f"sqrt({ast.unparse(a)} + {tiny!r})"
+                yield Change(f"{tiny!r} is added to {said(a)} in {said(node)}{around}", node, new, 2)
+
+
+def _members(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Another option than the one that is written there."""
+    kind = kinds.get(ast.unparse(node))
+    if isinstance(node, ast.Attribute) and ast.unparse(node)[:1].isupper() and isinstance(kind, Choice):
+        for other in kind.others:
+            new = f"type({ast.unparse(node)})({other!r})"
+            yield Change(f"{other} stands for {kind.value}{around}", node, new, 0)
+
+
+def _mixed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Rows that are mixed by a square matrix are mixed otherwise."""
+    match node:
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows):
+            by = kinds.get(ast.unparse(w))
+            if is_array(by) and len(by[1]) == 2 and by[1][0] == by[1][1]:
+                for words, text in MIXED.items():
+                    new = text.format(w=f"({ast.unparse(w)})", x=f"({ast.unparse(rows)})")
+                    yield Change(f"{words.format(w=said(w))} in {said(node)}", node, new, 1)
+
+
+def _call(f: ast.expr, *args: ast.expr) -> str:
+    return ast.unparse(ast.Call(f, [*args], []))
+
+
+def _capped(node: ast.expr, around: str) -> Iterator[Change]:
+    """What is left out where a step is short is shortened where it is long."""
+    match node:
+        case ast.Call(func=ast.Name(id="where_shorter"), args=[u, e, _, y]):
+            length, most, what = (ast.unparse(n) for n in (u, e, y))
+            cap = f"minimum(1, ratio({most}, norm({length})))"
+            words = f"{said(y)} is shortened to {said(e)} where {said(u)} is longer"
+            yield Change(f"{words}{around}", node, f"{cap} * {what}", 2)
+            yield Change(
+                f"{words}, unless {said(e)} is 0{around}", node, f"where_less(0, {most}, {cap}, 1) * {what}", 2
+            )
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
@@ -354,6 +455,11 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
     yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
     yield from _at_most(node, kinds, around)
+    yield from _over_both(node, kinds, around)
+    yield from _mixed(node, kinds, around)
+    yield from _kept_off_zero(node, kinds, around)
+    yield from _members(node, kinds, around)
+    yield from _capped(node, around)
     match node:
         case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=ast.BinOp(left=b, op=ast.Pow(), right=n)):
             new = ast.unparse(ast.BinOp(ast.BinOp(a, plus, b), ast.Pow(), n))
@@ -371,6 +477,9 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
         case ast.BinOp(left=a, op=ast.Div(), right=ast.BinOp(left=b, op=ast.Mult(), right=c)):
             new = ast.unparse(ast.BinOp(ast.BinOp(a, ast.Div(), b), ast.Mult(), c))
             yield Change(f"{_said(new)[0]} stands for {said(node)}{around}", node, new, 1)
+    match node:
+        case ast.Call(func=ast.Name(id="where_less" | "where_shorter") as which, args=[p, q, a, b]):
+            yield Change(f"{said(a)} and {said(b)} change places in {said(node)}", node, _call(which, p, q, b, a), 1)
     match node:
         case ast.IfExp(test=test, body=a, orelse=b):
             yield Change(f"{said(node)} as if {said(test)}{around}", node, ast.unparse(a), 2)

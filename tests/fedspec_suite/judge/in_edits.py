@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
+import numpy as np
+
 from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import concatenate, numbers, put
@@ -30,6 +32,23 @@ AVERAGED: list[Any] = []
 def in_each_block(f: Callable[[Any], Any], v: Any) -> Any:
     """Of each block's numbers one, for all of them."""
     return concatenate([v[..., l] * 0 + f(v[..., l]) for l in BLOCKS])
+
+
+def without_own(W: Any) -> Any:
+    """A matrix without its diagonal."""
+    return W * (1 - np.eye(len(W), dtype=int))
+
+
+def others_alone(W: Any) -> Any:
+    """A matrix without its diagonal, its rows made to sum to one again; a row of nothing else stays."""
+    rest = without_own(W)
+    return np.array([row / sum(row) if sum(row) > 0 else whole for row, whole in zip(rest, W, strict=True)])
+
+
+def plain_means(W: Any) -> Any:
+    """A matrix whose rows give everyone whom they name the same."""
+    named = np.array([[float(w > 0) for w in row] for row in W.tolist()])
+    return W * 0 + named / named.sum(axis=1, keepdims=True)
 
 
 def over_clients(f: Callable[[Any], Any]) -> Any:
@@ -322,7 +341,9 @@ NEEDS = {
 }
 """By what an edited text calls, what makes known what that answers."""
 
-GIVEN = {f.__name__: f for f in (in_each_block, whole, numbers, replace, row_by_row, *NEEDS)}
+WITHOUT_SESSION = (in_each_block, whole, numbers, replace, row_by_row, without_own, others_alone, plain_means)
+
+GIVEN = {f.__name__: f for f in (*WITHOUT_SESSION, *NEEDS)}
 """By the name that the text has for it."""
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations, product
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import combinations, permutations, product
 from typing import NamedTuple, TypeGuard
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array, is_list
@@ -59,11 +59,13 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
             continue
         symbol = symbol_of(statement)
         for change in (
-            *_changes(value, kinds, numbers),
+            *_changes(value, kinds, numbers, text.passed_over),
             *_each_by_itself(symbol, value, kinds),
             *_decided(statement),
             *_more(symbol, value, kinds),
             *_both_times(symbol, value, kinds),
+            *_applied_too(symbol, value, kinds, text.calls),
+            *_apart(value, kinds, text.passed_over),
             *_swapped(value, kinds),
         ):
             old = change.old
@@ -84,10 +86,14 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanica
     return Mechanical(rank, symbol, mutant, asked(new))
 
 
-def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str]) -> Iterator[Change]:
+def _changes(
+    value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str], but: Container[ast.AST]
+) -> Iterator[Change]:
     nodes = [n for n in ast.walk(value) if isinstance(n, ast.expr)]
-    above = {child: n for n in nodes for child in ast.iter_child_nodes(n)}
+    above = {child: n for n in ast.walk(value) for child in ast.iter_child_nodes(n)}
     for node in nodes:
+        if node in but:
+            continue
         if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or isinstance(node, ast.Starred | ast.JoinedStr):
             continue
         around = _around(node, above)
@@ -155,13 +161,37 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
             yield Change(f"only the rows of {other} become {said(value)}", value, some, 1)
 
 
+def _applied_too(
+    symbol: str, value: ast.expr, kinds: Mapping[str, Kind], calls: Iterable[ast.Call]
+) -> Iterator[Change]:
+    """What a function does to one vector, clipping it say, is done to another too."""
+    kind = kinds.get(ast.unparse(value))
+    for call in calls if symbol and is_array(kind) and len(kind[1]) == 1 else ():
+        read = {n.id for a in (*call.args[1:], *call.keywords) for n in ast.walk(a) if isinstance(n, ast.Name)}
+        if call not in ast.walk(value) and all(any(k.partition(".")[0] == n for k in kinds) for n in read):
+            whole = ast.Call(call.func, [value, *call.args[1:]], call.keywords)
+            yield Change(f"{said(call.func)} is applied to {said(value)} too", value, ast.unparse(whole), 1)
+
+
+def _apart(value: ast.expr, kinds: Mapping[str, Kind], but: Container[ast.AST]) -> Iterator[Change]:
+    """The difference of two vectors more in a sum: what corrects one that is meant to be plain."""
+    while isinstance(value, ast.IfExp):
+        value = value.orelse if value.body in but else value.body
+    kind = kinds.get(ast.unparse(value))
+    if is_array(kind) and len(kind[1]) == 1:
+        for a, b in permutations([n for n, its in kinds.items() if its == kind and n.isidentifier()], 2):
+            words = f"{a} - {b} is added to {said(value)}"
+            yield Change(words, value, f"({ast.unparse(value)}) + {a} - {b}", 3)
+
+
 def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """A name that a statement reads more than once is another each time; where it says which rows, all of them."""
     read = [n for n in ast.walk(value) if isinstance(n, ast.Name) or _is_power(n)]
     times = Counter(map(ast.dump, read))
     for node in {ast.dump(n): n for n in read if times[ast.dump(n)] > 1 and ast.unparse(n) in kinds}.values():
-        found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
         kind = kinds[ast.unparse(node)]
+        found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
+        found += [(c.words, c.new, c.rank) for c in _powers(node, kinds)]
         if is_list(kind):
             stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
             found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in sorted(stacks)]
@@ -240,12 +270,13 @@ def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
             yield Rebuilt(words, symbol_of(s), changed)
 
 
-def _powers(name: ast.Name, kinds: Mapping[str, Kind]) -> Iterator[Change]:
+def _powers(node: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """One over a number, its square and its root."""
-    kind = kinds[name.id]
-    if kind == "number" or (is_array(kind) and len(kind[1]) == 1):
-        for text, words in (("1 / {}", "one over"), ("{} ** 2", "the square of"), ("{} ** 0.5", "the root of")):
-            yield Change(f"{words} {name.id} stands for it", name, text.format(name.id), 3)
+    text = ast.unparse(node)
+    kind = kinds[text]
+    if isinstance(node, ast.Name) and (kind == "number" or (is_array(kind) and len(kind[1]) == 1)):
+        for new, words in (("1 / {}", "one over"), ("{} ** 2", "the square of"), ("{} ** 0.5", "the root of")):
+            yield Change(f"{words} {text} stands for it", node, new.format(text), 3)
 
 
 def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:

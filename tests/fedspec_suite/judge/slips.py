@@ -145,6 +145,14 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
             ops=[ast.Eq()],
             comparators=[ast.Constant(value=0)],
         ):
+            match counted:
+                case ast.BinOp(left=steps, op=ast.FloorDiv(), right=epoch):
+                    period = ast.BinOp(ast.Name(z, ast.Load()), ast.Mult(), epoch)
+                    first = ast.BinOp(steps, ast.Mod(), period)
+                    yield (
+                        f"the first step alone of {said(epoch)} counts",
+                        ast.Compare(first, node.ops, node.comparators),
+                    )
             # Who asks whether t mod z is 1 asks for the first of every z, but for z = 1.
             unless = [
                 ast.Compare(ast.Name(n, ast.Load()), [ast.Gt()], [ast.Constant(1)]) for n in (z, *_divisors(counted))

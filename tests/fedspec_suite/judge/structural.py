@@ -28,6 +28,8 @@ def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
     yield from _outliving(tree)
     yield from _counting_on(tree)
     yield from _divided_first(tree)
+    yield from _conditioned(tree)
+    yield from _divided_before(tree)
     yield from gathering(tree)
     yield from moved(tree)
 
@@ -162,6 +164,43 @@ def _take_over(tree: ast.Module, field: str, left: str) -> None:
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and said(s.value.func) == "each":
             outer.body.insert(k + 1, ast.parse(f"state = taking_over(state, {field!r}, ('round', {left!r}))").body[0])
             return
+
+
+def _divided_before(tree: ast.Module) -> Iterator[Rebuilt]:
+    """What is divided after the maximum is taken is divided before it is, and not again."""
+    (outer,) = tree.body
+    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    for (j, first), (k, then) in itertools.combinations(enumerate(body), 2):
+        match first, then:
+            case (
+                ast.Assign(targets=[ast.Name(id=n)], value=ast.Call(func=ast.Name(id="maximum"), args=[_, new])),
+                ast.Assign(value=ast.BinOp(left=ast.Name(id=read), op=ast.Div(), right=by)),
+            ) if read == n:
+                changed = copied(tree)
+                into: Any = changed.body[0]
+                into.body[j].value.args[1] = ast.BinOp(copied(new), ast.Div(), copied(by))
+                into.body[k].value = ast.Name(n, ast.Load())
+                words = f"{said(new)} is divided by {said(by)} before the maximum is taken, {n} not after it"
+                yield Rebuilt(words, n, changed)
+
+
+def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
+    """What is made anew always is made anew only where something else is."""
+    (outer,) = tree.body
+    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    tests = {ast.unparse(n.test): n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)}
+    for k, s in enumerate(body):
+        for n, value in _assigned(s) if isinstance(s, ast.Assign) else ():
+            old = f"state.{n}"
+            if old not in {ast.unparse(a) for a in ast.walk(value) if isinstance(a, ast.Attribute)}:
+                continue
+            for text, test in tests.items():
+                if isinstance(value, ast.IfExp) and text in ast.unparse(value):
+                    continue
+                changed = copied(tree)
+                into: Any = changed.body[0]
+                into.body[k].value = ast.IfExp(copied(test), copied(value), ast.parse(old, mode="eval").body)
+                yield Rebuilt(f"{n} = {said(value)} only where {said(test)}", n, changed)
 
 
 def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:

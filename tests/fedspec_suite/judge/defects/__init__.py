@@ -49,7 +49,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from late.of(setting)
         yield from exchanges.of(setting)
     yield from lagging.of(setting)
-    yield from events.of()
+    yield from events.of(setting)
     yield from state.of(setting)
     yield from functions.of(setting)
     yield from covers.of(setting)

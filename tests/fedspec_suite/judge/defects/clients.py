@@ -39,6 +39,17 @@ def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "ste
     return Defect(words=words, tail=tail, given=given)
 
 
+def _neighbour(by: int) -> Callable[[Scenario], Scenario]:
+    """Whoever sends an update has it from another client, by number."""
+
+    def given(s: Scenario) -> Scenario:
+        n = len(s.case.problem.e) if s.case.problem else 1
+        events = (replace(e, client=(e.client + by) % n) if isinstance(e, Arrival) else e for e in s.events)
+        return replace(s, events=tuple(events))
+
+    return given
+
+
 def _only(e: Round, which: slice) -> Round:
     return replace(e, **{f: getattr(e, f)[which] for f in COLUMNS})
 
@@ -64,6 +75,13 @@ _SCALES: Mapping[str, Callable[[tuple[float, ...]], tuple[float, ...]]] = {
 }
 """What may be made of the factors that a round tells for its participants' changes."""
 
+
+_STRATEGIES: Mapping[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
+    "the strategies are those of other clients": lambda named: named[::-1],
+    "all clients follow the strategy of the first": lambda named: named[:1] * len(named),
+    "all clients follow the strategy of the last": lambda named: named[-1:] * len(named),
+}
+"""Which participant follows which strategy."""
 
 _NOISE: Mapping[str, Callable[[int], float]] = {
     "every client adds the same noise, not the server once": lambda n: n,
@@ -106,6 +124,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield of_problem(
                 "all clients weigh alike", lambda q: Quadratics(q.H, q.e, np.ones_like(q.examples)), tail="w"
             )
+        if "strategies" in setting.takes:
+            for words, of in _STRATEGIES.items():
+                yield _rounds(words, lambda e, f=of: replace(e, strategies=f(e.strategies)))  # type: ignore[misc]
         if "repeats" in setting.takes:
             yield _rounds("a client that is drawn twice counts once", _drawn_once)
         if "scales" in setting.takes:
@@ -122,6 +143,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         yield _arrivals(
             "a late update counts as one version less late", lambda e: replace(e, delay=max(0, e.delay - 1))
         )
+        for words, by in (("before", -1), ("after", 1)):
+            yield Defect(words=f"an update is that of the client {words} the one who sends it", given=_neighbour(by))
         yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
         yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
     yield of_problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))

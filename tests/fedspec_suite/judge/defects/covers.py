@@ -52,12 +52,12 @@ KINDS: Mapping[str, Callable[[Block], Iterator[Block]]] = {
 """What a block is divided into, in the place of its slices along every axis."""
 
 
-def _covered(sets: Callable[[Block], Iterator[Block]]) -> Callable[[Running, Scenario], Running]:
+def _covered(sets: Callable[[Block], Iterator[Block]], order: int = 1) -> Callable[[Running, Scenario], Running]:
     """A session whose cover is another."""
 
     def begin(inner: Running, s: Scenario) -> Running:
         found, start = [], 0
-        for shape in shapes(s.case.x0).values():
+        for shape in [*shapes(s.case.x0).values()][::order]:
             block = np.arange(start, start + int(np.prod(shape))).reshape(shape or (1,))
             found += [tuple(some.ravel().tolist()) for some in sets(block)]
             start += block.size
@@ -77,3 +77,5 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.options.get("cover") == "axes":
         for words, sets in KINDS.items():
             yield Defect(words=words, tail="nu", session=_covered(sets))
+        words = "the cover takes the blocks of the model in the reverse order"
+        yield Defect(words=words, tail="nu", session=_covered(_slices, order=-1))

@@ -9,6 +9,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.contract import Begin, Event
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, stepping, with_x
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 
 
 def _scaled(factor: int) -> Callable[[Running, Event, int], Any]:
@@ -41,15 +42,24 @@ def _allocates(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": before}
 
 
-def _averages(inner: Running, event: Event, k: int) -> Any:
-    """The first event moves the model by the mean change, whatever the rule makes of it, and leaves the state."""
-    before = inner.state
-    answer = inner.step(event)
-    if k or "delta" not in answer:
-        return answer
-    x = model(before) + answer["delta"]
-    inner.state = with_x(before, x)
-    return {"x": x, "delta": answer["delta"]}
+def _averages(rated: bool, kept: bool) -> Callable[[Running, Event, int], Any]:
+    """The first event moves the model by the mean change, whatever the rule makes of it.
+
+    Args:
+        rated: whether by eta times that change.
+        kept: whether the state is what the rule makes it, or stays.
+    """
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = inner.state
+        answer = inner.step(event)
+        if k or "delta" not in answer:
+            return answer
+        x = model(before) + (inner.h.eta if rated else 1) * answer["delta"]
+        inner.state = with_x(inner.state if kept else before, x)
+        return {**answer, "x": x} if kept else {"x": x, "delta": answer["delta"]}
+
+    return take
 
 
 def _twice(inner: Running, event: Event, k: int) -> Any:
@@ -89,7 +99,7 @@ def _zero(inner: Running, event: Event, k: int) -> Any:
     return {**answer, "x": answer["x"] * 0}
 
 
-def of() -> Iterator[Defect]:
+def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(words="every answer is one event late", session=_late)
     yield stepping("the model never moves", _still)
     yield stepping("every answer is zero", _zero)
@@ -97,7 +107,10 @@ def of() -> Iterator[Defect]:
     yield stepping("every step is doubled", _scaled(2))
     yield stepping("the first event is lost: the model and the state stay", _lost)
     yield stepping("the first event moves the state, not the model", _allocates)
-    yield stepping("the first event moves the model by Delta itself; the state begins with the second", _averages)
+    for rate in ("Delta itself", "eta times Delta") if "eta" in setting.numbers else ("Delta itself",):
+        by, rated = f"the first event moves the model by {rate}", rate != "Delta itself"
+        yield stepping(f"{by}; the state begins with the second", _averages(rated, kept=False))
+        yield stepping(f"{by}; the state is as specified", _averages(rated, kept=True))
     yield stepping("every event is taken twice", _twice)
     yield stepping("the first event is taken twice", _first_twice)
     yield stepping("every second event is lost", _odd)

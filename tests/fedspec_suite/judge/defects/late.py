@@ -47,15 +47,32 @@ def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario],
     return _resent(lambda delta, a, versions: delta * factor(a.delay))
 
 
-def _meanwhile(a: Arrival, versions: Sequence[Any]) -> Any:
-    """By how much the model has moved since the update was begun."""
-    return versions[-1] - versions[-1 - a.delay]
+def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
+    """By how much the model has moved since the update was begun, by step where changes are."""
+    moved = versions[-1] - versions[-1 - a.delay]
+    return moved / a.steps if setting.options.get("normalise") == "per-step" else moved
 
 
 def _from_the_first(there: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(there)
     def downloaded(versions: Any, delay: int) -> Any:
         return versions[delay]
+
+    return downloaded
+
+
+def _one_at_most(there: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(there)
+    def downloaded(versions: Any, delay: int) -> Any:
+        return versions[-1 - min(delay, len(versions) - 1, 1)]
+
+    return downloaded
+
+
+def _one_more(there: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(there)
+    def downloaded(versions: Any, delay: int) -> Any:
+        return versions[max(-2 - delay, -len(versions))]
 
     return downloaded
 
@@ -131,15 +148,17 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(
         words="the delay is counted from the first version of the model", session=behind({downloaded: _from_the_first})
     )
+    yield Defect(words="an update begins one version back at most", session=behind({downloaded: _one_at_most}))
+    yield Defect(words="every update begins one version earlier", session=behind({downloaded: _one_more}))
     if "buffer" not in setting.numbers:
         return
     yield Defect(
         words="a late client trains from the present model; its change is taken from the one that it downloaded",
-        session=_resent(lambda delta, a, xs: delta + _meanwhile(a, xs), lambda a: replace(a, delay=0)),
+        session=_resent(lambda delta, a, xs: delta + _meanwhile(setting, a, xs), lambda a: replace(a, delay=0)),
     )
     yield Defect(
         words="a late client trains from the model that it downloaded; its change is taken from the present one",
-        session=_resent(lambda delta, a, xs: delta - _meanwhile(a, xs)),
+        session=_resent(lambda delta, a, xs: delta - _meanwhile(setting, a, xs)),
     )
     yield Defect(
         words="the buffer's sum is divided by the number of clients, not of updates", tail="delta", session=_over_all
