@@ -21,7 +21,7 @@ from fedspec.mixing import arrivals, gossip
 from fedspec.params import flatten, unflatten
 from fedspec.readings import Phi
 from fedspec_suite.judge.at_hand import kind_of
-from fedspec_suite.judge.changes import exchanged, turned
+from fedspec_suite.judge.changes import exchanged
 from fedspec_suite.judge.composed import together
 from fedspec_suite.judge.defects.functions import of_ratio
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
@@ -29,6 +29,7 @@ from fedspec_suite.judge.in_edits import NEEDS, asked, of_first, of_last
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.steady import models, steady
 from fedspec_suite.judge.structural import rebuilt
+from fedspec_suite.judge.turned import turned
 from fedspec_suite.judge.unguarded import unguarded
 from fedspec_suite.measure.bench import bench_of, specified
 from fedspec_suite.measure.inside import Inside

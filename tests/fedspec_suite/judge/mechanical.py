@@ -13,14 +13,15 @@ from itertools import combinations, permutations, product
 from typing import NamedTuple, TypeGuard
 
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array, is_list
-from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled, turned
+from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
-from fedspec_suite.judge.moved import Rebuilt
+from fedspec_suite.judge.moved import Put, Rebuilt
 from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
-from fedspec_suite.judge.structural import Put, rebuilt
+from fedspec_suite.judge.structural import rebuilt
 from fedspec_suite.judge.trees import copied
+from fedspec_suite.judge.turned import turned
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 

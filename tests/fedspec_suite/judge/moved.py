@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.rewrites import at, bodies
@@ -154,3 +154,25 @@ class _Square(ast.NodeTransformer):
             return ast.parse(f"({self.text})", mode="eval").body
         self.generic_visit(node)
         return node
+
+
+def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=n)], value=value):
+            yield n, value
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from ((n.id, value) for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name))
+
+
+def reads(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+class Put(ast.NodeTransformer):
+    """Puts an expression wherever another is read."""
+
+    def __init__(self, there: ast.expr, what: ast.expr) -> None:
+        self.there, self.what = ast.dump(there), what
+
+    def visit(self, node: ast.AST) -> Any:
+        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)

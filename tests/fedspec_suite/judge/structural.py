@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
-from typing import Any, TypeGuard
+from typing import Any
 
-from fedspec_suite.judge.moved import Rebuilt, gathering, moved
+from fedspec_suite.judge.moved import Rebuilt, assigned, gathering, moved
+from fedspec_suite.judge.restated import restated
 from fedspec_suite.judge.slips import said
 from fedspec_suite.judge.trees import copied
 
@@ -19,17 +19,11 @@ HANDED = {
 """Where a client's variable begins, if it is not begun anew."""
 
 
-MOMENTA = ("m", "m_i", "u")
-"""What a momentum is called."""
-
-
 def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
     """The text built otherwise, in every way that makes sense."""
     yield from _outliving(tree)
     yield from _counting_on(tree)
-    yield from _divided_first(tree)
-    yield from _conditioned(tree)
-    yield from _divided_before(tree)
+    yield from restated(tree)
     yield from gathering(tree)
     yield from moved(tree)
 
@@ -59,7 +53,7 @@ def _begun(client: ast.FunctionDef) -> Iterator[tuple[str, str, ast.expr]]:
         return
     stored = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for s in client.body[: client.body.index(loop)]:
-        for n, value in _assigned(s):
+        for n, value in assigned(s):
             if n in stored and isinstance(value, ast.Call) and len(value.keywords) > 1:
                 yield from ((n, part.arg, part.value) for part in value.keywords if part.arg)
             elif n in stored:
@@ -76,14 +70,6 @@ def _clients(tree: ast.Module) -> list[ast.FunctionDef]:
 
 def _numbered(f: ast.FunctionDef) -> bool:
     return bool(f.args.args) and f.args.args[0].arg == "i"
-
-
-def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=n)], value=value):
-            yield n, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            yield from ((n.id, value) for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name))
 
 
 COUNTING = {
@@ -150,7 +136,7 @@ def _hand_on(client: ast.FunctionDef, n: str, field: str, how: str) -> None:
 def _of_server(tree: ast.Module, value: ast.expr) -> str:
     """The field of the server's state that an expression begins with, by itself or under a name."""
     outer = tree.body[0]
-    named = {n: v for s in getattr(outer, "body", []) for n, v in _assigned(s)}
+    named = {n: v for s in getattr(outer, "body", []) for n, v in assigned(s)}
     read = [named.get(n.id, n) if isinstance(n, ast.Name) else n for n in ast.walk(value)]
     fields = {n.attr for n in read if isinstance(n, ast.Attribute) and said(n) != ast.unparse(n)} - {"x"}
     return fields.pop() if len(fields) == 1 else ""
@@ -164,86 +150,3 @@ def _take_over(tree: ast.Module, field: str, left: str) -> None:
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and said(s.value.func) == "each":
             outer.body.insert(k + 1, ast.parse(f"state = taking_over(state, {field!r}, ('round', {left!r}))").body[0])
             return
-
-
-def _divided_before(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is divided after the maximum is taken is divided before it is, and not again."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
-    for (j, first), (k, then) in itertools.combinations(enumerate(body), 2):
-        match first, then:
-            case (
-                ast.Assign(targets=[ast.Name(id=n)], value=ast.Call(func=ast.Name(id="maximum"), args=[_, new])),
-                ast.Assign(value=ast.BinOp(left=ast.Name(id=read), op=ast.Div(), right=by)),
-            ) if read == n:
-                changed = copied(tree)
-                into: Any = changed.body[0]
-                into.body[j].value.args[1] = ast.BinOp(copied(new), ast.Div(), copied(by))
-                into.body[k].value = ast.Name(n, ast.Load())
-                words = f"{said(new)} is divided by {said(by)} before the maximum is taken, {n} not after it"
-                yield Rebuilt(words, n, changed)
-
-
-def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is made anew always is made anew only where something else is."""
-    (outer,) = tree.body
-    body = outer.body if isinstance(outer, ast.FunctionDef) else []
-    tests = {ast.unparse(n.test): n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)}
-    for k, s in enumerate(body):
-        for n, value in _assigned(s) if isinstance(s, ast.Assign) else ():
-            old = f"state.{n}"
-            if old not in {ast.unparse(a) for a in ast.walk(value) if isinstance(a, ast.Attribute)}:
-                continue
-            for text, test in tests.items():
-                if isinstance(value, ast.IfExp) and text in ast.unparse(value):
-                    continue
-                changed = copied(tree)
-                into: Any = changed.body[0]
-                into.body[k].value = ast.IfExp(copied(test), copied(value), ast.parse(old, mode="eval").body)
-                yield Rebuilt(f"{n} = {said(value)} only where {said(test)}", n, changed)
-
-
-def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is divided by a root is what comes in, not the momentum that is made of it."""
-    for m, given in itertools.product(MOMENTA, ("delta", "g")):
-        changed = copied(tree)
-        (outer,) = changed.body
-        body = outer.body if isinstance(outer, ast.FunctionDef) else []
-        made = next((s for s in body if {n for n, _ in _assigned(s)} == {m} and _reads(s, {given})), None)
-        step, division = next(((s, n) for s in body for n in ast.walk(s) if _preconditions(n, m)), (None, None))
-        if made is None or step is None or division is None or body.index(step) < body.index(made):
-            continue
-        quotient = ast.BinOp(ast.Name(given, ast.Load()), ast.Div(), division.right)
-        between = body[body.index(made) + 1 : body.index(step)]
-        # What reads the momentum before the step, its correction say, comes behind it still.
-        later = [s for s in between if _reads(s, {m})]
-        body[body.index(made) : body.index(step)] = [
-            *(s for s in between if s not in later),
-            Put(ast.Name(given, ast.Load()), quotient).visit(made),
-            *later,
-        ]
-        Put(division, division.left).visit(step)
-        under = said(division.right)
-        yield Rebuilt(f"{given} is divided by {under} before the momentum takes it, not the momentum", m, changed)
-
-
-def _preconditions(node: ast.AST, m: str) -> TypeGuard[ast.BinOp]:
-    """Whether a momentum is divided by something with a root."""
-    match node:
-        case ast.BinOp(left=over, op=ast.Div(), right=under):
-            return _reads(over, {m, f"{m}_hat"}) and any(f in ast.unparse(under) for f in ("sqrt(", "root("))
-    return False
-
-
-def _reads(node: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
-
-
-class Put(ast.NodeTransformer):
-    """Puts an expression wherever another is read."""
-
-    def __init__(self, there: ast.expr, what: ast.expr) -> None:
-        self.there, self.what = ast.dump(there), what
-
-    def visit(self, node: ast.AST) -> Any:
-        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)

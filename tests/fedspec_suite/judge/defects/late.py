@@ -151,6 +151,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(words="an update begins one version back at most", session=behind({downloaded: _one_at_most}))
     yield Defect(words="every update begins one version earlier", session=behind({downloaded: _one_more}))
     if "buffer" not in setting.numbers:
+        words = "the change of a late client's model is added to the present one, which counts in its place"
+        yield Defect(words=words, session=_resent(lambda x, a, xs: x + _meanwhile(setting, a, xs)))
         return
     yield Defect(
         words="a late client trains from the present model; its change is taken from the one that it downloaded",
