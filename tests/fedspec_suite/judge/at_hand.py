@@ -132,7 +132,10 @@ class Text:
         self._evaluate(self.expressions, space, found)
         for choice in ast.walk(dict(self.statements)[statement]):
             if isinstance(choice, ast.IfExp) and _asks_option(choice.test):
-                other = choice.orelse if eval(_compiled(ast.unparse(choice.test)), space) else choice.body
+                taken, other = "body", choice.orelse
+                if not eval(_compiled(ast.unparse(choice.test)), space):
+                    taken, other = "orelse", choice.body
+                vars(choice)["taken"] = taken
                 self.passed_over.update(ast.walk(other))
         # What is taken a part of by one name may be taken by another.
         whole = [n if n.replace(".", "").isidentifier() else f"({n})" for n, kind in found.items() if is_array(kind)]

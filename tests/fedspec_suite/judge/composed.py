@@ -71,7 +71,8 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
     if about[0] & about[1]:
         return None
     edits = combined(a.mutants, b.mutants)
-    if edits is None or (a.plain != b.plain and not _runs_plainly(setting, b if a.plain else a)):
+    plain = _form(setting, a, b)
+    if edits is None or plain is None:
         return None
     return replace(
         a,
@@ -81,23 +82,33 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
         mutants=edits,
         defects=(*a.defects, *b.defects),
         parts=2,
-        plain=a.plain or b.plain,
+        plain=plain,
         kind="composed",
         names=(*a.names, *b.names),
     )
 
 
-def _runs_plainly(setting: Setting, v: Variant) -> bool:
-    """Whether a variant of the form with options does the same to the plain form."""
-    rules = _plain_rules(setting.algorithm.id, setting.level)
-    return v.options == setting.options and all(m.rule in rules for m in v.mutants)
+def _form(setting: Setting, a: Variant, b: Variant) -> bool | None:
+    """Whether both run in the plain form of the row, or in that with options; None where neither will do for both."""
+    if a.plain == b.plain:
+        return a.plain
+    boxed, other = (a, b) if a.plain else (b, a)
+    if other.options == setting.options and _runs(setting, other, plain=True):
+        return True
+    return False if _runs(setting, boxed, plain=False) else None
+
+
+def _runs(setting: Setting, v: Variant, plain: bool) -> bool:
+    """Whether every function that a variant edits runs in a form of the row."""
+    rules = _rules(setting.algorithm.id, setting.level, plain)
+    return all(m.rule in rules for m in v.mutants)
 
 
 @cache
-def _plain_rules(algorithm: str, level: Level) -> frozenset[str]:
+def _rules(algorithm: str, level: Level, plain: bool) -> frozenset[str]:
     row = CATALOGUE[algorithm]
-    boxed = functions(replace(row, run=plain_run(row.run)), level)
-    return frozenset(f"{f.__module__}.{f.__name__}" for f in boxed)
+    run = functions(replace(row, run=plain_run(row.run)) if plain else row, level)
+    return frozenset(f"{f.__module__}.{f.__name__}" for f in run)
 
 
 def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mutant, ...] | None:

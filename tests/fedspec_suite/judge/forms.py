@@ -149,7 +149,7 @@ def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
         case ast.BinOp(left=a, op=ast.Pow(), right=k) if kinds.get(ast.unparse(k)) == "count":
             base, count = ast.unparse(a), ast.unparse(k)
             for new in (f"1 / (1 + {base} * {count})", f"1 / (1 + {count})", f"{base} ** min({count}, 1)"):
-                yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 2)
+                yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 4)
 
 
 def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:

@@ -246,7 +246,7 @@ def _decayed(node: ast.expr) -> ast.Name | None:
 
 @lru_cache(maxsize=1 << 12)
 def said(node: ast.expr) -> str:
-    """An expression as a person reads it; of two that an option chooses between, the usual one."""
+    """An expression as a person reads it; of two that an option chooses between, the one taken or usual."""
     return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
 
 
@@ -262,5 +262,6 @@ class _Put(ast.NodeTransformer):
 
 class _Usual(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        usual: ast.expr = self.visit(node.body)
+        # Which one was taken, where it has run.
+        usual: ast.expr = self.visit(getattr(node, getattr(node, "taken", "body")))
         return usual

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -101,6 +102,16 @@ def _most_steps(event: Event) -> int:
     return max(steps) if isinstance(steps, list | tuple) else int(steps)
 
 
+def _counts_on(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        count, answer = inner.k, inner.step(event)
+        if isinstance(event, Begin):
+            inner.k = count
+        return answer
+
+    return Stepping(inner, take)
+
+
 def _anchored(inner: Running, s: Scenario) -> Running:
     def take(inner: Running, event: Event, k: int) -> Any:
         anchor, answer = inner.anchor, inner.step(event)
@@ -143,6 +154,8 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
         if "t" in names:
             yield Defect(words="the count of steps lives on when a new round begins", session=_keeps("t"))
+        if "k" in inspect.signature(setting.algorithm.rules[0]).parameters:
+            yield Defect(words="the count of steps lives on when a new round begins", session=_counts_on)
         for n in vectors if len(names) > 1 else ():
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:
