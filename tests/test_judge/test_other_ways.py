@@ -29,6 +29,71 @@ from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 
 CATALOGUED = {
+    "joint-dead-zone-cap": (
+        "fedadaadagrad/round/fedada2",
+        "y is shortened to eps_s where u is longer, unless eps_s is 0",
+    ),
+    "dampened-buffer-too": ("dampened/client/textbook", "1 - rho multiplies all of rho * u + g"),
+    "fedada2-blocks-reversed": (
+        "fedada2/round/fedada2",
+        "the cover takes the blocks of the model in the reverse order",
+    ),
+    "fedblended-strategies-reversed": ("fedblended/round/fedada2", "the strategies are those of other clients"),
+    "cc-against-present": (
+        "cc-fedavg/trace/client-centric",
+        "a late client trains from the model that it downloaded; its change is taken from the present one",
+    ),
+    "delay-one-step-an-epoch": ("agdu/client/fedada2", "the first step alone of epoch counts"),
+    "late-by-one-more": ("cc-fedavg/trace/client-centric", "every update begins one version earlier"),
+    "late-by-one-at-most": ("cc-fedavg/trace/client-centric", "an update begins one version back at most"),
+    "fednova-sampled-inverse-shares": (
+        "fednova-sampled/round/box",
+        "one over p stands for it, wherever p / sum(p) reads it",
+    ),
+    "gossip-self-left-out": ("afga/trace/afga", "what each keeps of its own by W is left out in W @ X"),
+    "gossip-uniform": ("afga/trace/afga", "the plain mean of its own and the neighbours' by W in W @ X"),
+    "fed-lamb-norm-epsilon": ("fed-lamb/round/fed-lamb", "1e-06 is added to norm(q) in ratio(q, norm(q))"),
+    "fedasync-all-begin-at-0": ("fedasync/trace/xie-2019-polynomial", "the number of events before stands for delay"),
+    "fedasync-old-server": ("fedasync/trace/xie-2019", "versions[-1 - arrival.delay] stands for x in (1 - mix) * x"),
+    "fedasync-changes": ("fedasync/trace/xie-2019", "the change of a late client's model is added to the present one"),
+    "normalised-by-examples": ("fedavg-normalised/round/fedada2", "examples stands for uniform in weighted_mean("),
+    "fed-sgd-first-twice": ("fed-sgd/round/fed-sgd", "the first of the models counts twice in their mean"),
+    "private-clips-the-mean": ("dp-fedavg/round/mcmahan-2018", "clip is applied to noisy_mean("),
+    "one-hop-reversed": ("cafga/trace/one-hop", "x and x_i change places in where_less("),
+    "fedadagrad-plain-first-round": (
+        "fedadagrad/server/reddi-2021",
+        "the first event moves the model by eta times Delta; the state is as specified",
+    ),
+    "admu-momentum-delayed": ("admu/client/fedada2", "m = beta1 * m + (1 - beta1) * g only where"),
+    "dp-joint-root-sent": ("dp-joint/round/joint-direct", "the root of sent stands for it"),
+    "cc-other-client": (
+        "cc-fedavg/trace/client-centric",
+        "an update is that of the client before the one who sends it",
+    ),
+    "fedams-code-maximum-corrected": (
+        "fedams-code/server/wang-2022-code",
+        "v is divided by 1 - beta2 ** t before the maximum is taken",
+    ),
+    "fedams-code-start-in-v": ("fedams-code/server/wang-2022-code", "v starts as v_hat does"),
+    "scaffold-option-1-corrected": ("scaffold/round/option-1", "c - c_i is added to g"),
+    "clip-always": (
+        "dp-fedavg/round/mcmahan-2018",
+        "ratio(clip_norm, length) stands for minimum(s, ratio(clip_norm, length))",
+    ),
+    "fednova-adaptive-adagrad-decays": (
+        "fednova-adaptive/server/adagrad",
+        "beta1 * v + (1 - beta1) * delta ** 2 stands for v + delta ** 2",
+    ),
+    "cc-fedadam-corrected": (
+        "cc-fedadam/trace/client-centric",
+        "the step has m / (1 - beta1 ** t) for m and v / (1 - beta2 ** t) for v",
+    ),
+    "decayed-hyperbolic": ("decayed-sgd/client/fednova", "1 / (1 + gamma * k) stands for gamma ** k"),
+    "decayed-late": ("decayed-sgd/client/fednova", "k - 1 stands for k, but where that is 0"),
+    "sm3-i-hidden-epsilon": ("sm3-i/client/anil-2019", "1e-08 is added to nu in sqrt(nu)"),
+    "sm3-i-sums": ("sm3-i/client/fedada2", "a set takes the sum of its coordinates, not the largest"),
+    "sm3-ii-adds-up": ("sm3-ii/client/fedada2", "state.mu is added to cover.greatest(nu)"),
+    "shares-one-more": ("fedavg/server/mcmahan-2017", "every client counts one example more than it has"),
     "adam-betas-swapped": ("adam/client/kingma-2015", "beta1 and beta2 change places in m and v"),
     "adapted-sorted": ("afga-a/trace/one-set", "plan.senders in ascending order stands for it"),
     "buffer-not-emptied": ("cc-fedavg/trace/client-centric", "the buffer is never emptied"),

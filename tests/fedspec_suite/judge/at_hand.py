@@ -32,6 +32,9 @@ CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 UNREAD = (ast.Starred, ast.Constant, ast.Lambda, ast.Slice, ast.Tuple)
 """Expressions that say nothing by themselves, or are none outside another."""
 
+BEGUN_FROM = "state.versions[-1 - arrival.delay]"
+"""The version of the model that a late client began from, where one update arrives at a time."""
+
 HEADER = {ast.Assign: "value", ast.Return: "value", ast.Expr: "value", ast.If: "test", ast.For: "iter"}
 """The expression that a statement computes before anything within it runs."""
 
@@ -130,8 +133,9 @@ class Text:
         found |= dict.fromkeys(_counts(there), "count")
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
+        self._evaluate({BEGUN_FROM: _compiled(BEGUN_FROM)}, space, found)
         for choice in ast.walk(dict(self.statements)[statement]):
-            if isinstance(choice, ast.IfExp) and _asks_option(choice.test):
+            if isinstance(choice, ast.IfExp) and asks_option(choice.test):
                 taken, other = "body", choice.orelse
                 if not eval(_compiled(ast.unparse(choice.test)), space):
                     taken, other = "orelse", choice.body
@@ -164,7 +168,7 @@ def _counts(there: Mapping[str, Any]) -> Iterator[str]:
             yield f"len({n})"
 
 
-def _asks_option(test: ast.expr) -> bool:
+def asks_option(test: ast.expr) -> bool:
     """Whether a test asks which option is set: it comes out alike wherever the text runs."""
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Attribute(value=ast.Name(id=name))]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
 from fedspec_suite.judge.at_hand import CHAIN, Choice, Kind, is_array, is_list
-from fedspec_suite.judge.in_edits import ROUNDED
+from fedspec_suite.judge.of_arrays import ROUNDED
 from fedspec_suite.judge.slips import DECAYS, said
 
 GIVEN_ONCE = {"h", *DOMAINS} - {"tau", "tau_eff"}

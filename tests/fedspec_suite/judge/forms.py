@@ -167,6 +167,16 @@ def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
                     yield Change(f"{worded(change)[0]} stands for {said(node)}{around}", node, change, 1)
 
 
+def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
+    """Something else than the largest of a set's coordinates."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=cover, attr="greatest"), args=[values]):
+            for words, f in (("sum", "set_sums"), ("mean", "set_means"), ("first", "set_firsts")):
+                new = f"{f}({ast.unparse(cover)}, {ast.unparse(values)})"
+                what = f"a set takes the {words} of its coordinates, not the largest"
+                yield Change(f"{what}, in {said(node)}{around}", node, new, 1)
+
+
 FADING = (0.9, 0.99, 0.999)
 """The decays that packages have when nothing is said."""
 
@@ -244,6 +254,7 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     yield from _of_rows(node, around)
     yield from _weighed(node, kinds, around)
     yield from _over_both(node, kinds, around)
+    yield from _of_sets(node, around)
     yield from _of_several(node, kinds, around)
     yield from _falling(node, kinds, around)
     yield from _added_to(node, kinds, around)

@@ -9,46 +9,30 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
-import numpy as np
-
 from fedspec import population
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import concatenate, numbers, put
+from fedspec.arith import numbers
 from fedspec.contract import Begin, Event, Messages
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
+from fedspec_suite.judge.of_arrays import (
+    in_each_block,
+    others_alone,
+    plain_means,
+    row_by_row,
+    set_firsts,
+    set_means,
+    set_sums,
+    whole,
+    without_own,
+)
 from fedspec_suite.measure.scenario import Scenario
-
-BLOCKS: list[slice] = []
-"""The blocks of the model in the case that runs."""
 
 NUMBER = [1]
 """Which event is taken."""
 
 AVERAGED: list[Any] = []
 """What was averaged last: the stack, the weights and how."""
-
-
-def in_each_block(f: Callable[[Any], Any], v: Any) -> Any:
-    """Of each block's numbers one, for all of them."""
-    return concatenate([v[..., l] * 0 + f(v[..., l]) for l in BLOCKS])
-
-
-def without_own(W: Any) -> Any:
-    """A matrix without its diagonal."""
-    return W * (1 - np.eye(len(W), dtype=int))
-
-
-def others_alone(W: Any) -> Any:
-    """A matrix without its diagonal, its rows made to sum to one again; a row of nothing else stays."""
-    rest = without_own(W)
-    return np.array([row / sum(row) if sum(row) > 0 else whole for row, whole in zip(rest, W, strict=True)])
-
-
-def plain_means(W: Any) -> Any:
-    """A matrix whose rows give everyone whom they name the same."""
-    named = np.array([[float(w > 0) for w in row] for row in W.tolist()])
-    return W * 0 + named / named.sum(axis=1, keepdims=True)
 
 
 def over_clients(f: Callable[[Any], Any]) -> Any:
@@ -73,14 +57,6 @@ def by_means_so_far(f: Callable[[Any, Any], Any], start: Any) -> Any:
     return start
 
 
-def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
-    """What a function makes of some rows, written into them one after another."""
-    rows = rows + 0
-    for i in range(len(rows)):
-        rows = put(rows, [i], f(rows)[[i]])
-    return rows
-
-
 STEPS = [1]
 """How many local steps each client of the event takes."""
 
@@ -98,19 +74,6 @@ def _stepped(inner: Running, event: Event, k: int) -> Any:
 
 WALKED = stepping("", _stepped)
 """What makes known how many steps the clients take."""
-
-
-ROUNDED: dict[str, Callable[[float], int]] = {
-    "rounded": round,
-    "rounded down": math.floor,
-    "rounded up": math.ceil,
-}
-"""How a number becomes a whole one."""
-
-
-def whole(value: Any, how: str) -> Any:
-    """A number made a whole one, of its own kind."""
-    return 0 * value + ROUNDED[how](float(value))
 
 
 SET: dict[str, Any] = {}
@@ -341,7 +304,15 @@ NEEDS = {
 }
 """By what an edited text calls, what makes known what that answers."""
 
-WITHOUT_SESSION = (in_each_block, whole, numbers, replace, row_by_row, without_own, others_alone, plain_means)
+WITHOUT_SESSION = (
+    in_each_block,
+    whole,
+    numbers,
+    replace,
+    row_by_row,
+    *(set_sums, set_means, set_firsts),
+    *(without_own, others_alone, plain_means),
+)
 
 GIVEN = {f.__name__: f for f in (*WITHOUT_SESSION, *NEEDS)}
 """By the name that the text has for it."""

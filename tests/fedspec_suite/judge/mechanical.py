@@ -154,7 +154,8 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
         in_place = f"row_by_row(lambda rows: {_with(value, old, 'rows')}, {old})"
         yield Change(f"{said(value)} is written row by row, each read by those behind it", value, in_place, 1)
     for other, its in kinds.items():
-        if its == kind and other.isidentifier() and len(kind[1]) == 1:
+        own = other.rpartition(".")[2] == symbol
+        if its == kind and (other.isidentifier() or own) and len(kind[1]) == 1:
             yield Change(f"{other} is added to {said(value)}", value, f"({text}) + {other}", 3)
             yield Change(f"{other} is subtracted from {said(value)}", value, f"({text}) - {other}", 3)
         if len(kind[1]) == 2 and symbol in read and other.isidentifier() and is_list(its):

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from fedspec_suite.judge.at_hand import asks_option
 from fedspec_suite.judge.moved import Put, Rebuilt, assigned, reads
 from fedspec_suite.judge.slips import said
 from fedspec_suite.judge.trees import copied
@@ -75,7 +76,8 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
     """What is made anew always is made anew only where something else is."""
     (outer,) = tree.body
     body = outer.body if isinstance(outer, ast.FunctionDef) else []
-    tests = {ast.unparse(n.test): n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)}
+    choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
+    tests = {ast.unparse(test): test for test in choices if not asks_option(test)}
     for k, s in enumerate(body):
         for n, value in assigned(s) if isinstance(s, ast.Assign) else ():
             olds = [a for a in ast.walk(value) if isinstance(a, ast.Attribute) and a.attr == n]

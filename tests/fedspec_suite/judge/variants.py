@@ -18,7 +18,7 @@ from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.in_edits import BLOCKS
+from fedspec_suite.judge.of_arrays import BLOCKS
 from fedspec_suite.judge.plain_form import in_plain_form
 from fedspec_suite.judge.unguarded import unguarded
 from fedspec_suite.measure.bench import Shown, reference

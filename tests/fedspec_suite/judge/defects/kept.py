@@ -136,20 +136,20 @@ def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
     return session
 
 
-def _starts_at_zero(name: str) -> Callable[[Running, Scenario], Running]:
-    """It starts at zero, and at the beginning of every round in which it would start anew."""
+def _starts(name: str, times: int, other: str) -> Callable[[Running, Scenario], Running]:
+    """It starts at a multiple of something that is kept, and so in every round in which it would start anew."""
 
-    def empty(inner: Running) -> None:
-        inner.state = with_part(inner.state, name, 0 * part(inner.state, name))
+    def begin(inner: Running) -> None:
+        inner.state = with_part(inner.state, name, times * part(inner.state, other))
 
     def take(inner: Running, event: Event, k: int) -> Any:
         answer = inner.step(event)
         if isinstance(event, Begin):
-            empty(inner)
+            begin(inner)
         return answer
 
     def session(inner: Running, s: Scenario) -> Running:
-        empty(inner)
+        begin(inner)
         return Stepping(inner, take)
 
     return session
@@ -208,10 +208,13 @@ def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
     """The defects of some fields of the state, and of the decays."""
-    started = {"v0", "v0_l"} & {*setting.numbers}
+    started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
     for n in names:
         if started:
-            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=_starts_at_zero(n))
+            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=_starts(n, 0, n))
+            for m in names:
+                if m != n:
+                    yield Defect(words=f"{n} starts as {m} does", tail=n, session=_starts(n, 1, m))
         yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
         yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
         yield Defect(words=f"{n} starts as the model", tail=n, session=_starts_as_model(n))

@@ -96,6 +96,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             "clients weigh as much as the client before them (n_(i-1) for n_i)", lambda n: n[[-1, *range(len(n) - 1)]]
         )
         yield _sizes("clients weigh as much as their squared sizes say (n_i^2 for n_i)", lambda n: n**2)
+        yield _sizes("every client counts one example more than it has", lambda n: n + 1)
     if setting.level == "round":
         for words, other in _DATA.items():
             yield stepping(words, _data_of(other))

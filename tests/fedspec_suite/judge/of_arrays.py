@@ -1,0 +1,73 @@
+"""What edited texts may call that needs no session: blocks, rows, sets of a cover, mixing matrices, rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import array, concatenate, put
+from fedspec.covers import Cover
+
+BLOCKS: list[slice] = []
+"""The blocks of the model in the case that runs."""
+
+
+def in_each_block(f: Callable[[Any], Any], v: Any) -> Any:
+    """Of each block's numbers one, for all of them."""
+    return concatenate([v[..., l] * 0 + f(v[..., l]) for l in BLOCKS])
+
+
+def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
+    """What a function makes of some rows, written into them one after another."""
+    rows = rows + 0
+    for i in range(len(rows)):
+        rows = put(rows, [i], f(rows)[[i]])
+    return rows
+
+
+ROUNDED: dict[str, Callable[[float], int]] = {
+    "rounded": round,
+    "rounded down": math.floor,
+    "rounded up": math.ceil,
+}
+"""How a number becomes a whole one."""
+
+
+def whole(value: Any, how: str) -> Any:
+    """A number made a whole one, of its own kind."""
+    return 0 * value + ROUNDED[how](float(value))
+
+
+def set_sums(cover: Cover, values: Any) -> Any:
+    """For each set the sum of its coordinates."""
+    return array([sum(values[j] for j in S_r) for S_r in cover.sets], values)
+
+
+def set_means(cover: Cover, values: Any) -> Any:
+    """For each set the mean of its coordinates."""
+    return array([sum(values[j] for j in S_r) / len(S_r) for S_r in cover.sets], values)
+
+
+def set_firsts(cover: Cover, values: Any) -> Any:
+    """For each set its first coordinate."""
+    return array([values[S_r[0]] for S_r in cover.sets], values)
+
+
+def without_own(W: Any) -> Any:
+    """A matrix without its diagonal."""
+    return W * (1 - np.eye(len(W), dtype=int))
+
+
+def others_alone(W: Any) -> Any:
+    """A matrix without its diagonal, its rows made to sum to one again; a row of nothing else stays."""
+    rest = without_own(W)
+    return np.array([row / sum(row) if sum(row) > 0 else whole for row, whole in zip(rest, W, strict=True)])
+
+
+def plain_means(W: Any) -> Any:
+    """A matrix whose rows give everyone whom they name the same."""
+    named = np.array([[float(w > 0) for w in row] for row in W.tolist()])
+    return W * 0 + named / named.sum(axis=1, keepdims=True)
