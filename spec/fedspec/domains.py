@@ -59,7 +59,9 @@ DOMAINS: dict[str, Parameter] = {
     "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner"),
     "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
     "eps_s": Parameter(
-        NONNEGATIVE, "dead zone: a step whose direction u, without the rate, is shorter is not taken", of_clients=True
+        NONNEGATIVE,
+        "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",
+        of_clients=True,
     ),
     "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
     "epoch": Parameter(
