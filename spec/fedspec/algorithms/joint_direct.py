@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v, and m_0 = 0 with Adam
-        for k = 1 .. K_i: one step of AdaGrad, or of Adam corrected with t = k, on x_i, at rate eta_l min(1, k / warm_up)
+        for k = 1 .. K_i: one step of AdaGrad, or of Adam corrected with t = k, on x_i, at eta_l min(1, k / warm_up)
         Delta_i = x_i - x
     Delta = 1/|S| sum_i Delta_i
     m = beta1 m + (1 - beta1) Delta

@@ -2,7 +2,7 @@
 
     for each participating client i (a multiset):
         x_i = x;  v_0 = the server's v (direct), else 0
-        for k = 1 .. K_i: one step of AdaGrad, or of Adam (FedAda2: over SM3), on x_i, at rate eta_l min(1, k / warm_up)
+        for k = 1 .. K_i: one step of AdaGrad, or of Adam (FedAda2: over SM3), on x_i, at eta_l min(1, k / warm_up)
         Delta_i = min(1, c / ||x_i - x||) (x_i - x)
     Delta = 1/|S| (sum_i Delta_i + sigma c z)      (z: d standard normal draws, part of the plan)
     m = beta1 m + (1 - beta1) Delta
