@@ -29,6 +29,10 @@ from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 
 CATALOGUED = {
+    "mean-first-twice": (
+        "fedavg/server/mcmahan-2017",
+        "the first of the deltas counts twice in weigh(p, deltas), and in the sum of weights",
+    ),
     "joint-dead-zone-cap": (
         "fedadaadagrad/round/fedada2",
         "y is shortened to eps_s where u is longer, unless eps_s is 0",

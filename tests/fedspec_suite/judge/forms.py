@@ -78,7 +78,7 @@ def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
 def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Rows that are weighed by some numbers are added up, or averaged, as they are."""
     match node:
-        case ast.BinOp(left=w, op=ast.MatMult(), right=rows):
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows) | ast.Call(func=ast.Name(id="weigh"), args=[w, rows]):
             by, those = kinds.get(ast.unparse(w)), kinds.get(ast.unparse(rows))
             if is_array(by) and is_array(those) and (len(by[1]), len(those[1])) == (1, 2):
                 text = ast.unparse(rows)
@@ -92,6 +92,12 @@ def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
                 yield Change(f"{twice}, and is made to sum to one again{around}", node, normal, 1)
                 mean = f"({text}).sum(axis=0) / len({text})"
                 yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
+                for which, k in (("first", 0), ("last", -1)):
+                    share = f"({ast.unparse(w)})[{k}]"
+                    more = f"(({ast.unparse(node)}) + {share} * ({text})[{k}])"
+                    twice = f"the {which} of the {said(rows)} counts twice in {said(node)}"
+                    yield Change(f"{twice}{around}", node, more, 2)
+                    yield Change(f"{twice}, and in the sum of weights{around}", node, f"{more} / (1 + {share})", 2)
 
 
 def _over_both(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
