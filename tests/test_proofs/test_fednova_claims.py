@@ -77,7 +77,6 @@ def over(factor: int) -> Any:
         (f"{PACKAGE}.lemma_3", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.theorem-2"),
         (f"{PACKAGE}.lemma_3", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.lemma-3"),
         (f"{PACKAGE}.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-falls-with-alpha"),
-        (f"{PACKAGE}.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-rises-with-rho"),
         (f"{PACKAGE}.fedprox_norms", "accumulation", lambda *_, **__: [2], "fednova.fedprox-ceilings"),
         (f"{PACKAGE}.drift", "accumulation", lambda s, tau, **_: [Fraction(1)] * tau, "fednova.eq-69-momentum-bound"),
         (f"{PACKAGE}.assumptions", "noisy", lambda noise: lambda k, x: x, "fednova.assumption-2"),

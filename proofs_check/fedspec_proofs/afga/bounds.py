@@ -139,30 +139,6 @@ def change_as_printed(net: Network) -> Iterable[Sides]:
     yield change_squared(net, states[-1]), right
 
 
-def change_as_derived(net: Network, constant: Any) -> Iterable[Sides]:
-    """Eq. (86) with C_1 = constant."""
-    states, e2, n, m, steps = path(net), net.eta_l**2, net.n, net.m, net.I
-    below = F(1, max(n - 1, 1))
-    once = F(m * (n - m), n * n) * below
-    rho2, H = net.rho_max**2, net.H
-    tail = net.sigma2 / n + net.fac * steps * net.sigma2_l
-    inner = steps * constant * e2 * rho2
-    inner *= H * net.heterogeneous + H * net.sigma2_l + net.sigma2 + H**2 / F(steps) ** 2 * tail
-    local = steps**2 * constant * e2 * (steps * net.heterogeneous + tail)
-    at_models, at_means = (sum(f(net, s) for s in states[:-1]) for f in (slopes_at_models, slopes_at_means))
-    right = {
-        "noise": 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
-        "dissimilarity": 64 * e2 * steps * once * (net.sigma2_l + net.sigma2_c),
-        "senders": F(2 * (n - m), m) * below * inner,
-        "sampling at the models": 64 * e2 * net.L**2 * steps * once * inner,
-        "models beside means": 4 * (steps + 1) ** 2 * e2 * net.L**2 * F(m, n) * inner,
-        "local steps": 64 * e2 * net.L**2 * once * local,
-        "slopes at the models": 16 * e2 * F(m * (m - 1), n) * below * at_models,
-        "slopes at the means": 8 * e2 * steps * F(m, n) ** 2 * at_means,
-    }
-    yield change_squared(net, states[-1]), right
-
-
 def change_tight(net: Network) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
     states, e2, steps, p = path(net), net.eta_l**2, net.I, F(net.m, net.n)

@@ -1,4 +1,4 @@
-"""Eqs. (25) to (28): the conditions on the learning rates, and the sign of the first term."""
+"""Eqs. (25) and (28): a condition on the learning rates, and the sign of the first term."""
 
 from __future__ import annotations
 
@@ -79,76 +79,6 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
 def eq_25_repaired() -> Finding:
     """For all reals."""
     return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)
-
-
-@claim(
-    "afga.eq-27",
-    statement="Eqs. (25) and (27) give eq. (26), the root of eps in eq. (27) read as the fourth one",
-    source=Source(AFGA, "ours, about eqs. (25) to (27) (L1961-1999), in the direction that eq. (28) needs"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_27() -> Finding:
-    """Eq. (27), to which the paper has an arrow from eq. (26), is about the first term only; the others grow with eta.
-    For another C_1 than 72 scale eta_l with C_1^(-1/2), and eta against it.
-    """
-    at = Rates(n=4, m=1, I=1, L=F(1), G=F(36), eta=F(30), eta_l=F(1, 48), s=F(1), C_0=F(5, 4))
-    left, right = at.sides_26()
-    return refutation(
-        instance="K = 1, N = n = 4, m = 1, I = 1, L = 1, eta = 30, beta1 = 0, rho = 0, alpha = 1, eps = 1, G = 36, "
-        "eta_l = 1/48, so that C_0 = 5/4 and C_(beta,eta) = 90; both sides of eq. (26) with C_1 = 72",
-        conditions=at.conditions("25", "27"),
-        left=left,
-        right=right,
-    )
-
-
-@claim(
-    "afga.eq-27-repaired",
-    statement="Eq. (27), with the fourth root of eps, makes the first term of eq. (26) at most a third of its right "
-    "side; eta_l <= 1/(8IL), 24 C_0 X I H rho^2 (2n/m^2 + 1/(2n)) <= 1 and 12 C_0 X/n <= 1, X = (n-m)/(n-1) "
-    "C_(beta,eta) C_1 alpha^2 eta_l, do so for the second and the third, so that eq. (26) holds",
-    source=Source(AFGA, "ours, for eqs. (26) and (27) (L1961-1999)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={
-        "signs": "no constant is negative",
-        "eq. (27)": "18 (eta_l L)^2 C_0 C_1 alpha^2 I (I + rho^2 H) <= s = sqrt(eps)",
-        "step": "eta_l <= 1/(8IL), I >= 1",
-        "second": "24 P Y (2u + w/2) <= 1 with P = C_0 X, Y = I H rho^2, u = n/m^2, w = 1/n",
-        "third": "12 P w <= 1",
-    },
-    repairs="afga.eq-27",
-)
-def eq_27_repaired() -> Finding:
-    """T = (eta_l L)^2, A = C_1 alpha^2 C_0, Q = I + rho^2 H; each term times 24 C_0, for all reals: the second of
-    eq. (26) is X Y (2u + 32 T w), the third 32 T I^2 X w.
-    """
-
-    def body(draw: Draw) -> Statement:
-        T, A, Q, s, steps = (draw(name) for name in ("T", "A", "Q", "s", "I"))
-        P, Y, u, w = (draw(name) for name in ("P", "Y", "u", "w"))
-        given = {
-            "signs": every(T >= 0, A >= 0, Q >= 0, s > 0, P >= 0, Y >= 0, u >= 0, w >= 0),
-            "eq. (27)": 18 * T * A * steps * Q <= s,
-            "step": every(steps >= 1, 64 * T * steps**2 <= 1),
-            "second": 24 * P * Y * (2 * u + w / 2) <= 1,
-            "third": 12 * P * w <= 1,
-        }
-        shown = {
-            "first": 24 * 3 * T * A * steps * Q <= 4 * s,
-            "second": 24 * P * Y * (2 * u + 32 * T * w) <= 1,
-            "third": 24 * 32 * T * steps**2 * P * w <= 1,
-        }
-        return Statement(given, shown)
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        I, k, A, Q, Y, u, w = (F(int(j), 2) for j in rng.integers(2, 12, 7))
-        T = k / 640 / I**2
-        P = min(1 / (24 * Y * (2 * u + w / 2)), 1 / (12 * w)) * k / 6
-        return {"T": T, "A": A, "Q": Q, "s": 18 * T * A * I * Q, "I": I, "P": P, "Y": Y, "u": u, "w": w}
-
-    return decide(body, sample=sample, timeout_ms=3000)
 
 
 @claim(

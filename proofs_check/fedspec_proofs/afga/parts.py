@@ -1,8 +1,8 @@
-"""Lemma F.5: eq. (76), which splits noise from gradients, a coefficient of eq. (84), and what eq. (86) loses."""
+"""Lemma F.5, eq. (76), which splits noise from gradients."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
@@ -13,19 +13,15 @@ from fedspec.arith import Array, Vector
 from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.networks import conditions
 from fedspec_proofs.afga.nonconvex import Well
-from fedspec_proofs.afga.rounds import consensus, path, slopes_at_means
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, total
+from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.refutation import refutation
 
 
@@ -111,54 +107,3 @@ def eq_76_repaired() -> Finding:
         return [2 * noise**2 + 2 * slopes**2 - (noise + slopes) ** 2 - (noise - slopes) ** 2]
 
     return identities({"one coordinate": body})
-
-
-def _coefficients(draw: Draw, powers: int) -> list[Any]:
-    K, n, m = (draw(name, positive=True) for name in ("K", "n", "m"))
-    first = 2 * K / (K * m) ** 2 * m * (n - m) / (n * (n - 1))
-    return [first - 2 * n**powers * (n - m) / (K * m * (n - 1))]
-
-
-@claim(
-    "afga.eq-84",
-    statement="2K/(Np)^2 m(n-m)/(n(n-1)) = 2/(Kn) (n-m)/(m(n-1)), which is 2 (n-m)/(m(n-1)) times 1/N",
-    source=Source(AFGA, "Lemma F.5, eq. (84), first equality (L4318-4348), whose first fraction is read as 2 over Kn"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-)
-def eq_84() -> Finding:
-    """Np = M = Km, N = Kn. The conversion leaves open under which fraction the n stands; this reading is right."""
-    return identities({"all K, n, m": lambda draw: _coefficients(draw, -1)})
-
-
-@false("afga.false-84-middle", of=eq_84, statement="2K/(Np)^2 m(n-m)/(n(n-1)) = 2 n (n-m)/(K m (n-1))")
-def middle_line() -> Finding:
-    """The n over the line in place of under it."""
-    return identities({"all K, n, m": lambda draw: _coefficients(draw, 1)})
-
-
-@claim(
-    "afga.eq-86",
-    statement="The first terms of eq. (82), bounded by eqs. (81) and (83) to (85), are at most eq. (86), with C_1 = 72",
-    source=Source(AFGA, "ours, about Lemma F.5, from eq. (82) to eq. (86) (L4251-4536)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_86() -> Finding:
-    """The term 4 n alpha^2 |grad f|^2 of eq. (81) is lost.
-
-    Here eq. (86) has C_1 only together with L^2, so that a smaller L does the same for any other C_1.
-    """
-    net = replace(two_tilts((1, 1), 0), L=F(1, 100))
-    e2, n, m, K, I = net.eta_l**2, net.n, net.m, net.K, net.I
-    start = path(net)[0]
-    # Consensus error and drift are zero at t = 0, and after one exchange with J.
-    gradients = 4 * n * K * net.heterogeneous + sum(4 * n * s for s in net.sigma2_k)
-    left = 16 * e2 * K / F(net.N**2) * net.fac * I * gradients
-    left += 8 * I * e2 * F(m, n) ** 2 * slopes_at_means(net, start)
-    return refutation(
-        instance="K = 1, two equal clients f_i = x, one drawn, W = J, no noise, I = 1, eta_l = 1/8, L = 1/100",
-        conditions={**conditions(net), "no consensus error": consensus(net, path(net)[1]) == 0},
-        left=left,
-        right=total(next(iter(bounds.change_as_derived(net, C_1)))[1]),
-    )

@@ -115,13 +115,6 @@ class Between:
     s: int
 
 
-def any_sets(choose: Choose) -> Between:
-    n = choose.of(2, 3)
-    W, rho = matrix(choose, n)
-    sets = list(combinations(range(n), choose.whole(1, n)))
-    return Between(W, rho * choose.of(F(1), F(1), F(0)), choose.of(*sets), choose.of(*sets), choose.whole(1, 3))
-
-
 def passing(one: Between) -> Iterable[Sides]:
     n, m = len(one.W), len(one.S)
     x = exact.vector(*(int(i in one.T) for i in range(n)))[:, None]

@@ -1,4 +1,4 @@
-"""G_1 and G_2, and what the proof makes of them."""
+"""The bracket that the proof merges from G_1 and G_2, and what it loses: the variance of drawing clients."""
 
 from __future__ import annotations
 
@@ -69,53 +69,6 @@ def _opposed() -> Vectors:
     oracles = [clients.oracle(0), clients.oracle(1)]
     sent = [cc_fedsgd(h, state, oracles, Arrival(i, 1, 0))[1]["delta_i"] for i in range(2)]
     return Vectors(np.stack(sent), 1)
-
-
-@claim(
-    "client-centric.g-2",
-    statement="G_2 <= 2 (n - 1) G_1, G_2 over ordered pairs as the 1/2 of the first identity needs them",
-    source=Source(CLIENT_CENTRIC, "L1057"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def pairs() -> Finding:
-    """Two opposite vectors: G_2 = 8, G_1 = 2, and n = 2."""
-    v = _opposed()
-    return all_refuted(
-        refutation(
-            instance=f"n = 2, what two Huber clients around 1 and -1 send from x = 0: {v.v[0][0]} and {v.v[1][0]}",
-            conditions={
-                "G_1 and G_2 as defined at L1048-1056": v.G_1 == 2 and v.G_2 == 8,
-                "over ordered pairs: |sum v_i|^2 = n G_1 - G_2 / 2, the first identity (L1014-1018)": bool(
-                    v.v.sum(axis=0) @ v.v.sum(axis=0) == v.n * v.G_1 - v.G_2 / 2
-                ),
-            },
-            left=v.G_2,
-            right=2 * (v.n - 1) * v.G_1,
-        ),
-        searched(_pairs(lambda n: 2 * (n - 1)), 400, drop=0),
-    )
-
-
-@claim(
-    "client-centric.g-2-repaired",
-    statement="G_2 <= 2 n G_1, with equality exactly where the vectors add up to zero (n <= 5, d = 2)",
-    source=Source(CLIENT_CENTRIC, "ours: L1057, corrected"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
-    assumptions={"ordered": "G_2 runs over ordered pairs"},
-    repairs="client-centric.g-2",
-)
-def pairs_repaired() -> Finding:
-    """2 n G_1 - G_2 = 2 |sum v_i|^2, which is the first identity; and searched over the vectors that break the
-    other.
-    """
-    found = searched(_pairs(lambda n: 2 * n), 400, drop=0)
-    if "no violation" not in found.evidence:
-        return found
-    proof = identities(each("all"), without={"ordered": one("all, once")}, instances=5)
-    return Finding(proof.verdict, f"{proof.evidence}\n{found.evidence}", proof.dropped, proof.second)
 
 
 def _bracket_sides(v: Vectors) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import z3
 
 from fedspec.arith import Vector, sqrt
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.client_centric.steps import increments, moments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -213,19 +213,3 @@ def norms() -> Finding:
 def norms_repaired() -> Finding:
     """The same instances; what follows needs no more. The norm of any vector is no longer than its sum of sizes."""
     return searched(_norms(False), 600, drop=0)
-
-
-@false(
-    "client-centric.telescoping-half",
-    of=telescoping,
-    statement="sum_t |a_t - a_(t+1)|_1 <= d / (4 eps) for CC-FedAdagrad with v_0 >= eps^2",
-)
-def telescoping_half() -> Finding:
-    """One large change makes most of the fall; 9 plus its square is a square."""
-    one = Fall(exact.vector(3), exact.vector("540/19"), Fraction(3))
-    return refutation(
-        instance="d = 1, eps = 3, v_0 = 9, T = 1, Delta_0 = 540/19, CC-FedAdagrad",
-        conditions={"v_0 >= eps^2": bool(all(one.p >= one.eps))},
-        left=one.falls()[0],
-        right=Fraction(1, 12),
-    )
