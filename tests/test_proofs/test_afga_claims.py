@@ -71,10 +71,6 @@ def networks(count: int, wanted: Callable[[Network], bool] = lambda net: True) -
 # --- another rule in place of the one a claim is about ------------------------------------------------------------
 
 
-def unmixed(X: Array, W: Array) -> Array:
-    return X
-
-
 def half_mixed(X: Array, W: Array) -> Array:
     half: Array = (X + W @ X) / 2
     return half
@@ -101,8 +97,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (drift.eq_41, one_local_step, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (drift.lemma_f_2, one_local_step, "adapt", farther),
     (consensus.eq_44_repaired, rounds, "gossip", half_mixed),
-    (consensus.lemma_f_4, rounds, "gossip", unmixed),
-    (consensus.lemma_f_3, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
+    (difference.eq_86_tight, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (sequences.eq_9, sequences, "models", lambda eta_l, x, oracles, sets, W: np.stack([x] * len(oracles))),
     (sequences.eq_12, sequences, "mean_change", first_change),
     (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
