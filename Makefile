@@ -113,7 +113,7 @@ claims: venv ## Run the evidence of every claim of the ledger again
 	$(BIN)/fedspec claims run --all --jobs $(JOBS)
 
 .PHONY: recheck
-recheck: venv ## The same, with searches that begin from what they found last
+recheck: venv ## The same, with short searches beside what they found last
 	$(BIN)/fedspec claims run --all --recheck --jobs $(JOBS)
 
 .PHONY: wheel

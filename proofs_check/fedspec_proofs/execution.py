@@ -57,16 +57,16 @@ class Outcome:
         return ""
 
 
-def run_one(id: str, limit: float = LIMIT, known: Mapping[str, Found] | None = None) -> Outcome:
+def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     """Run one claim or false variant; in the main thread of a process only.
 
     Args:
         id: which.
         limit: seconds that it may take.
-        known: what its searches are known to find; they search for a share of the time then.
+        book: what its searches are known to find.
     """
     claim, begun = find(id), time.perf_counter()
-    record, error, book = None, "", Book(known or {})
+    record, error, book = None, "", book or Book()
     try:
         with within(limit), written(book):
             record = claim()
@@ -85,11 +85,11 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
         ids: which.
         jobs: how many processes.
         limit: seconds that one may take.
-        again: whether searches begin from what the stored run found, and take a share of its time.
+        again: whether searches take a share of their time, beside what the stored run found.
     """
-    known = stored.load_found() if again else {}
+    books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
     if jobs == 1 or len(ids) == 1:
-        yield from (run_one(id, limit, known.get(id)) for id in ids)
+        yield from (run_one(id, limit, books.get(id)) for id in ids)
         return
     last = stored.load()
     longest = sorted(ids, key=lambda id: last[id].seconds if id in last else 0, reverse=True)
@@ -97,5 +97,5 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
     # Hypothesis keeps a folder; its place is whatever it is here.
     home = str(storage_directory().path)
     with ProcessPoolExecutor(min(jobs, len(ids)), context, set_hypothesis_home_dir, (home,)) as pool:
-        for done in as_completed([pool.submit(run_one, id, limit, known.get(id)) for id in longest]):
+        for done in as_completed([pool.submit(run_one, id, limit, books.get(id)) for id in longest]):
             yield done.result()

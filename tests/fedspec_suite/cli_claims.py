@@ -94,12 +94,12 @@ def run_(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
-    recheck: Annotated[bool, typer.Option(help="Begin searches from what was found last; search on a little.")] = False,
+    recheck: Annotated[bool, typer.Option(help="Search a twentieth as long, beside what was found last.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run the evidence of some claims again, and say whether each comes out as it stands."""
     if save and recheck:
-        raise ParameterError("claims run: --store wants searches from the start; leave out --recheck")
+        raise ParameterError("claims run: --store wants whole searches; leave out --recheck")
     if not 0 < limit < float("inf"):
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     ledger, store = _part("ledger"), _part("stored")

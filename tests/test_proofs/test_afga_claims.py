@@ -25,7 +25,6 @@ from fedspec_proofs.afga import (
     lyapunov,
     one_local_step,
     orders,
-    parts,
     recursion,
     rounds,
     sampling,
@@ -41,9 +40,9 @@ from fedspec_proofs.afga.constants import (
     never_negative,
     only_consensus_is_fixed,
 )
+from fedspec_proofs.afga.constraints import Rates
 from fedspec_proofs.afga.explicit import Setting, expected, sampled
 from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
-from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT, Network
 from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
 from fedspec_proofs.afga.nonconvex import Bump, Well
@@ -127,7 +126,7 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
     monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
-    assert parts.eq_76().verdict is Verdict.UNKNOWN
+    assert difference.eq_76().verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def ran(inequality: Inequality[Point], known: Book | None = None) -> tuple[Findi
         made[0] += 1
         return inequality.instance(choose)
 
-    book = Book(known.found if known else {})
+    book = Book(known.found if known else {}, brief=known is not None)
     with written(book):
         found = searched(replace(inequality, instance=counted), 1500)
     return found, book, made[0]

@@ -3,8 +3,7 @@
 Modules without claims: :mod:`.network`, :mod:`.networks`, :mod:`.constants` and :mod:`.instances` (toy problems whose
 constants are known exactly), :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the
 lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`,
-:mod:`.nonconvex` (clients that meet every assumption), :mod:`.learning_rates` (the printed conditions on them),
-and :mod:`.server_inductions`.
+:mod:`.nonconvex` (clients that meet every assumption) and :mod:`.server_inductions`.
 """
 
 MODULES = (
@@ -15,7 +14,6 @@ MODULES = (
     "assembly",
     "assembly_steps",
     "dominant",
-    "corollaries",
     "preliminaries",
     "clusters",
     "sequences",
@@ -33,7 +31,6 @@ MODULES = (
     "spectrum",
     "distance",
     "difference",
-    "parts",
     "sampling",
     "server",
     "changes",

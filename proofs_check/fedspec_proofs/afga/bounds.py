@@ -21,8 +21,8 @@ from fedspec_proofs.afga.rounds import (
     slopes_at_means,
     slopes_at_models,
 )
-from fedspec_proofs.claim import Dropped, Finding, Verdict
-from fedspec_proofs.engines.search import Inequality, Sides, broken, hunt, searched, smallest
+from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.engines.search import Inequality, Sides, broken, searched
 from fedspec_proofs.words import said, sized
 
 F = Fraction
@@ -152,18 +152,6 @@ def change_tight(net: Network) -> Iterable[Sides]:
     }
     yield change_squared(net, states[-1]), {**right, "senders": senders}
     yield mean_change_squared(net, states[-1]), {f"mean: {name}": term for name, term in right.items()}
-
-
-def also_by_search(found: Finding, printed: Inequality[Any], tries: int = 400) -> Finding:
-    """A refutation, confirmed by the search that the repaired statement is held to."""
-    seen = hunt(printed, tries)
-    worst = seen.worst if seen.violated else None
-    if worst is None and (small := smallest(printed, 3 * tries)):
-        worst = small[0]
-    if found.verdict is not Verdict.REFUTED or worst is None:
-        return Finding(Verdict.UNKNOWN, f"{found.evidence}\nthe search broke it: {worst is not None}")
-    line = f"the search that its repair is held to breaks it too, for one at {said(worst)}"
-    return Finding(Verdict.REFUTED, f"{found.evidence}\n{line}")
 
 
 def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:

@@ -20,13 +20,11 @@ MODULES = (
     "second_moments",
     "momentum",
     "momentum_sums",
-    "steps_taken",
     "participation",
     "pairs",
     "conditions",
     "absorption",
     "starts",
-    "averaged",
     "rates",
     "corollary",
 )

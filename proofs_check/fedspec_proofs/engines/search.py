@@ -121,7 +121,7 @@ class _Looks(Generic[P]):
 def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), less: str = "") -> Hunt[P]:
     """Look for the largest ratio among ``tries`` instances, a quarter of them made by Hypothesis.
 
-    Where :mod:`.witnesses` know of an earlier search: among its instances that showed something, and a few more.
+    Where :mod:`.witnesses` know of an earlier search, its instances that showed something are among them.
 
     Args:
         inequality: the claim.
@@ -129,12 +129,12 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), le
         but: assumptions that an instance must break.
         less: what is missing from the right side, for the witnesses.
     """
-    known, page = witnesses.page(f"hunt but {', '.join(but)} less {less}")
+    known, brief, page = witnesses.page(f"hunt but {', '.join(but)} less {less}")
     looks = _Looks(inequality, but)
     for choices in known.choices if known else ():
         looks.look(Tape(generator(), choices))
-    looks.hunt(max(1, tries // witnesses.SHARE) if known else tries)
-    if known:
+    looks.hunt(max(1, tries // witnesses.SHARE) if brief else tries)
+    if known and brief:
         looks.tried, looks.met = looks.tried + known.tried, looks.met + known.met
     shown = {tuple(made): None for made in looks.choices.values()}
     witnesses.keep(page, witnesses.Found(looks.tried, looks.met, tuple(shown)))
@@ -173,9 +173,10 @@ def _hypothesis(body: Callable[[st.DataObject], None], examples: int, phases: tu
 def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> tuple[P, Sides] | None:
     """The simplest instance that breaks the claim, meeting every assumption except some; None if none was found.
 
-    Where :mod:`.witnesses` know of an earlier search, its instance, if it breaks the claim still; none if it had none.
+    Where :mod:`.witnesses` know of an earlier search its instance serves, if it breaks the claim still and no other is
+    found; a brief run looks for no other.
     """
-    known, page = witnesses.page(f"smallest but {', '.join(but)}")
+    known, brief, page = witnesses.page(f"smallest but {', '.join(but)}")
     found: list[tuple[P, Sides, list[int]]] = []
 
     def look(pick: Pick) -> float | None:
@@ -197,7 +198,7 @@ def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()
 
     for choices in known.choices if known else ():
         look(Tape(generator(), choices))
-    if not found and (known is None or known.choices):
+    if not (brief and (found or not (known and known.choices))):
         # Hypothesis raises from the smallest, which it runs last.
         with suppress(_Broken):
             _hypothesis(breaks, tries, (Phase.generate, Phase.target, Phase.shrink))

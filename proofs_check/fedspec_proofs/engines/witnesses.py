@@ -1,9 +1,9 @@
 """What the searches of a claim found, as choices, so that the claim is checked again without searching as long again.
 
 A search is long because it looks for what is worst. What it found is short: the choices of the instance that comes
-nearest to the bound, of one that breaks it with a part missing, of a smallest counterexample. To check a claim again,
-these instances are made anew from their choices, by the same code, and judged anew; beside them a search of a small
-share of the instances looks for a violation. Whatever no longer shows what it showed changes the verdict.
+nearest to the bound, of one that breaks it with a part missing, of a smallest counterexample. Every run makes these
+instances anew from their choices, by the same code, and judges them anew, beside those that it searches for; a brief
+run searches for a small share. Whatever no longer shows what it showed is not told of again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 SHARE = 20
-"""Which part of the instances of a search is made again, beside those that are known."""
+"""Which part of the instances of a search a brief run makes."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class Book:
     """The searches of one run of a claim, by what they look for, in the order of those that look for the same.
 
     Attributes:
-        known: what an earlier run found; empty where everything is searched for.
+        known: what an earlier run found.
+        brief: whether little is searched for beside what is known.
         found: what this run finds.
     """
 
     known: Mapping[str, Found] = field(default_factory=dict)
+    brief: bool = False
     found: dict[str, Found] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
 
@@ -65,11 +67,12 @@ def written(book: Book) -> Iterator[None]:
         _OPEN.reset(token)
 
 
-def page(what: str) -> tuple[Found | None, str]:
-    """What is known of the next search for this, and its name."""
+def page(what: str) -> tuple[Found | None, bool, str]:
+    """What is known of the next search for this, whether that is nearly all to be looked at, and its name."""
     book = _OPEN.get()
     name = book.page(what) if book else ""
-    return (book.known.get(name) if book else None), name
+    known = book.known.get(name) if book else None
+    return known, bool(book and book.brief and known), name
 
 
 def keep(name: str, found: Found) -> None:

@@ -25,7 +25,6 @@ MODULES = (
     "descent",
     "one_round",
     "noisy_round",
-    "theorem_3_round",
     "drift",
     "lower_bound",
     "special_cases",
@@ -39,6 +38,5 @@ MODULES = (
     "sampled_round",
     "corollary_3_steps",
     "variance_reduction",
-    "remarks",
 )
 """Where the claims are, in the paper's order as far as the main text and the appendices allow."""

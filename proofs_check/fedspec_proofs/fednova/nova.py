@@ -23,7 +23,7 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, clai
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import chi_squared
-from fedspec_proofs.fednova.played import played
+from fedspec_proofs.fednova.settings import played
 
 CLIENTS = (1, 2, 3)
 

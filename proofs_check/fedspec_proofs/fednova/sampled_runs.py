@@ -19,8 +19,8 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fednova.bounds import drift, gap, rational, reach
-from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.runs import quadratics, told
+from fedspec_proofs.fednova.settings import played
 from fedspec_proofs.fednova.theorem_1 import SCHEDULES
 
 ONE = rational(1)
