@@ -32,6 +32,8 @@ from fedspec_proofs.afga import (
     server,
 )
 from fedspec_proofs.afga.constants import (
+    Bump,
+    Well,
     between,
     dissimilar,
     largest_slope,
@@ -42,10 +44,8 @@ from fedspec_proofs.afga.constants import (
 )
 from fedspec_proofs.afga.constraints import Rates
 from fedspec_proofs.afga.explicit import Setting, expected, sampled
-from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
 from fedspec_proofs.afga.network import EXACT, Network
-from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
-from fedspec_proofs.afga.nonconvex import Bump, Well
+from fedspec_proofs.afga.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up

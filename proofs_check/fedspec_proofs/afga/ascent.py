@@ -15,10 +15,9 @@ from fedspec.algorithms import afga
 from fedspec.arith import Mixing, sqrt
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, init
-from fedspec_proofs.afga.constants import doubly_stochastic, mixes
+from fedspec_proofs.afga.constants import Well, doubly_stochastic, mixes, oracles
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
-from fedspec_proofs.afga.nonconvex import Well, oracles
 from fedspec_proofs.afga.rounds import models
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact

@@ -8,9 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fedspec_proofs.afga.instances import BREAKING
 from fedspec_proofs.afga.network import Network
-from fedspec_proofs.afga.networks import HOLDS, network, some
+from fedspec_proofs.afga.networks import BREAKING, HOLDS, network, some
 from fedspec_proofs.afga.rounds import (
     change_squared,
     consensus,

@@ -13,9 +13,8 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes
-from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, Network
-from fedspec_proofs.afga.networks import ASSUMPTIONS, blended_permutation, conditions, some
+from fedspec_proofs.afga.networks import ASSUMPTIONS, blended_permutation, conditions, some, two_tilts
 from fedspec_proofs.afga.rounds import consensus, enumerated, models, path, whole
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact

@@ -25,9 +25,8 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import init
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.constants import doubly_stochastic
+from fedspec_proofs.afga.constants import Bump, doubly_stochastic, oracles
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.nonconvex import Bump, oracles
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide

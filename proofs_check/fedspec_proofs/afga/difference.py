@@ -21,10 +21,9 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.constants import Well
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.networks import ASSUMPTIONS, PRINTED, conditions, some
-from fedspec_proofs.afga.nonconvex import Well
+from fedspec_proofs.afga.networks import ASSUMPTIONS, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.rounds import enumerated
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact

@@ -12,8 +12,7 @@ from fractions import Fraction as F
 import numpy as np
 
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.instances import two_tilts
-from fedspec_proofs.afga.networks import ASSUMPTIONS, PRINTED, conditions, some
+from fedspec_proofs.afga.networks import ASSUMPTIONS, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.rounds import enumerated
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false

@@ -9,7 +9,6 @@ from __future__ import annotations
 MODULES = (
     "limits",
     "small_rate",
-    "limit_numbers",
     "strongly_convex",
     "round_numbers",
     "lemma_1",
@@ -17,7 +16,6 @@ MODULES = (
     "assumptions",
     "theorem_1",
     "theorem_1_fedprox",
-    "lemma_3",
     "theorem_2",
     "theorem_3",
     "theorem_3_readings",
@@ -29,7 +27,6 @@ MODULES = (
     "lower_bound",
     "special_cases",
     "weight_bias",
-    "corollary_1",
     "fedprox_norms",
     "fedprox_rate",
     "sampling",
