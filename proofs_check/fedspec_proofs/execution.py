@@ -14,7 +14,7 @@ from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
 from fedspec_proofs import stored
 from fedspec_proofs.claim import Record, Verdict
-from fedspec_proofs.engines.identity import within
+from fedspec_proofs.engines.limit import within
 from fedspec_proofs.engines.witnesses import Book, Found, written
 from fedspec_proofs.ledger import find
 
