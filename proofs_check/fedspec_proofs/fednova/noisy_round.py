@@ -125,7 +125,6 @@ def claimed(
     sizes: tuple[Sizes, ...],
     constants: Callable[[Setting], Constants],
     share: Any,
-    repairs: str = "",
 ) -> Claim:
     """The claim about these sizes, from a share of their rates on."""
 
@@ -142,7 +141,6 @@ def claimed(
         assumptions=ASSUMED | NOISE,
         sizes="; ".join(words(one, share) for one in sizes)
         + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p; any sigma^2 and kappa^2",
-        repairs=repairs,
     )(certified(id, {words(one, share): case(one) for one in sizes}, lambda: _without(sizes[0], constants)))
 
 
@@ -185,5 +183,4 @@ any_steps = claimed(
     OWN,
     printed,
     rational(1, 2),
-    repairs="fednova.theorem-3",
 )
