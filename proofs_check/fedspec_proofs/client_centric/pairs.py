@@ -15,10 +15,8 @@ from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdic
 from fedspec_proofs.client_centric.participation import buffers, each, one
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import subsets
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.refutation import refutation
 
 
@@ -49,15 +47,6 @@ class Vectors:
         """(1/(8 m^2)) E |sum over S|^2 - (1/(4 n^2)) |sum|^2, by every draw."""
         total = self.v.sum(axis=0)
         return buffers(self.v, self.m)[1] / 8 - (total @ total) / (4 * self.n**2)
-
-
-def _vectors(choose: Choose) -> Vectors:
-    n = choose.whole(2, 4)
-    return Vectors(choose.array(n, 1, low=-2, high=2, denominator=2), choose.whole(1, n))
-
-
-def _pairs(factor: Any) -> Inequality[Vectors]:
-    return Inequality(_vectors, {"vectors": lambda v: True}, lambda v: [(v.G_2, factor(v.n) * v.G_1)])
 
 
 def _opposed() -> Vectors:

@@ -6,11 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.by_hand import (
-    broken_by_hand,
-    broken_corrections,
-    two_clients,
-)
+from fedspec_proofs.client_centric.by_hand import broken_by_hand, broken_corrections, two_clients
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, corrected, printed
 from fedspec_proofs.client_centric.runs import Regime, measure
