@@ -21,10 +21,8 @@ MODULES = (
     "momentum",
     "momentum_sums",
     "participation",
-    "pairs",
     "conditions",
     "absorption",
     "starts",
-    "rates",
     "corollary",
 )
