@@ -20,13 +20,9 @@ MODULES = (
     "second_moments",
     "momentum",
     "momentum_sums",
-    "steps_taken",
     "participation",
-    "pairs",
     "conditions",
     "absorption",
     "starts",
-    "averaged",
-    "rates",
     "corollary",
 )

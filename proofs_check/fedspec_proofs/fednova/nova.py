@@ -19,13 +19,12 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.server.average import average
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines import exact
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import chi_squared
-from fedspec_proofs.fednova.played import played
-from fedspec_proofs.refutation import refutation
+from fedspec_proofs.fednova.responses import shares
+from fedspec_proofs.fednova.settings import played
 
 CLIENTS = (1, 2, 3)
 
@@ -35,16 +34,9 @@ def _sizes(body: Any) -> Mapping[str, Body]:
     return {f"m = {m}": partial(body, m=m) for m in CLIENTS}
 
 
-def _shares(draw: Draw, m: int) -> Vector:
-    """Positive weights that sum to one: the last is what the others leave."""
-    n = draw("n", m, positive=True)
-    p: Vector = n / sum(n)
-    return p
-
-
 def _round(draw: Draw, m: int) -> tuple[Vector, Vector, Vector, Any]:
     """P, ||a||_1, the model and the changes of m clients."""
-    return _shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
+    return shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
 
 
 def _normalised(deltas: Any, a: Vector, eta: Any) -> Any:
@@ -138,7 +130,7 @@ def equal_norms() -> Finding:
 
 def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iterable[Any]:
     """The sum of the coefficients less 1 + chi^2, and chi^2 less E_p[A] E_p[1/A] - 1."""
-    p, a, eta = _shares(draw, m), draw("A", m, positive=True), draw("eta", positive=True)
+    p, a, eta = shares(draw, m), draw("A", m, positive=True), draw("eta", positive=True)
     tau_eff = effective_steps(p, a, [1] * m, TauEff.WEIGHTED_NORM)
     own = general_weights(p, a, NovaWeights.NOVA)
     # The update is linear in the changes: from x = 0 with every change 1 it is the sum of the coefficients.
@@ -202,58 +194,3 @@ def local_scale() -> Finding:
     """
     default = {"m = 2, default": lambda draw: _scaled(draw, 2, TauEff.WEIGHTED_NORM)}
     return identities(_sizes(_scaled), without={"fixed": default})
-
-
-# False variants.
-
-
-def _unequal(choice: TauEff, scale: int) -> tuple[Vector, Vector]:
-    """One FedNova step and one FedAvg step on fractions from x = 0.
-
-    Two clients of equal size with Delta = (1, 2) and ||a||_1 = (1, 3); the second of both times ``scale``.
-    """
-    x, eta_l = exact.vector(0), exact.number("1/2")
-    messages = [
-        Message(delta=exact.vector(1), examples=1, steps=1, a_norm=1),
-        Message(delta=exact.vector(2 * scale), examples=1, steps=3, a_norm=3 * scale),
-    ]
-    nova, _ = fednova.server(played(fednova.FedNova, eta_l=eta_l, tau_eff=2, tau_eff_choice=choice), x, messages)
-    plain, _ = fedavg.server(fedavg.FedAvg(eta_l=eta_l), x, messages)
-    return nova, plain
-
-
-@false(
-    "fednova.is-not-fedavg",
-    of=equal_norms,
-    statement="FedNova takes the same step as FedAvg when the ||a_i||_1 differ",
-    engine=Engine.EXACT,
-)
-def is_not_fedavg() -> Finding:
-    """||a|| = (1, 3), Delta = (1, 2), equal sample sizes."""
-    nova, plain = _unequal(TauEff.WEIGHTED_NORM, 1)
-    return refutation(
-        instance="||a|| = (1, 3), Delta = (1, 2), p = 1/2: FedNova's step against FedAvg's",
-        conditions={},
-        left=nova[0],
-        right=plain[0],
-        relation="=",
-    )
-
-
-@false(
-    "fednova.scale-with-default-tau-eff",
-    of=local_scale,
-    statement="FedNova does not change under a_i -> c_i a_i with its default tau_eff = sum p_i ||a_i||_1",
-    engine=Engine.EXACT,
-)
-def scale_with_default() -> Finding:
-    """The default tau_eff grows with the ||a_i||_1; a fixed one does not (checked beside it)."""
-    one, two = (_unequal(TauEff.WEIGHTED_NORM, c)[0][0] for c in (1, 2))
-    fixed = [_unequal(TauEff.FIXED, c)[0][0] for c in (1, 2)]
-    return refutation(
-        instance="||a|| = (1, 3), Delta = (1, 2), p = 1/2: the step with c = (1, 1) against that with c = (1, 2)",
-        conditions={f"with tau_eff = 2 both move by {fixed[0]}": fixed[0] == fixed[1]},
-        left=one,
-        right=two,
-        relation="=",
-    )
