@@ -26,6 +26,8 @@ MODULES = (
     "conditions",
     "absorption",
     "starts",
+    "links",
+    "assembly",
     "averaged",
     "rates",
     "corollary",

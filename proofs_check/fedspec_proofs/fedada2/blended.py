@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -18,7 +19,6 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
 from fedspec_proofs.fedada2.derivation import Bounds, derived
-from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps

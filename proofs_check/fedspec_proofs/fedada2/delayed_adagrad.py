@@ -10,6 +10,7 @@ import numpy as np
 
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -23,7 +24,6 @@ from fedspec_proofs.engines.smt import every, number
 from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Constants, Functions, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
 from fedspec_proofs.fedada2.derivation import Bounds, derived
-from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, agdu_change, drawn
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality

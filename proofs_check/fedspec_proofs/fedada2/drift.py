@@ -11,6 +11,7 @@ import numpy as np
 from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -19,7 +20,6 @@ from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Functions, Setting, phi1
 from fedspec_proofs.fedada2.conditions import PRINTED, printed, smooth
 from fedspec_proofs.fedada2.derivation import ROUND, shown
 from fedspec_proofs.fedada2.descent import denominators
-from fedspec_proofs.fedada2.inductive import confirmed
 from fedspec_proofs.fedada2.logarithms import sharper_22
 from fedspec_proofs.fedada2.problems import floating, gradients, problem
 from fedspec_proofs.fedada2.rational import F

@@ -10,6 +10,7 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -18,7 +19,7 @@ from fedspec_proofs.engines.enclosure import log, sqrt_above
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.conditions import LOCAL, lipschitz, ramp
-from fedspec_proofs.fedada2.inductive import Build, confirmed, inductive
+from fedspec_proofs.fedada2.inductive import Build, inductive
 from fedspec_proofs.fedada2.lemma_15 import parts
 from fedspec_proofs.fedada2.local_runs import (
     HELD,

@@ -17,6 +17,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
@@ -26,7 +27,7 @@ from fedspec_proofs.fedada2 import lemma_15
 from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
-from fedspec_proofs.fedada2.inductive import confirmed, patient
+from fedspec_proofs.fedada2.inductive import patient
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, known
