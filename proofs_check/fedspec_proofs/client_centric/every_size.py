@@ -51,12 +51,6 @@ def a_3(draw: Draw) -> Statement:
     return Statement(given, {"-g d <= G D": every(-g * d <= G * D, G * D >= 0), "then times the fall": fall >= 0})
 
 
-def times(draw: Draw) -> Statement:
-    """a b <= A B from a <= A, b <= B and no sign in the way: how bounds are multiplied."""
-    a, A, b = draw("a"), draw("A"), draw("b")
-    return Statement({"a <= A": a <= A, "b >= 0": b >= 0}, {"a b <= A b": a * b <= A * b})
-
-
 def a_4(draw: Draw) -> Statement:
     """(p - q)^2 <= 2 p^2 + 2 q^2, and (fall d)^2 <= fall^2 D^2."""
     p, q, d, D, fall = (draw(name) for name in ("p", "q", "d", "D", "fall"))
