@@ -35,6 +35,7 @@ def _denominators(draw: Draw) -> Statement:
     shown = {
         "tau v_t (b - a) <= Delta_t^2 (a + tau) (b + tau)": tau * v * (right - left)
         <= change * change * (left + tau) * (right + tau),
+        "half of it would do": 2 * tau * v * (right - left) <= change * change * (left + tau) * (right + tau),
         "(b + tau) (a + b) >= v_t + tau^2": (right + tau) * (left + right) >= v + tau * tau,
     }
     return Statement(given, shown)
@@ -60,7 +61,10 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     },
 )
 def denominators() -> Finding:
-    """v_t is that of the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G."""
+    """v_t is that of the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G.
+
+    Half of the right side would do, and with it half of Psi5 in Theorem 20.
+    """
     return decide(_denominators, sample=_roots)
 
 
