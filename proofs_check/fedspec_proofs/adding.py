@@ -37,7 +37,7 @@ def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) 
     enough: list[str] = []
     for name, term in terms(symbolic).items():
         (enough if _never_negative(spare - term / 2) else noticed).append(name)
-    words = [f"half of it is too little: {', '.join(noticed)}"] if noticed else []
+    words = [f"from these links half of it is too little: {', '.join(noticed)}"] if noticed else []
     words += [f"half of it would do: {', '.join(enough)}"] if enough else []
     lost = [name for name, one in found.dropped.items() if not one.matters]
     words += [f"not needed: {', '.join(lost)}"] if lost else []
