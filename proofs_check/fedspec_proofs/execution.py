@@ -5,15 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
+from fedspec_proofs import stored
 from fedspec_proofs.claim import Record, Verdict
-from fedspec_proofs.engines.identity import within
+from fedspec_proofs.engines.limit import within
+from fedspec_proofs.engines.witnesses import Book, Found, written
 from fedspec_proofs.ledger import find
 
 LIMIT = 120.0
@@ -30,6 +32,7 @@ class Outcome:
         record: what came out; None where nothing did.
         error: why nothing came out: the time was over, or the evidence raised an error.
         seconds: how long it took.
+        found: what its searches found.
     """
 
     id: str
@@ -37,6 +40,7 @@ class Outcome:
     record: Record | None
     error: str
     seconds: float
+    found: Mapping[str, Found] = field(default_factory=dict)
 
     @property
     def as_it_stands(self) -> bool:
@@ -53,29 +57,45 @@ class Outcome:
         return ""
 
 
-def run_one(id: str, limit: float = LIMIT) -> Outcome:
-    """Run one claim or false variant; in the main thread of a process only."""
+def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
+    """Run one claim or false variant; in the main thread of a process only.
+
+    Args:
+        id: which.
+        limit: seconds that it may take.
+        book: what its searches are known to find.
+    """
     claim, begun = find(id), time.perf_counter()
-    record, error = None, ""
+    record, error, book = None, "", book or Book()
     try:
-        with within(limit):
+        with within(limit), written(book):
             record = claim()
     except TimeoutError:
         error = f"timed out after {limit:g} s"
     except Exception:
         # A broken proof must not end the run of the others; it is told of as an outcome.
         error = traceback.format_exc()
-    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun)
+    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found)
 
 
-def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT) -> Iterator[Outcome]:
-    """Run claims; with several processes they come as they end."""
+def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool = False) -> Iterator[Outcome]:
+    """Run claims; with several processes they come as they end, the longest of the last time first.
+
+    Args:
+        ids: which.
+        jobs: how many processes.
+        limit: seconds that one may take.
+        again: whether searches take a share of their time, beside what the stored run found.
+    """
+    books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
     if jobs == 1 or len(ids) == 1:
-        yield from (run_one(id, limit) for id in ids)
+        yield from (run_one(id, limit, books.get(id)) for id in ids)
         return
+    last = stored.load()
+    longest = sorted(ids, key=lambda id: last[id].seconds if id in last else 0, reverse=True)
     context: Any = multiprocessing.get_context("spawn")
     # Hypothesis keeps a folder; its place is whatever it is here.
     home = str(storage_directory().path)
     with ProcessPoolExecutor(min(jobs, len(ids)), context, set_hypothesis_home_dir, (home,)) as pool:
-        for done in as_completed([pool.submit(run_one, id, limit) for id in ids]):
+        for done in as_completed([pool.submit(run_one, id, limit, books.get(id)) for id in longest]):
             yield done.result()

@@ -1,4 +1,4 @@
-"""The ledger on disk: what the last stored run of every claim gave, one line each."""
+"""The ledger on disk: what the last stored run of every claim gave, and what its searches found, one line each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.claim import Dropped, Engine, Record, Second, Sharpness, Verdict
+from fedspec_proofs.engines.witnesses import Found
 
 PATH = Path(__file__).with_name("ledger.json")
 
@@ -61,7 +62,41 @@ def save(records: Mapping[str, Record], order: Iterable[str], path: Path | None 
                 del row["sharpness"]
             row["seconds"] = round(row["seconds"], 2)
             rows.append(f"{json.dumps(id)}: {json.dumps(row, ensure_ascii=False)}")
+    _write(path, rows)
+
+
+def _write(path: Path, rows: Iterable[str]) -> None:
     try:
         path.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
     except OSError as error:
         raise FedspecError(f"claims: cannot write {path} ({error}); run from a source tree") from error
+
+
+def _beside() -> Path:
+    return PATH.with_name("witnesses.json")
+
+
+def load_found() -> dict[str, dict[str, Found]]:
+    """What the searches of each claim found when it was last stored; nothing where there is no file yet.
+
+    Raises:
+        FedspecError: the file holds something else.
+    """
+    path = _beside()
+    if not path.exists():
+        return {}
+    try:
+        body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return {id: {name: Found(*one) for name, one in searches.items()} for id, searches in body.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise FedspecError(f"claims: {path} is not readable ({error}); renew it: {COMMAND.format('--all')}") from error
+
+
+def save_found(found: Mapping[str, Mapping[str, Found]], order: Iterable[str]) -> None:
+    """Write what searches found, in the given order; a claim without one has no line.
+
+    Raises:
+        FedspecError: it cannot be written.
+    """
+    told = {id: {name: (f.tried, f.met, f.choices) for name, f in found.get(id, {}).items()} for id in order}
+    _write(_beside(), (f"{json.dumps(id)}: {json.dumps(searches)}" for id, searches in told.items() if searches))

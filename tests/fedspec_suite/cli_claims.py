@@ -94,9 +94,12 @@ def run_(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
+    recheck: Annotated[bool, typer.Option(help="Search a twentieth as long, beside what was found last.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run the evidence of some claims again, and say whether each comes out as it stands."""
+    if save and recheck:
+        raise ParameterError("claims run: --store wants whole searches; leave out --recheck")
     if not 0 < limit < float("inf"):
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     ledger, store = _part("ledger"), _part("stored")
@@ -114,13 +117,14 @@ def run_(
         store.save(store.load(), known)
     begun, outcomes = time.monotonic(), {}
     with terminal.progress() as progress:
-        for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit):
+        for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit, again=recheck):
             outcomes[outcome.id] = outcome
             progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
     ordered = [outcomes[id] for id in chosen]
     if save:
         fresh = {o.id: o.record for o in ordered if o.as_it_stands}
         store.save({**store.load(), **fresh}, known)
+        store.save_found({**store.load_found(), **{id: outcomes[id].found for id in fresh}}, known)
     if as_json:
         terminal.emit([shown.outcome(o, known[o.id]) for o in ordered])
     else:

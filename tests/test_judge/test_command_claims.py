@@ -13,7 +13,7 @@ from test_judge.support import fedspec, inside
 from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
 
-CHEAP = ("fedada2.sm3-one-set", "fednova.is-not-fedavg")
+CHEAP = ("fedada2.sm3-one-set", "afga.false-16-one")
 """A proof and a false variant that take no time."""
 
 

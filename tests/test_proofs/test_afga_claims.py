@@ -25,7 +25,6 @@ from fedspec_proofs.afga import (
     lyapunov,
     one_local_step,
     orders,
-    parts,
     recursion,
     rounds,
     sampling,
@@ -33,6 +32,8 @@ from fedspec_proofs.afga import (
     server,
 )
 from fedspec_proofs.afga.constants import (
+    Bump,
+    Well,
     between,
     dissimilar,
     largest_slope,
@@ -41,12 +42,10 @@ from fedspec_proofs.afga.constants import (
     never_negative,
     only_consensus_is_fixed,
 )
+from fedspec_proofs.afga.constraints import Rates
 from fedspec_proofs.afga.explicit import Setting, expected, sampled
-from fedspec_proofs.afga.instances import BREAKING, opposed, two_tilts
-from fedspec_proofs.afga.learning_rates import Rates
 from fedspec_proofs.afga.network import EXACT, Network
-from fedspec_proofs.afga.networks import HOLDS, blended_permutation, network
-from fedspec_proofs.afga.nonconvex import Bump, Well
+from fedspec_proofs.afga.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
@@ -69,10 +68,6 @@ def networks(count: int, wanted: Callable[[Network], bool] = lambda net: True) -
 
 
 # --- another rule in place of the one a claim is about ------------------------------------------------------------
-
-
-def unmixed(X: Array, W: Array) -> Array:
-    return X
 
 
 def half_mixed(X: Array, W: Array) -> Array:
@@ -101,8 +96,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (drift.eq_41, one_local_step, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (drift.lemma_f_2, one_local_step, "adapt", farther),
     (consensus.eq_44_repaired, rounds, "gossip", half_mixed),
-    (consensus.lemma_f_4, rounds, "gossip", unmixed),
-    (consensus.lemma_f_3, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
+    (difference.eq_86_tight, rounds, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (sequences.eq_9, sequences, "models", lambda eta_l, x, oracles, sets, W: np.stack([x] * len(oracles))),
     (sequences.eq_12, sequences, "mean_change", first_change),
     (sampling.lemma_f_6, sampling, "mean_change", sum_of_changes),
@@ -132,7 +126,7 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody moves, nothing is refuted."""
     monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
-    assert parts.eq_76().verdict is Verdict.UNKNOWN
+    assert difference.eq_76().verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow

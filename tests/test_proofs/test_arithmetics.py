@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import sympy
 import z3
+from test_proofs.calls import Call, call, delayed, options
 
 from fedspec.arith import digits
 from fedspec.catalogue import CATALOGUE
 from fedspec.mixing.accumulation import accumulation
 from fedspec.rules import PLAIN, RULES
-from fedspec_proofs.engines.calls import Call, call, delayed, options
 from fedspec_proofs.engines.reals import Real, term
 
 WAITING = "-waiting"

@@ -12,11 +12,11 @@ import jax
 import numpy as np
 import pytest
 import torch
+from test_proofs.calls import parts
 from test_proofs.test_arithmetics import CALLS, called
 
 from fedspec.client.lamb_solver import begin, lamb
 from fedspec.covers import Cover
-from fedspec_proofs.engines.calls import parts
 
 jax.config.update("jax_enable_x64", True)
 # Whether a rule can be compiled does not hang on how well.

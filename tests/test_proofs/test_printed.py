@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.printed import evaluate, python
 from test_proofs.test_arithmetics import CALLS, called
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.rules import RULES, equations, printed
-from fedspec_proofs.engines.printed import evaluate, python
 
 LABELS = [label for label, (name, _) in CALLS.items() if name.startswith(("fedspec.client", "fedspec.server"))]
 

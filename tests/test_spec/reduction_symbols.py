@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import sympy
+from test_spec.identity import identical
 from test_spec.reduction_runs import Drawn, Path, agrees, answers, both, mapped, numbers_in
 
 from fedspec.domains import COUNTS
 from fedspec.params import flatten
-from fedspec_proofs.engines.identity import identical
 from fedspec_suite.laws.reductions import Edge
 from fedspec_suite.measure.scenario import Scenario
 

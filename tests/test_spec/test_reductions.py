@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 import sympy
+from test_spec.identity import identical
 from test_spec.reduction_runs import Drawn, agrees, drawn, offers_of
 from test_spec.reduction_symbols import Decided, decided
 
@@ -16,7 +17,6 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_proofs.engines.identity import identical
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws.reductions import EDGES, Edge
 from fedspec_suite.measure.inside import Inside

@@ -1,10 +1,8 @@
 """The claims of "On the Data Heterogeneity in Adaptive Federated Learning" (AFGA, CAFGA), in the paper's order.
 
-Modules without claims: :mod:`.network`, :mod:`.networks`, :mod:`.constants` and :mod:`.instances` (toy problems whose
-constants are known exactly), :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the
-lemmas' inequalities), :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths`,
-:mod:`.nonconvex` (clients that meet every assumption), :mod:`.learning_rates` (the printed conditions on them),
-and :mod:`.server_inductions`.
+Modules without claims: :mod:`.network` and :mod:`.networks` (toy problems), :mod:`.constants` (theirs, exactly),
+:mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the lemmas' inequalities),
+:mod:`.explicit` (the theorems with every constant written out), :mod:`.paths` and :mod:`.server_inductions`.
 """
 
 MODULES = (
@@ -13,9 +11,7 @@ MODULES = (
     "assumptions",
     "convergence",
     "assembly",
-    "assembly_steps",
     "dominant",
-    "corollaries",
     "preliminaries",
     "clusters",
     "sequences",
@@ -33,7 +29,6 @@ MODULES = (
     "spectrum",
     "distance",
     "difference",
-    "parts",
     "sampling",
     "server",
     "changes",

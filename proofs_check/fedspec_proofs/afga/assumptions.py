@@ -7,10 +7,9 @@ from fractions import Fraction as F
 from typing import Any
 
 from fedspec.mixing import topology
-from fedspec_proofs.afga.constants import doubly_stochastic, keeps, mixes, only_consensus_is_fixed
-from fedspec_proofs.afga.instances import two_tilts
+from fedspec_proofs.afga.constants import Bump, Well, doubly_stochastic, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.afga.nonconvex import Bump, Well
+from fedspec_proofs.afga.networks import two_tilts
 from fedspec_proofs.afga.rounds import clients, tossed
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact

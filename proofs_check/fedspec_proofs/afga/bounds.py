@@ -8,9 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fedspec_proofs.afga.instances import BREAKING
 from fedspec_proofs.afga.network import Network
-from fedspec_proofs.afga.networks import HOLDS, network, some
+from fedspec_proofs.afga.networks import BREAKING, HOLDS, network, some
 from fedspec_proofs.afga.rounds import (
     change_squared,
     consensus,
@@ -21,8 +20,8 @@ from fedspec_proofs.afga.rounds import (
     slopes_at_means,
     slopes_at_models,
 )
-from fedspec_proofs.claim import Dropped, Finding, Verdict
-from fedspec_proofs.engines.search import Inequality, Sides, broken, hunt, searched, smallest
+from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.engines.search import Inequality, Sides, broken, searched
 from fedspec_proofs.words import said, sized
 
 F = Fraction
@@ -139,30 +138,6 @@ def change_as_printed(net: Network) -> Iterable[Sides]:
     yield change_squared(net, states[-1]), right
 
 
-def change_as_derived(net: Network, constant: Any) -> Iterable[Sides]:
-    """Eq. (86) with C_1 = constant."""
-    states, e2, n, m, steps = path(net), net.eta_l**2, net.n, net.m, net.I
-    below = F(1, max(n - 1, 1))
-    once = F(m * (n - m), n * n) * below
-    rho2, H = net.rho_max**2, net.H
-    tail = net.sigma2 / n + net.fac * steps * net.sigma2_l
-    inner = steps * constant * e2 * rho2
-    inner *= H * net.heterogeneous + H * net.sigma2_l + net.sigma2 + H**2 / F(steps) ** 2 * tail
-    local = steps**2 * constant * e2 * (steps * net.heterogeneous + tail)
-    at_models, at_means = (sum(f(net, s) for s in states[:-1]) for f in (slopes_at_models, slopes_at_means))
-    right = {
-        "noise": 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
-        "dissimilarity": 64 * e2 * steps * once * (net.sigma2_l + net.sigma2_c),
-        "senders": F(2 * (n - m), m) * below * inner,
-        "sampling at the models": 64 * e2 * net.L**2 * steps * once * inner,
-        "models beside means": 4 * (steps + 1) ** 2 * e2 * net.L**2 * F(m, n) * inner,
-        "local steps": 64 * e2 * net.L**2 * once * local,
-        "slopes at the models": 16 * e2 * F(m * (m - 1), n) * below * at_models,
-        "slopes at the means": 8 * e2 * steps * F(m, n) ** 2 * at_means,
-    }
-    yield change_squared(net, states[-1]), right
-
-
 def change_tight(net: Network) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
     states, e2, steps, p = path(net), net.eta_l**2, net.I, F(net.m, net.n)
@@ -176,18 +151,6 @@ def change_tight(net: Network) -> Iterable[Sides]:
     }
     yield change_squared(net, states[-1]), {**right, "senders": senders}
     yield mean_change_squared(net, states[-1]), {f"mean: {name}": term for name, term in right.items()}
-
-
-def also_by_search(found: Finding, printed: Inequality[Any], tries: int = 400) -> Finding:
-    """A refutation, confirmed by the search that the repaired statement is held to."""
-    seen = hunt(printed, tries)
-    worst = seen.worst if seen.violated else None
-    if worst is None and (small := smallest(printed, 3 * tries)):
-        worst = small[0]
-    if found.verdict is not Verdict.REFUTED or worst is None:
-        return Finding(Verdict.UNKNOWN, f"{found.evidence}\nthe search broke it: {worst is not None}")
-    line = f"the search that its repair is held to breaks it too, for one at {said(worst)}"
-    return Finding(Verdict.REFUTED, f"{found.evidence}\n{line}")
 
 
 def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:

@@ -7,27 +7,22 @@ from fractions import Fraction as F
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from fedspec.algorithms import afga
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange
 from fedspec.problems.quadratic import constant
 from fedspec.server.amsgrad import init
-from fedspec_proofs.afga.bounds import also_by_search
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import blended_permutation
-from fedspec_proofs.afga.paths import ETA_L, Path, any_path, any_sets, passing, reach, run
+from fedspec_proofs.afga.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.sequences import doubly
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 F8 = "Lemma F.8 (L4762)"
@@ -52,10 +47,6 @@ def _within(bound: Callable[[Path], Any]) -> Callable[[Path], Iterable[Sides]]:
             yield state.v @ state.v, {"v": B2**2}
 
     return sides
-
-
-def _as_printed(path: Path) -> Any:
-    return F(path.m, path.n) * ETA_L * len(path.computing[0]) * path.G
 
 
 PATH_HOLDS: dict[str, Callable[[Path], bool]] = {
@@ -113,7 +104,7 @@ def lemma_f_8() -> Finding:
     h = hyper(ETA_L, eps=F(4, 3) ** 2 * (F(2, 3) * ETA_L) ** 2)
     slopes = [constant(exact.vector(1)), constant(exact.vector(-1))]
     _, shown = afga.step(h, init(x), slopes, Exchange((0,), ((0,),), W))
-    found = refutation(
+    return refutation(
         instance="N = 2 clients f_1 = x, f_2 = -x, m = 1, W = [[2/3, 1/3], [1/3, 2/3]], one local step with eta_l = "
         "1/4, the draw S_(r,0) = S_r = {1}",
         conditions={
@@ -134,7 +125,6 @@ def lemma_f_8() -> Finding:
         left=abs(shown["delta"][0]),
         right=F(m, n) * ETA_L * steps * G,
     )
-    return also_by_search(found, Inequality(any_path, PATH_HOLDS, _within(_as_printed)), 300)
 
 
 @claim(
@@ -150,23 +140,6 @@ def lemma_f_8() -> Finding:
 def lemma_f_8_repaired() -> Finding:
     """d = 2, K <= 2 clusters of n <= 3, I <= 3, two rounds; every set and gradient drawn by the adversary."""
     return searched(Inequality(any_path, PATH_HOLDS, _within(reach)), 500, drop=120)
-
-
-@claim(
-    "afga.lemma-f-8-passing",
-    statement="(1/m) 1_S' W^s 1_T <= p + (1 - p) rho^s for |S| = |T| = m, p = m/n: what S gets of T in s exchanges",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    assumptions={"D.2": "W is doubly stochastic with ||W - J||_2 <= rho"},
-)
-def lemma_f_8_passing() -> Finding:
-    """n <= 3, s <= 3; equality for S = T and W = rho I + (1 - rho) J.
-
-    In words: 1_S = p 1 + rest, |rest|^2 = m(1 - p).
-    """
-    holds = {"D.2": lambda one: doubly_stochastic(one.W) and mixes(one.W, one.rho)}
-    return searched(Inequality(any_sets, holds, passing), 400, drop=100)
 
 
 def _split(n: int, m: int, steps: int) -> Body:
@@ -190,7 +163,7 @@ def _split(n: int, m: int, steps: int) -> Body:
 @claim(
     "afga.lemma-f-8-split",
     statement="1_S' W^s 1_T = m p + rest_S' (W - J)^s rest_T with rest_S = 1_S - p 1 and |rest_S|^2 = m (1 - p): the "
-    "last term is at most m (1 - p) rho^s by what a norm is, which is lemma-f-8-passing",
+    "last term is at most m (1 - p) rho^s by what a norm is, so that S has at most p + (1 - p) rho^s of T, over m",
     source=Source(AFGA, "ours, for " + F8),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED_AT_SIZES,
@@ -200,35 +173,3 @@ def lemma_f_8_split() -> Finding:
     """A sender has (1/m) sum_s 1_S' W^s of the gradients of those who computed s exchanges ago, each at most G long."""
     sizes = ((2, 1, 1), (2, 1, 2), (3, 1, 1), (3, 2, 1), (3, 2, 2))
     return identities({f"n = {n}, m = {m}, s = {s}": _split(n, m, s) for n, m, s in sizes}, instances=4)
-
-
-@claim(
-    "afga.lemma-f-8-room",
-    statement="rho <= m/(m + n) gives B <= p eta_l (I + 1) G: the printed bound with I + 1 for I",
-    source=Source(AFGA, "ours, for " + F8),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={
-        "rho": "0 <= rho < 1 and rho <= m/(m + n) = p/(1 + p)",
-        "sum": "S = rho + ... + rho^I, so that S (1 - rho) = rho - rho^(I+1) <= rho",
-        "p": "0 < p <= 1",
-    },
-)
-def lemma_f_8_room() -> Finding:
-    """For all reals; B/(eta_l G) = p I + (1 - p) S."""
-
-    def body(draw: Draw) -> Statement:
-        rho, S, p, steps = draw("rho"), draw("S"), draw("p"), draw("I")
-        assumed = {
-            "rho": every(rho >= 0, rho < 1, rho * (1 + p) <= p),
-            "sum": S * (1 - rho) <= rho,
-            "p": every(p > 0, p <= 1),
-        }
-        return Statement(assumed, {"p I + (1 - p) S <= p (I + 1)": p * steps + (1 - p) * S <= p * (steps + 1)})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        p, steps = F(int(rng.integers(1, 9)), 8), int(rng.integers(1, 6))
-        rho = p / (1 + p) * F(int(rng.integers(0, 5)), 4)
-        return {"p": p, "I": F(steps), "rho": rho, "S": sum((rho**s for s in range(1, steps + 1)), F(0))}
-
-    return decide(body, sample=sample)

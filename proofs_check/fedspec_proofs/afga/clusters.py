@@ -12,9 +12,8 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
 from fedspec_proofs.afga.assumptions import said
 from fedspec_proofs.afga.constants import between, keeps, mixes, only_consensus_is_fixed
-from fedspec_proofs.afga.instances import opposed
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.afga.networks import blended_permutation
+from fedspec_proofs.afga.networks import blended_permutation, opposed
 from fedspec_proofs.afga.rounds import clients
 from fedspec_proofs.afga.sequences import doubly, row_stochastic
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim

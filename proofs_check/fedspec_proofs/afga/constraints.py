@@ -1,7 +1,20 @@
-"""Eqs. (25) to (28): the conditions on the learning rates, and the sign of the first term."""
+"""Eqs. (25) to (28): the printed conditions on the local learning rate, and the sign of the first term of eq. (28).
+
+The conditions at K = 1, rho = 0, alpha = 1, beta1 = 0:
+
+    C = C_(beta,eta) = 3 eta L/eps,    C_0^2 = eta_l^2 I^2 G^2 + eps,    s = sqrt(eps)
+
+    (25)    eta_l <= 1/(4 C_0 C) [4/N^2 (m-1)/(n-1) + 2 (I+2) m/(N^2 n)]^(-1)
+    (26)    3/(4 s) L^2 I^2 C_1 eta_l^2 + 32 eta_l^3 L^2 (n-m)/(n(n-1)) C I^2 C_1 <= 1/(8 C_0)
+    (27)    eta_l^2 <= s/(18 L^2 C_0 C_1 I^2)
+
+In eq. (27) the root of eps is read as the fourth one: the conversion writes the index of a root before it, as it does
+in eqs. (16) and (17); and with it the first term of eq. (26) is a third of the right side.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
@@ -11,16 +24,69 @@ from fedspec.algorithms import afga
 from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import init
-from fedspec_proofs.afga.constants import doubly_stochastic
-from fedspec_proofs.afga.learning_rates import Rates
+from fedspec_proofs.afga.bounds import C_1
+from fedspec_proofs.afga.constants import Bump, doubly_stochastic, oracles
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.nonconvex import Bump, oracles
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Numbers of one network and the learning rates, all exact.
+
+    Attributes:
+        n: clients.
+        m: how many are drawn.
+        I: local steps.
+        L: smoothness.
+        G: bound of the gradients.
+        eta: server learning rate.
+        eta_l: client learning rate.
+        s: square root of eps.
+        C_0: square root of eta_l^2 I^2 G^2 + eps.
+    """
+
+    n: int
+    m: int
+    I: int
+    L: F
+    G: F
+    eta: F
+    eta_l: F
+    s: F
+    C_0: F
+
+    @property
+    def C(self) -> F:
+        """C_(beta,eta)."""
+        return 3 * self.eta * self.L / self.s**2
+
+    def sides_26(self) -> tuple[F, F]:
+        """Both sides of eq. (26)."""
+        n, common = self.n, self.L**2 * self.I**2 * C_1 * self.eta_l**2
+        varied = F(32 * (n - self.m), n * (n - 1)) * self.eta_l * self.C
+        return common * (3 / (4 * self.s) + varied), 1 / (8 * self.C_0)
+
+    def conditions(self, *numbers: str) -> dict[str, bool]:
+        """Whether the learning rates meet the common conditions, and those of these equations."""
+        n, m, left, right = self.n, self.m, *self.sides_26()
+        bracket = F(4 * (m - 1), n**2 * (n - 1)) + F(2 * (self.I + 2) * m, n**3)
+        printed = {
+            "25": 4 * self.C_0 * self.C * bracket * self.eta_l <= 1,
+            "26": left <= right,
+            "27": 18 * self.L**2 * self.C_0 * C_1 * self.I**2 * self.eta_l**2 <= self.s,
+        }
+        words = {"25": "eq. (25)", "26": f"eq. (26), C_1 = {C_1}", "27": f"eq. (27), fourth root of eps, C_1 = {C_1}"}
+        return {
+            "eta_l <= 1/(8IL)": self.eta_l * 8 * self.I * self.L <= 1,
+            "C_0^2 = eta_l^2 I^2 G^2 + eps": (self.eta_l * self.I * self.G) ** 2 + self.s**2 == self.C_0**2,
+            **{words[number]: printed[number] for number in numbers},
+        }
 
 
 @claim(
@@ -79,76 +145,6 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
 def eq_25_repaired() -> Finding:
     """For all reals."""
     return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)
-
-
-@claim(
-    "afga.eq-27",
-    statement="Eqs. (25) and (27) give eq. (26), the root of eps in eq. (27) read as the fourth one",
-    source=Source(AFGA, "ours, about eqs. (25) to (27) (L1961-1999), in the direction that eq. (28) needs"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_27() -> Finding:
-    """Eq. (27), to which the paper has an arrow from eq. (26), is about the first term only; the others grow with eta.
-    For another C_1 than 72 scale eta_l with C_1^(-1/2), and eta against it.
-    """
-    at = Rates(n=4, m=1, I=1, L=F(1), G=F(36), eta=F(30), eta_l=F(1, 48), s=F(1), C_0=F(5, 4))
-    left, right = at.sides_26()
-    return refutation(
-        instance="K = 1, N = n = 4, m = 1, I = 1, L = 1, eta = 30, beta1 = 0, rho = 0, alpha = 1, eps = 1, G = 36, "
-        "eta_l = 1/48, so that C_0 = 5/4 and C_(beta,eta) = 90; both sides of eq. (26) with C_1 = 72",
-        conditions=at.conditions("25", "27"),
-        left=left,
-        right=right,
-    )
-
-
-@claim(
-    "afga.eq-27-repaired",
-    statement="Eq. (27), with the fourth root of eps, makes the first term of eq. (26) at most a third of its right "
-    "side; eta_l <= 1/(8IL), 24 C_0 X I H rho^2 (2n/m^2 + 1/(2n)) <= 1 and 12 C_0 X/n <= 1, X = (n-m)/(n-1) "
-    "C_(beta,eta) C_1 alpha^2 eta_l, do so for the second and the third, so that eq. (26) holds",
-    source=Source(AFGA, "ours, for eqs. (26) and (27) (L1961-1999)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    assumptions={
-        "signs": "no constant is negative",
-        "eq. (27)": "18 (eta_l L)^2 C_0 C_1 alpha^2 I (I + rho^2 H) <= s = sqrt(eps)",
-        "step": "eta_l <= 1/(8IL), I >= 1",
-        "second": "24 P Y (2u + w/2) <= 1 with P = C_0 X, Y = I H rho^2, u = n/m^2, w = 1/n",
-        "third": "12 P w <= 1",
-    },
-    repairs="afga.eq-27",
-)
-def eq_27_repaired() -> Finding:
-    """T = (eta_l L)^2, A = C_1 alpha^2 C_0, Q = I + rho^2 H; each term times 24 C_0, for all reals: the second of
-    eq. (26) is X Y (2u + 32 T w), the third 32 T I^2 X w.
-    """
-
-    def body(draw: Draw) -> Statement:
-        T, A, Q, s, steps = (draw(name) for name in ("T", "A", "Q", "s", "I"))
-        P, Y, u, w = (draw(name) for name in ("P", "Y", "u", "w"))
-        given = {
-            "signs": every(T >= 0, A >= 0, Q >= 0, s > 0, P >= 0, Y >= 0, u >= 0, w >= 0),
-            "eq. (27)": 18 * T * A * steps * Q <= s,
-            "step": every(steps >= 1, 64 * T * steps**2 <= 1),
-            "second": 24 * P * Y * (2 * u + w / 2) <= 1,
-            "third": 12 * P * w <= 1,
-        }
-        shown = {
-            "first": 24 * 3 * T * A * steps * Q <= 4 * s,
-            "second": 24 * P * Y * (2 * u + 32 * T * w) <= 1,
-            "third": 24 * 32 * T * steps**2 * P * w <= 1,
-        }
-        return Statement(given, shown)
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        I, k, A, Q, Y, u, w = (F(int(j), 2) for j in rng.integers(2, 12, 7))
-        T = k / 640 / I**2
-        P = min(1 / (24 * Y * (2 * u + w / 2)), 1 / (12 * w)) * k / 6
-        return {"T": T, "A": A, "Q": Q, "s": 18 * T * A * I * Q, "I": I, "P": P, "Y": Y, "u": u, "w": w}
-
-    return decide(body, sample=sample, timeout_ms=3000)
 
 
 @claim(

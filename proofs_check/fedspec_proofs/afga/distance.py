@@ -99,27 +99,6 @@ def eq_63_repaired() -> Finding:
     return decide(body, sample=sample, timeout_ms=5000)
 
 
-@claim(
-    "afga.eq-66",
-    statement="With zeta = 4I - 1 in case 2, rho_L = max rho_k^2 (1 + zeta) = 4 I rho_max^2 H; a slip, after eq. (68) "
-    "it is 4 I rho_max^2",
-    source=Source(AFGA, "Lemma F.3, eq. (66) (L3531)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def eq_66() -> Finding:
-    """H = I is one factor too many; after eq. (68) it stands without."""
-    steps, rho = 2, F(3, 4)
-    H = min(F(steps), 1 / (1 - rho))
-    return refutation(
-        instance="I = 2, rho = 3/4, zeta = 7",
-        conditions={"case 2: rho > 1 - 1/I": rho > 1 - F(1, steps), "H = I": steps == H},
-        left=rho**2 * (1 + (4 * steps - 1)),
-        right=4 * steps * rho**2 * H,
-        relation="=",
-    )
-
-
 ENOUGH = 60
 """What the recursion needs of C_1, at most what the bounds are written with."""
 assert ENOUGH <= C_1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction as F
 from typing import Any
 
@@ -12,16 +12,14 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange
 from fedspec.problems.quadratic import constant
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
-from fedspec_proofs.afga.bounds import also_by_search
-from fedspec_proofs.afga.changes import F8, F8_WORDS, PATH_HOLDS
+from fedspec_proofs.afga.changes import F8, F8_WORDS
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.paths import ETA_L, Path, any_path, reach, run
+from fedspec_proofs.afga.paths import ETA_L
 from fedspec_proofs.afga.server_inductions import rootless
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.engines.smt import every, some
 from fedspec_proofs.refutation import refutation
 
@@ -54,7 +52,7 @@ def lemma_f_8_v_hat() -> Finding:
     """The maximum is taken coordinate by coordinate, so that it may be longer than every v_j; squares of both sides."""
     (right, up), bound = NOISE, ETA_L**4
     states = _rounds(F(1, 2), (right, right, up, up))
-    found = refutation(
+    return refutation(
         instance="one client on f = 0 in two dimensions, noise (1, 0) in rounds 1 and 2, (0, 1) in rounds 3 and 4 "
         "(each of the four signs alike likely), I = 1, eta_l = 1/4, beta2 = 1/2; squares of both sides",
         conditions={
@@ -69,13 +67,6 @@ def lemma_f_8_v_hat() -> Finding:
         left=states[-1].v_hat @ states[-1].v_hat,
         right=bound,
     )
-    return also_by_search(found, Inequality(any_path, PATH_HOLDS, _length), 300)
-
-
-def _length(path: Path) -> Iterable[Sides]:
-    """|v_hat|^2 against B^4."""
-    for _, state in run(path):
-        yield state.v_hat @ state.v_hat, reach(path) ** 4
 
 
 @claim(

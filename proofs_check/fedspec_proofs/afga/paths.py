@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction as F
 from itertools import combinations
@@ -13,7 +13,6 @@ import numpy as np
 from fedspec.algorithms import cafga
 from fedspec.arith import Array, Mixing, Vector
 from fedspec.mixing import topology
-from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.network import hyper
@@ -22,7 +21,6 @@ from fedspec_proofs.afga.sequences import given
 from fedspec_proofs.afga.server_inductions import rootless
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Sides
 
 ETA_L = F(1, 4)
 
@@ -102,29 +100,3 @@ def reach(path: Path) -> Any:
     """B = eta_l G sum_(s=1)^I (p + (1 - p) rho^s)."""
     p = F(path.m, path.n)
     return ETA_L * path.G * sum(p + (1 - p) * path.rho**s for s in range(1, len(path.computing[0]) + 1))
-
-
-@dataclass(frozen=True)
-class Between:
-    """What passes between two sets in s exchanges."""
-
-    W: Mixing
-    rho: Any
-    S: tuple[int, ...]
-    T: tuple[int, ...]
-    s: int
-
-
-def any_sets(choose: Choose) -> Between:
-    n = choose.of(2, 3)
-    W, rho = matrix(choose, n)
-    sets = list(combinations(range(n), choose.whole(1, n)))
-    return Between(W, rho * choose.of(F(1), F(1), F(0)), choose.of(*sets), choose.of(*sets), choose.whole(1, 3))
-
-
-def passing(one: Between) -> Iterable[Sides]:
-    n, m = len(one.W), len(one.S)
-    x = exact.vector(*(int(i in one.T) for i in range(n)))[:, None]
-    for _ in range(one.s):
-        x = gossip(x, one.W)
-    yield sum(x[i, 0] for i in one.S) / F(m), F(m, n) + (1 - F(m, n)) * one.rho**one.s

@@ -19,9 +19,8 @@ from fedspec.plan import Exchange, Message, Oracle
 from fedspec.readings import Weighting
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_proofs.afga.constants import between, dissimilar, doubly_stochastic
-from fedspec_proofs.afga.instances import two_tilts
 from fedspec_proofs.afga.network import EXACT, Network, hyper
-from fedspec_proofs.afga.networks import conditions
+from fedspec_proofs.afga.networks import conditions, two_tilts
 from fedspec_proofs.afga.sequences import doubly
 from fedspec_proofs.claim import AFGA, Engine, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact

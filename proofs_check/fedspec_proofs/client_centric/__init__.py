@@ -20,7 +20,6 @@ MODULES = (
     "second_moments",
     "momentum",
     "momentum_sums",
-    "steps_taken",
     "participation",
     "pairs",
     "conditions",
@@ -28,7 +27,6 @@ MODULES = (
     "starts",
     "links",
     "assembly",
-    "averaged",
     "rates",
     "corollary",
 )

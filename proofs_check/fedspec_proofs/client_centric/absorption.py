@@ -22,7 +22,6 @@ from fedspec_proofs.client_centric.regimes import H
 from fedspec_proofs.client_centric.term_sums import added_up
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.refutation import refutation
 
@@ -178,20 +177,17 @@ def delay_rate() -> Finding:
     left, right = _sides(one)
     hundredth: Any = Fraction(1, 100)
     server: Any = SimpleNamespace(eta=hundredth, eta_l=one.eta_l, eps=one.eps, L=1, G=1, C=0, tau=one.tau)
-    return all_refuted(
-        refutation(
-            instance="T = 1, K = L = 1, tau = 1, eta_l = 1/8, eps = 1/2, v_0 = 0, |grad f(x_0)| = 1 = G",
-            conditions={
-                "eta_l <= 1 / (8 K L)": COMMON["local rate"](one),
-                "eta_l <= 1 / (sqrt(120 eps tau) K L)": RATE["delay rate"](one),
-                "eta_l <= eps / (sqrt(T) G)": one.eta_l <= one.eps,
-                "delays at most tau": COMMON["delays"](one),
-                "H_1 eta_l^2 + H_2 eta_l <= eps^2 with eta = 1/100, beta = 0": H(server) <= one.eps**2,
-            },
-            left=left,
-            right=right,
-        ),
-        searched(_absorbing(False), 600, drop=0),
+    return refutation(
+        instance="T = 1, K = L = 1, tau = 1, eta_l = 1/8, eps = 1/2, v_0 = 0, |grad f(x_0)| = 1 = G",
+        conditions={
+            "eta_l <= 1 / (8 K L)": COMMON["local rate"](one),
+            "eta_l <= 1 / (sqrt(120 eps tau) K L)": RATE["delay rate"](one),
+            "eta_l <= eps / (sqrt(T) G)": one.eta_l <= one.eps,
+            "delays at most tau": COMMON["delays"](one),
+            "H_1 eta_l^2 + H_2 eta_l <= eps^2 with eta = 1/100, beta = 0": H(server) <= one.eps**2,
+        },
+        left=left,
+        right=right,
     )
 
 

@@ -2,7 +2,7 @@
 
 This is the descent that the proof of Theorem 4.1 sums, for a server without a preconditioner, which alone is linear:
 the terms A_6 to A_8 with the delays and the drift in them. The clients begin from any older versions y_i, put in place,
-so nothing is used of how the server came from them. Noise is as in :mod:`.one_client`.
+so nothing is used of how the server came from them. Noise is as in :mod:`.drift`.
 """
 
 from __future__ import annotations

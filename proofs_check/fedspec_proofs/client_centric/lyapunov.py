@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec.server.averaged_momentum import averaged_momentum
-from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.steps import rooted
 from fedspec_proofs.engines.draw import Draw
@@ -61,35 +59,3 @@ def moves() -> Finding:
 def moves_sign() -> Finding:
     """The second term with the other sign."""
     return identities({"adagrad": _moves("adagrad", sign=-1)})
-
-
-@false("client-centric.eq-4-beta", of=moves, statement="The same for z_t = x_t + beta (x_t - x_(t-1)) and C = beta")
-def moves_beta() -> Finding:
-    """The factor 1 / (1 - beta) forgotten."""
-    return identities({"adagrad": _moves("adagrad", C="beta")})
-
-
-def _plain(draw: Draw, momentum: bool) -> Any:
-    x, v, delta, other = draw("x", 2), draw("v", 2), draw("Delta", 2), draw("other", 2)
-    eta, b = draw("eta", positive=True), draw("b", positive=True)
-    beta = b / (1 + b)
-    first = averaged_momentum(ServerMomentum(x=x, v=v), delta, eta=eta, beta=beta)
-    second = averaged_momentum(first, other, eta=eta, beta=beta)
-    C = beta / (1 - beta) if momentum else beta * 0
-    z, z_next = first.x + C * (first.x - x), second.x + C * (second.x - first.x)
-    return z_next - z - eta * other
-
-
-@claim(
-    "client-centric.eq-4-constant",
-    statement="With a constant preconditioner (CC-FedAvgM) z moves by eta Delta_t alone",
-    source=Source(CLIENT_CENTRIC, "ours: eq. (4) (L560-583) for CC-FedAvgM"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    assumptions={"C": "C = beta / (1 - beta)"},
-)
-def constant_preconditioner() -> Finding:
-    """Two steps of the rule of CC-FedAvgM from any state."""
-    return identities(
-        {"two coordinates": lambda draw: _plain(draw, True)}, without={"C": {"C = 0": lambda draw: _plain(draw, False)}}
-    )

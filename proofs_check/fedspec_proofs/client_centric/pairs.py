@@ -1,4 +1,4 @@
-"""G_1 and G_2, and what the proof makes of them."""
+"""The bracket that the proof merges from G_1 and G_2, and what it loses: the variance of drawing clients."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.client_centric.participation import at_any_size, buffers, everybody_at_any_size, one
+from fedspec_proofs.client_centric.participation import at_any_size, buffers, one
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.expectation import subsets
 from fedspec_proofs.engines.identities import identities
-from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.engines.search import Inequality
 from fedspec_proofs.refutation import refutation
 
 
@@ -72,58 +71,6 @@ def _opposed() -> Vectors:
 
 
 @claim(
-    "client-centric.g-2",
-    statement="G_2 <= 2 (n - 1) G_1, G_2 over ordered pairs as the 1/2 of the first identity needs them",
-    source=Source(CLIENT_CENTRIC, "L1057"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def pairs() -> Finding:
-    """Two opposite vectors: G_2 = 8, G_1 = 2, and n = 2."""
-    v = _opposed()
-    return all_refuted(
-        refutation(
-            instance=f"n = 2, what two Huber clients around 1 and -1 send from x = 0: {v.v[0][0]} and {v.v[1][0]}",
-            conditions={
-                "G_1 and G_2 as defined at L1048-1056": v.G_1 == 2 and v.G_2 == 8,
-                "over ordered pairs: |sum v_i|^2 = n G_1 - G_2 / 2, the first identity (L1014-1018)": bool(
-                    v.v.sum(axis=0) @ v.v.sum(axis=0) == v.n * v.G_1 - v.G_2 / 2
-                ),
-            },
-            left=v.G_2,
-            right=2 * (v.n - 1) * v.G_1,
-        ),
-        searched(_pairs(lambda n: 2 * (n - 1)), 400, drop=0),
-    )
-
-
-@claim(
-    "client-centric.g-2-repaired",
-    statement="G_2 <= 2 n G_1, with equality exactly where the vectors add up to zero",
-    source=Source(CLIENT_CENTRIC, "ours: L1057, corrected"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    assumptions={"ordered": "G_2 runs over ordered pairs"},
-    repairs="client-centric.g-2",
-)
-def pairs_repaired() -> Finding:
-    """2 n G_1 - G_2 = 2 |sum v_i|^2, which is the first identity; and searched over the vectors that break the
-    other.
-    """
-    found = searched(_pairs(lambda n: 2 * n), 400, drop=0)
-    if "no violation" not in found.evidence:
-        return found
-    proof = identities(everybody_at_any_size(), without={"ordered": one("all, once")}, instances=5)
-    return Finding(proof.verdict, f"{proof.evidence}\n{found.evidence}", proof.dropped, proof.second)
-
-
-def _bracket_sides(v: Vectors) -> Any:
-    """The bracket's positive part against its negative one, so that the ratio says how tight it is."""
-    total = v.v.sum(axis=0)
-    yield buffers(v.v, v.m)[1] / 8, (total @ total) / (4 * v.n**2)
-
-
-@claim(
     "client-centric.bracket",
     statement="(1/(8 m^2)) E |sum over S_t v_i|^2 - (1/(4 n^2)) |sum v_i|^2 is not positive",
     source=Source(CLIENT_CENTRIC, "L1041-1057"),
@@ -133,17 +80,14 @@ def _bracket_sides(v: Vectors) -> Any:
 def bracket() -> Finding:
     """Positive wherever m < n and the vectors add up to zero: this loses the variance of drawing clients."""
     v = _opposed()
-    return all_refuted(
-        refutation(
-            instance="n = 2, m = 1, the clients of the refuted theorem at x = 0 send 1 and -1; both draws",
-            conditions={
-                "both draws are equally likely": len({p for p, _ in subsets(2, 1)}) == 1,
-                "the printed combination of G_1 and G_2": v.bracket == _combination(v),
-            },
-            left=v.bracket,
-            right=Fraction(0),
-        ),
-        searched(Inequality(_vectors, {"any m": lambda v: True}, _bracket_sides), 400, drop=0),
+    return refutation(
+        instance="n = 2, m = 1, the clients of the refuted theorem at x = 0 send 1 and -1; both draws",
+        conditions={
+            "both draws are equally likely": len({p for p, _ in subsets(2, 1)}) == 1,
+            "the printed combination of G_1 and G_2": v.bracket == _combination(v),
+        },
+        left=v.bracket,
+        right=Fraction(0),
     )
 
 

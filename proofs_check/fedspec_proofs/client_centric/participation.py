@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.arith import Array
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, subsets
 from fedspec_proofs.engines.identities import identities
@@ -204,13 +204,3 @@ def independently() -> Finding:
 def centred() -> Finding:
     """From the chances, for symbols n and m; then every draw of m of n = 2..5; with replacement the factor is 1 / m."""
     return identities(at_any_size("centred"), without={"without replacement": one("with replacement")}, instances=5)
-
-
-@false(
-    "client-centric.participation-replaced",
-    of=centred,
-    statement="E |mean over S of v_i|^2 = |mean v|^2 + s^2 / m for draws without replacement",
-)
-def replaced() -> Finding:
-    """The variance of another draw."""
-    return identities(one("with replacement"))

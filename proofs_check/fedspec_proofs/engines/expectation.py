@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from math import comb
+from math import comb, prod
 from typing import Any, TypeAlias, TypeVar
 
 from fedspec.arith import Vector
@@ -23,13 +23,10 @@ def subsets(n: int, m: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
         yield chance, chosen
 
 
-def with_replacement(p: Sequence[Any] | Vector, q: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
-    """q independent draws of an index, i with probability p_i."""
+def with_replacement(p: Sequence[Any] | Vector, q: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """q independent draws of an index, i with probability p_i, a number or a symbol."""
     for chosen in product(range(len(p)), repeat=q):
-        chance = Fraction(1)
-        for i in chosen:
-            chance *= Fraction(p[i])
-        yield chance, chosen
+        yield prod((p[i] for i in chosen), start=Fraction(1)), chosen
 
 
 def signs(n: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:

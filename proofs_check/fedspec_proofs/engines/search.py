@@ -7,58 +7,42 @@ does. Everything is counted, nothing is timed, and a run gives the same answer e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
 
 from fedspec_proofs.claim import CLOSE, Dropped, Finding, Sharpness, Verdict
-from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.engines.exact import generator
+from fedspec_proofs.engines import witnesses
+from fedspec_proofs.engines.choose import Choose, Pick, Tape
+from fedspec_proofs.engines.exact import SEED, generator
+from fedspec_proofs.engines.inequality import HALF, ROUNDING, Inequality, Sides, broken, equal, total, weaker, worst
 from fedspec_proofs.words import said, sized
+
+__all__ = [
+    "HALF",
+    "ROUNDING",
+    "Hunt",
+    "Inequality",
+    "Sides",
+    "broken",
+    "equal",
+    "hunt",
+    "searched",
+    "smallest",
+    "total",
+    "without",
+]
 
 P = TypeVar("P")
 
-Sides: TypeAlias = tuple[Any, Any]
-"""Left and right side of one inequality left <= right. The right side may be a mapping, from the names of its terms to
-their values: it is their sum. Each of several terms is left out in turn, and the whole is halved, to see whether the
-search notices; inequalities with the same names are judged as one."""
-
 RESTARTS = 12
 """How often climbing starts over."""
-
-ROUNDING = 1e-9
-"""How far beyond the right side a left side in floating point must be, relatively, to be a violation."""
-
-
-@dataclass(frozen=True)
-class Inequality(Generic[P]):
-    """A claim left <= right about every instance that meets its assumptions.
-
-    Attributes:
-        instance: makes an instance; it should be able to leave every assumption, or dropping one shows nothing.
-        assumptions: by the name that the claim gives them, whether an instance meets them.
-        sides: left and right side of each inequality that is claimed of an instance; exact, or floating-point.
-        spoiled: the sides with a part of the bound spoiled that is no term of its sum (a constant, a factor), by the
-            name of the part; the search must find a violation of each.
-    """
-
-    instance: Callable[[Choose], P]
-    assumptions: Mapping[str, Callable[[P], bool]]
-    sides: Callable[[P], Iterable[Sides]]
-    spoiled: Mapping[str, Callable[[P], Iterable[Sides]]] = field(default_factory=dict)
-
-    def met(self, instance: P, but: Collection[str] = ()) -> bool:
-        """Whether the instance meets the assumptions, except some, which it must break."""
-        return all(holds(instance) != (name in but) for name, holds in self.assumptions.items())
-
-    def summed(self, instance: P) -> Iterator[tuple[Any, Any]]:
-        """Left and right side of each inequality, as two numbers."""
-        return ((left, total(right)) for left, right in self.sides(instance))
 
 
 @dataclass(frozen=True)
@@ -87,103 +71,89 @@ class Hunt(Generic[P]):
         return self.worst is not None and broken(self.sides)
 
 
-def total(right: Any) -> Any:
-    """A right side as one number: the sum of its terms."""
-    return sum(right.values()) if isinstance(right, Mapping) else right
+class _Looks(Generic[P]):
+    """The instances that a search looks at, and what it saw of them."""
 
+    def __init__(self, inequality: Inequality[P], but: Collection[str]) -> None:
+        self.inequality, self.but = inequality, but
+        self.tried = self.met = 0
+        self.best: tuple[float, P | None, Sides] = (float("-inf"), None, (0, 1))
+        self.noticed: dict[str, bool] = {}
+        self.choices: dict[str, list[int]] = {}
 
-def broken(sides: Sides) -> bool:
-    """Whether left <= right fails, beyond rounding where the sides are floating-point numbers."""
-    left, right = sides[0], total(sides[1])
-    inexact = isinstance(left, float) or isinstance(right, float)
-    return bool(left > right + ROUNDING * abs(right) + ROUNDING**2) if inexact else bool(left > right)
-
-
-def equal(left: Any, right: Any) -> tuple[Sides, Sides]:
-    """The sides of an equality: each is at most the other, so that the ratio is 1 unless both are 0."""
-    return (left, right), (right, left)
-
-
-def _ratio(sides: Sides) -> float:
-    """left/right; right/left where both are negative: 1 at equality, less the farther from it."""
-    left, right = sides
-    if broken(sides) and right <= 0:
-        return float("inf")
-    if left < 0 and right < 0:
-        left, right = -right, -left
-    if right <= 0:
-        return 0.0
-    inexact = isinstance(left, float) or isinstance(right, float)
-    return float(left) / float(right) if inexact else float(left / right)
-
-
-HALF = "half of it"
-
-
-def weaker(right: Any) -> dict[str, Any]:
-    """The right side with less on it, by what is lacking: each of its terms, half of the whole.
-
-    What is negative counts twice instead, since the claim is weaker without it.
-    """
-    whole = total(right)
-    if not isinstance(right, Mapping):
-        return {HALF: whole - abs(whole) / 2}
-    out = {name: whole - abs(term) for name, term in right.items()} if len(right) > 1 else {}
-    return {**out, f"{HALF}: {' + '.join(right)}": whole - abs(whole) / 2}
-
-
-def _worst(inequality: Inequality[P], instance: P) -> tuple[float, Sides, Mapping[str, bool]]:
-    """The tightest of its inequalities, one that is broken before one that is not; what is missed."""
-    found: tuple[bool, float, Sides] = (False, float("-inf"), (0, 1))
-    noticed: dict[str, bool] = {}
-    for left, right in inequality.sides(instance):
-        sides = (left, total(right))
-        found = max(found, (broken(sides), _ratio(sides), sides), key=lambda t: t[:2])
-        for name, less in weaker(right).items():
-            noticed[name] = noticed.get(name, False) or broken((left, less))
-    return found[1], found[2], noticed
-
-
-def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> Hunt[P]:
-    """Look for the largest ratio among ``tries`` instances, a quarter of them made by Hypothesis."""
-    rng = generator()
-    best: tuple[float, P | None, Sides] = (float("-inf"), None, (0, 1))
-    counted = {"tried": 0, "met": 0}
-    noticed: dict[str, bool] = {}
-
-    def look(instance: P) -> float | None:
-        nonlocal best
-        counted["tried"] += 1
-        if not inequality.met(instance, but):
+    def look(self, pick: Pick) -> float | None:
+        """The ratio at the instance that is picked; None where it does not meet the assumptions."""
+        instance, made = _made(self.inequality, pick)
+        self.tried += 1
+        if not self.inequality.met(instance, self.but):
             return None
-        counted["met"] += 1
-        ratio, sides, missed = _worst(inequality, instance)
-        noticed.update({name: noticed.get(name, False) or miss for name, miss in missed.items()})
-        if best[1] is None or (broken(sides), ratio) > (broken(best[2]), best[0]):
-            best = (ratio, instance, sides)
+        self.met += 1
+        ratio, sides, missed = worst(self.inequality, instance)
+        for name, miss in missed.items():
+            if miss and not self.noticed.get(name):
+                self.choices[name] = made
+            self.noticed[name] = self.noticed.get(name, False) or miss
+        if self.best[1] is None or (broken(sides), ratio) > (broken(self.best[2]), self.best[0]):
+            self.best, self.choices[""] = (ratio, instance, sides), made
         return ratio
 
-    share = max(1, tries * 3 // 4 // RESTARTS)
-    for _ in range(RESTARTS):
-        climbed: tuple[float, Tape] | None = None
-        for k in range(share):
-            earlier = climbed[1].varied() if climbed and k > share // 4 else ()
-            tape = Tape(rng, earlier)
-            ratio = look(inequality.instance(Choose(tape)))
-            if ratio is not None and (climbed is None or ratio >= climbed[0]):
-                climbed = (ratio, tape)
+    def hunt(self, tries: int) -> None:
+        """Look at so many instances: climb, start over, and let Hypothesis aim."""
+        rng = generator()
+        share = max(1, tries * 3 // 4 // RESTARTS)
+        for _ in range(RESTARTS):
+            climbed: tuple[float, Tape] | None = None
+            for k in range(share):
+                earlier = climbed[1].varied() if climbed and k > share // 4 else ()
+                tape = Tape(rng, earlier)
+                ratio = self.look(tape)
+                if ratio is not None and (climbed is None or ratio >= climbed[0]):
+                    climbed = (ratio, tape)
 
-    def aimed(data: st.DataObject) -> None:
-        ratio = look(_drawn(inequality, data))
-        if ratio is not None and abs(ratio) < float("inf"):
-            hypothesis.target(ratio)
+        def aimed(data: st.DataObject) -> None:
+            ratio = self.look(_picks(data))
+            if ratio is not None and abs(ratio) < float("inf"):
+                hypothesis.target(ratio)
 
-    _hypothesis(aimed, tries // 4, (Phase.generate, Phase.target))
-    return Hunt(counted["tried"], counted["met"], best[0], best[1], best[2], noticed)
+        _hypothesis(aimed, tries // 4, (Phase.generate, Phase.target))
 
 
-def _drawn(inequality: Inequality[P], data: st.DataObject) -> P:
-    return inequality.instance(Choose(lambda n: data.draw(st.integers(0, n - 1))))
+def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), less: str = "") -> Hunt[P]:
+    """Look for the largest ratio among ``tries`` instances, a quarter of them made by Hypothesis.
+
+    Where :mod:`.witnesses` know of an earlier search, its instances that showed something are among them.
+
+    Args:
+        inequality: the claim.
+        tries: how many instances are made.
+        but: assumptions that an instance must break.
+        less: what is missing from the right side, for the witnesses.
+    """
+    known, brief, page = witnesses.page(f"hunt but {', '.join(but)} less {less}")
+    looks = _Looks(inequality, but)
+    for choices in known.choices if known else ():
+        looks.look(Tape(generator(), choices))
+    looks.hunt(max(1, tries // witnesses.SHARE) if brief else tries)
+    if known and brief:
+        looks.tried, looks.met = looks.tried + known.tried, looks.met + known.met
+    shown = {tuple(made): None for made in looks.choices.values()}
+    witnesses.keep(page, witnesses.Found(looks.tried, looks.met, tuple(shown)))
+    return Hunt(looks.tried, looks.met, *looks.best, looks.noticed)
+
+
+def _made(inequality: Inequality[P], pick: Pick) -> tuple[P, list[int]]:
+    """An instance, and the choices that it is made of."""
+    made: list[int] = []
+
+    def kept(n: int) -> int:
+        made.append(pick(n))
+        return made[-1]
+
+    return inequality.instance(Choose(kept)), made
+
+
+def _picks(data: st.DataObject) -> Pick:
+    return lambda n: data.draw(st.integers(0, n - 1))
 
 
 def _hypothesis(body: Callable[[st.DataObject], None], examples: int, phases: tuple[Phase, ...]) -> None:
@@ -191,35 +161,49 @@ def _hypothesis(body: Callable[[st.DataObject], None], examples: int, phases: tu
         max_examples=max(1, examples),
         deadline=None,
         database=None,
-        derandomize=True,
         phases=phases,
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
         report_multiple_bugs=False,
     )
-    settings(hypothesis.given(st.data())(body))()
+    # A seed: without one the draws depend on the text of the body.
+    hypothesis.seed(SEED)(settings(hypothesis.given(st.data())(body)))()
 
 
 def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()) -> tuple[P, Sides] | None:
-    """The simplest instance that breaks the claim, meeting every assumption except some; None if none was found."""
-    found: list[tuple[P, Sides]] = []
+    """The simplest instance that breaks the claim, meeting every assumption except some; None if none was found.
+
+    Where :mod:`.witnesses` know of an earlier search its instance serves, if it breaks the claim still and no other is
+    found; a brief run looks for no other.
+    """
+    known, brief, page = witnesses.page(f"smallest but {', '.join(but)}")
+    found: list[tuple[P, Sides, list[int]]] = []
+
+    def look(pick: Pick) -> float | None:
+        instance, made = _made(inequality, pick)
+        if not inequality.met(instance, but):
+            return None
+        ratio, sides, _ = worst(inequality, instance)
+        if broken(sides):
+            found.append((instance, sides, made))
+        return ratio
 
     def breaks(data: st.DataObject) -> None:
-        instance = _drawn(inequality, data)
-        if inequality.met(instance, but):
-            ratio, sides, _ = _worst(inequality, instance)
-            if abs(ratio) < float("inf"):
-                hypothesis.target(ratio)
-            if broken(sides):
-                found.append((instance, sides))
-                raise _Broken
+        before = len(found)
+        ratio = look(_picks(data))
+        if ratio is not None and abs(ratio) < float("inf"):
+            hypothesis.target(ratio)
+        if len(found) > before:
+            raise _Broken
 
-    try:
-        _hypothesis(breaks, tries, (Phase.generate, Phase.target, Phase.shrink))
-    except _Broken:
+    for choices in known.choices if known else ():
+        look(Tape(generator(), choices))
+    if not (brief and (found or not (known and known.choices))):
         # Hypothesis raises from the smallest, which it runs last.
-        return found[-1]
-    return None
+        with suppress(_Broken):
+            _hypothesis(breaks, tries, (Phase.generate, Phase.target, Phase.shrink))
+    witnesses.keep(page, witnesses.Found(0, 0, (tuple(found[-1][2]),) if found else ()))
+    return found[-1][:2] if found else None
 
 
 class _Broken(Exception):
@@ -246,7 +230,7 @@ def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness
         for name in (*noticed, *inequality.spoiled):
             if not noticed.get(name):
                 less = replace(inequality, sides=inequality.spoiled.get(name) or lacking(name))
-                noticed[name] = broken(_worst(less, seen.worst)[1]) or hunt(less, tries).violated
+                noticed[name] = broken(worst(less, seen.worst)[1]) or hunt(less, tries, less=name).violated
     halves = [name for name in noticed if name.startswith(HALF)]
     if len(halves) == 1:
         noticed[HALF] = noticed.pop(halves[0])

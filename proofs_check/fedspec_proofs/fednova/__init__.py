@@ -9,7 +9,6 @@ from __future__ import annotations
 MODULES = (
     "limits",
     "small_rate",
-    "limit_numbers",
     "strongly_convex",
     "round_numbers",
     "lemma_1",
@@ -17,7 +16,6 @@ MODULES = (
     "assumptions",
     "theorem_1",
     "theorem_1_fedprox",
-    "lemma_3",
     "theorem_2",
     "theorem_3",
     "theorem_3_readings",
@@ -25,12 +23,10 @@ MODULES = (
     "descent",
     "one_round",
     "noisy_round",
-    "theorem_3_round",
     "drift",
     "lower_bound",
     "special_cases",
     "weight_bias",
-    "corollary_1",
     "fedprox_norms",
     "fedprox_rate",
     "sampling",
@@ -39,6 +35,5 @@ MODULES = (
     "sampled_round",
     "corollary_3_steps",
     "variance_reduction",
-    "remarks",
 )
 """Where the claims are, in the paper's order as far as the main text and the appendices allow."""

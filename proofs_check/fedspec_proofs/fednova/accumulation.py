@@ -15,7 +15,7 @@ from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.responses import CLOSED, Hyper, Step, hyper, inside_buffer, responses
@@ -54,16 +54,6 @@ def accumulation_vectors() -> Finding:
     bodies = {f"{solver}, tau = {tau}": _change(solver, tau) for solver in Solver for tau in STEPS}
     other = {"momentum, tau = 2, a = (1, 1)": _change(Solver.MOMENTUM, 2, Solver.SGD)}
     return identities(bodies, without={"own": other}, instances=10)
-
-
-@false(
-    "fednova.dampened-vector",
-    of=accumulation_vectors,
-    statement="Momentum with dampening has the accumulation vector of momentum without",
-)
-def dampened_vector() -> Finding:
-    """One step suffices: 1 - rho is not 1."""
-    return identities({"tau = 1": _change(Solver.DAMPENED, 1, Solver.MOMENTUM)})
 
 
 def _linear(step: Callable[[Hyper], Step]) -> Body:

@@ -17,9 +17,9 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.fednova.bounds import gap, gradient, mixed, printed, rational, spread, tau_eff, vectors
-from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, rate, run, with_dropped
-from fedspec_proofs.fednova.theorem_1 import SCHEDULES, thrown
+from fedspec_proofs.fednova.bounds import rational, spread, tau_eff, vectors
+from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, rate, run
+from fedspec_proofs.fednova.theorem_1 import SCHEDULES
 
 
 def _tree(depth: int, *, fair: bool = True) -> Body:
@@ -123,45 +123,6 @@ def second_moment() -> Finding:
     solvers = (*SCHEDULES, Solver.PROXIMAL)
     claimed = Inequality(run(solvers), {"variance": lambda r: r.sigma2 >= len(r.x) * r.variance}, _noise)
     return searched(claimed, 200, drop=80)
-
-
-def _one_round(r: Run) -> Iterable[Sides]:
-    """(91) times eta tau_eff, its gradient term on the left."""
-    s, w, d = r.s, r.w, len(r.x)
-    c, eta = printed(s), rate(s)
-    noises = sum(s.steps) * d if r.variance else 0
-    step = moments.affine(lambda x, xi: s.round(x, xi if noises else None), d, noises)
-    after = moments.push(step, moments.start(r.x), r.variance)
-    slope = gradient(s.problem, w, r.x)
-    later = gap(s.problem, w, after.mean) + np.trace(mixed(w, s.problem.H) @ after.covariance) / 2
-    length = eta * c.tau_eff
-    yield (
-        later - gap(s.problem, w, r.x),
-        {
-            "gradient": -length * (slope @ slope) / 4,
-            "A": length * eta * r.L * r.sigma2 * c.A / len(w),
-            "B": length * rational(3, 2) * (eta * r.L) ** 2 * r.sigma2 * c.B,
-            "C": length * 3 * (eta * r.L) ** 2 * r.kappa2 * c.C,
-        },
-    )
-
-
-@claim(
-    "fednova.eq-91",
-    statement="For SGD, decayed rates and momentum one round gives (E F~(x') - F~(x)) / (eta tau_eff) <= -|grad "
-    "F~|^2 / 4 + eta L sigma^2 A / m + (3/2) eta^2 L^2 sigma^2 B + 3 eta^2 L^2 kappa^2 C",
-    source=Source(FEDNOVA, "eq. (91) (L596)"),
-    engine=Engine.MOMENTS,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=ASSUMPTIONS,
-)
-def one_round() -> Finding:
-    """The runs of Theorem 1's search, of which (97) is the sum over rounds. Twice the gradient term would not be seen:
-    the runs fall faster than that, as exact gradient descent at eta L tau_eff <= 1/2 does, by 3/4 of it."""
-    like = bound(SCHEDULES, printed)
-    claimed = Inequality(like.instance, like.assumptions, _one_round)
-    words = "one client, F = x^2/2, two steps at eta L = 4, tau_eff = 1/8"
-    return with_dropped(searched(claimed, 350, drop=100), drift=by_hand(claimed, "drift", thrown(), words))
 
 
 def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:

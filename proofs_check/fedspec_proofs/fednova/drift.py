@@ -86,18 +86,6 @@ def not_proximal() -> Finding:
 
 
 @claim(
-    "fednova.eq-69-momentum",
-    statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for momentum",
-    source=Source(FEDNOVA, "eq. (69) (L526)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-)
-def not_momentum() -> Finding:
-    """The right side is larger: what follows from (69) still holds, since a^(k)_s <= a_s."""
-    return _distance(Solver.MOMENTUM)
-
-
-@claim(
     "fednova.eq-69-repaired",
     statement="x_0 - x_k = eta sum_(s<k) a^(k)_s g_s for every solver, a^(k) the accumulation vector of k steps",
     source=Source(FEDNOVA, "ours, in place of eq. (69) (L526)"),

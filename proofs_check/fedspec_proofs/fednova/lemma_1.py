@@ -25,10 +25,9 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.limit_numbers import iso
 from fedspec_proofs.fednova.limits import blank
 from fedspec_proofs.fednova.settings import Setting
-from fedspec_proofs.fednova.small_rate import ETA
+from fedspec_proofs.fednova.small_rate import ETA, iso
 from fedspec_proofs.refutation import refutation
 
 

@@ -15,10 +15,11 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.expectation import with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.sampling import SIZES, samples, shares
+from fedspec_proofs.fednova.sampling import SIZES, shares
 
 
 def _moments(m: int, q: int, *, independent: bool = True) -> Body:
@@ -26,7 +27,7 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
 
     def body(draw: Draw) -> Iterable[Any]:
         p, z = shares(draw, m), draw("z", m)
-        drawn = samples(p, q, True) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
+        drawn = with_replacement(p, q) if independent else ((p_i, (i,) * q) for i, p_i in enumerate(p))
         first = second = 0
         for chance, who in drawn:
             centre = (

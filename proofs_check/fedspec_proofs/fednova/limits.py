@@ -1,7 +1,7 @@
 """Fixed points of FedAvg, FedProx and FedNova on quadratics, through the algorithms as they run: Lemma 1 and App. A.
 
 What is under test are the closed forms of the specification, ``local_matrix`` and ``limit``, and with them FedNova's
-eqs. (24)-(30). For single numbers see :mod:`fedspec_proofs.fednova.limit_numbers`.
+eqs. (24)-(30). For single numbers see :mod:`fedspec_proofs.fednova.small_rate`.
 """
 
 from __future__ import annotations

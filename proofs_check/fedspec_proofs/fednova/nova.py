@@ -19,13 +19,11 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.server.average import average
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.engines import exact
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import chi_squared
-from fedspec_proofs.fednova.played import played
-from fedspec_proofs.refutation import refutation
+from fedspec_proofs.fednova.settings import played
 
 CLIENTS = (1, 2, 3)
 
@@ -202,58 +200,3 @@ def local_scale() -> Finding:
     """
     default = {"m = 2, default": lambda draw: _scaled(draw, 2, TauEff.WEIGHTED_NORM)}
     return identities(_sizes(_scaled), without={"fixed": default})
-
-
-# False variants.
-
-
-def _unequal(choice: TauEff, scale: int) -> tuple[Vector, Vector]:
-    """One FedNova step and one FedAvg step on fractions from x = 0.
-
-    Two clients of equal size with Delta = (1, 2) and ||a||_1 = (1, 3); the second of both times ``scale``.
-    """
-    x, eta_l = exact.vector(0), exact.number("1/2")
-    messages = [
-        Message(delta=exact.vector(1), examples=1, steps=1, a_norm=1),
-        Message(delta=exact.vector(2 * scale), examples=1, steps=3, a_norm=3 * scale),
-    ]
-    nova, _ = fednova.server(played(fednova.FedNova, eta_l=eta_l, tau_eff=2, tau_eff_choice=choice), x, messages)
-    plain, _ = fedavg.server(fedavg.FedAvg(eta_l=eta_l), x, messages)
-    return nova, plain
-
-
-@false(
-    "fednova.is-not-fedavg",
-    of=equal_norms,
-    statement="FedNova takes the same step as FedAvg when the ||a_i||_1 differ",
-    engine=Engine.EXACT,
-)
-def is_not_fedavg() -> Finding:
-    """||a|| = (1, 3), Delta = (1, 2), equal sample sizes."""
-    nova, plain = _unequal(TauEff.WEIGHTED_NORM, 1)
-    return refutation(
-        instance="||a|| = (1, 3), Delta = (1, 2), p = 1/2: FedNova's step against FedAvg's",
-        conditions={},
-        left=nova[0],
-        right=plain[0],
-        relation="=",
-    )
-
-
-@false(
-    "fednova.scale-with-default-tau-eff",
-    of=local_scale,
-    statement="FedNova does not change under a_i -> c_i a_i with its default tau_eff = sum p_i ||a_i||_1",
-    engine=Engine.EXACT,
-)
-def scale_with_default() -> Finding:
-    """The default tau_eff grows with the ||a_i||_1; a fixed one does not (checked beside it)."""
-    one, two = (_unequal(TauEff.WEIGHTED_NORM, c)[0][0] for c in (1, 2))
-    fixed = [_unequal(TauEff.FIXED, c)[0][0] for c in (1, 2)]
-    return refutation(
-        instance="||a|| = (1, 3), Delta = (1, 2), p = 1/2: the step with c = (1, 1) against that with c = (1, 2)",
-        conditions={f"with tau_eff = 2 both move by {fixed[0]}": fixed[0] == fixed[1]},
-        left=one,
-        right=two,
-        relation="=",
-    )

@@ -26,8 +26,7 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped, valued
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.fednova.bounds import Constants, printed, rational, repaired, theorem_1_rates, weights
-from fedspec_proofs.fednova.played import played
-from fedspec_proofs.fednova.settings import Setting
+from fedspec_proofs.fednova.settings import Setting, played
 from fedspec_proofs.refutation import refutation
 
 

@@ -32,8 +32,7 @@ from fedspec_proofs.fednova.bounds import (
     theorem_1_terms,
     weights,
 )
-from fedspec_proofs.fednova.played import played
-from fedspec_proofs.fednova.settings import Setting
+from fedspec_proofs.fednova.settings import Setting, played
 from fedspec_proofs.words import sized
 
 P = TypeVar("P")

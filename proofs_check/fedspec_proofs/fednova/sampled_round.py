@@ -27,8 +27,8 @@ from fedspec_proofs.engines.worst_case.values import Value, inner, square
 from fedspec_proofs.fednova.bounds import drift, rational, reach
 from fedspec_proofs.fednova.corollary_3 import without
 from fedspec_proofs.fednova.noisy_round import NOISE, SIGMA2
-from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.sampled_runs import CONDITIONS
+from fedspec_proofs.fednova.settings import played
 
 BETA2 = rational(3, 2)
 

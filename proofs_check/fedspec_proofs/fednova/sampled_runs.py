@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 from fedspec.algorithms import fednova_sampled
@@ -17,10 +16,10 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.expectation import mean
+from fedspec_proofs.engines.expectation import mean, with_replacement
 from fedspec_proofs.fednova.bounds import drift, gap, rational, reach
-from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.runs import quadratics, told
+from fedspec_proofs.fednova.settings import played
 from fedspec_proofs.fednova.theorem_1 import SCHEDULES
 
 ONE = rational(1)
@@ -61,11 +60,7 @@ class Sampled:
 
     def samples(self) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
         """Every sample with its chance."""
-        for who in product(range(len(self.steps)), repeat=self.q):
-            chance = ONE
-            for i in who:
-                chance *= self.p[i]
-            yield chance, who
+        return with_replacement(self.p, self.q)
 
     def round(self, x: Any, who: tuple[int, ...], noise: Vector | None = None) -> Any:
         """The model after a round of the algorithm; every gradient takes the next entry of the noise, also where a

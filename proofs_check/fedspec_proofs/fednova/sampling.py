@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from itertools import combinations, product
-from math import comb
 from typing import Any
 
 from fedspec.algorithms import fednova_sampled
@@ -26,19 +24,6 @@ SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 """Clients, and how many are drawn."""
 
 
-def samples(p: Any, q: int, replace: bool) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """Every sample with its chance: q draws with chances p, or q of all uniformly without replacement."""
-    if replace:
-        for who in product(range(len(p)), repeat=q):
-            chance = 1
-            for i in who:
-                chance = chance * p[i]
-            yield chance, who
-    else:
-        for who in combinations(range(len(p)), q):
-            yield rational(1, comb(len(p), q)), who
-
-
 def shares(draw: Draw, m: int) -> Any:
     """Positive weights that sum to one."""
     n = draw("n", m, positive=True)
@@ -52,7 +37,7 @@ def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body
         p, d, x = shares(draw, m), draw("d", m, 1), draw("x", 1)
         tau_eff, eta = draw("tau_eff", positive=True), draw("eta", positive=True)
         total = 0
-        for chance, who in samples(p, q, replace):
+        for chance, who in with_replacement(p, q) if replace else subsets(m, q):
             w = sampled_weights(p[list(who)], clients=m, sampled_weights=weights)
             total = total + chance * sampled_update(x, d[list(who)], w, tau_eff=tau_eff, eta_l=eta)
         yield from total - sampled_update(x, d, p, tau_eff=tau_eff, eta_l=eta)
@@ -183,7 +168,7 @@ def _by_sample(draw: Draw, m: int, q: int, *, whole: bool = True) -> Iterable[An
     """The mean of tau_eff(S) d(S) under scheme (i), less its closed form, or less what a fixed tau_eff gives."""
     p, d, a = shares(draw, m), draw("d", m, 1), draw("A", m, positive=True)
     total = 0
-    for chance, who in samples(p, q, True):
+    for chance, who in with_replacement(p, q):
         at = list(who)
         w = sampled_weights(p[at], clients=m, sampled_weights=SampledWeights.WITH_REPLACEMENT)
         length = sampled_steps(p[at], w, a[at], sampled_steps=SampledSteps.SAMPLE)

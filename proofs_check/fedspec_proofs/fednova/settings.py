@@ -8,8 +8,8 @@ alone, by running it at zero and at the basis vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,13 +19,20 @@ from fedspec.algorithms.fedprox import FedProx
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array, Vector, Weights, numbers
 from fedspec.catalogue import CATALOGUE, Method
-from fedspec.hyper import Hyper
+from fedspec.hyper import Hyper, plays_part
 from fedspec.linear import eye
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.fednova.played import played
+
+H = TypeVar("H", bound=Hyper)
+
+
+def played(kind: type[H], **given: Any) -> H:
+    """The record of what plays a part under the options that are given; the rest is left out."""
+    options = {f.name: str(given.get(f.name, f.default)) for f in fields(kind)}
+    return kind(**{n: v for n, v in given.items() if plays_part(kind.plays, n, options)})
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities, symbolic
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.lower_bound import HALF_OF
-from fedspec_proofs.fednova.played import played
 from fedspec_proofs.fednova.responses import Hyper, hyper
+from fedspec_proofs.fednova.settings import played
 from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)

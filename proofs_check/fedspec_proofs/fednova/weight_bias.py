@@ -1,8 +1,8 @@
-"""How far FedProx's and momentum's weights are from p: chi^2(p||w) as alpha and rho change."""
+"""How far FedProx's weights are from p: chi^2(p||w) as alpha changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -48,34 +48,22 @@ def by_pairs() -> Finding:
     return identities(bodies, without={"sums": {"m = 2": lambda draw: _pairs(draw, 2, sums=False)}}, instances=10)
 
 
-def _ratios(norm: Callable[[int, Any], Any], longest: int, rising: bool) -> Any:
-    """The ratio of the norms for more and for fewer steps rises (or falls) with the parameter, and is at least one."""
+def _ratios(longest: int) -> Any:
+    """The ratio of the norms for more and for fewer steps falls with alpha, and is at least one."""
 
     def body(draw: Draw) -> Statement:
         small, large = draw("small"), draw("large")
         shown = {}
         for n in range(2, longest + 1):
             for m in range(1, n):
-                low, high = norm(n, small) * norm(m, large), norm(n, large) * norm(m, small)
-                shown[f"tau = {n} over {m}"] = low <= high if rising else low >= high
-        order = [small >= 0, small <= large]
-        return Statement(
-            {
-                "order": every(*order),
-                "one": large <= 1,
-            },
-            shown,
-        )
+                shown[f"tau = {n} over {m}"] = _prox(n, small) * _prox(m, large) >= _prox(n, large) * _prox(m, small)
+        return Statement({"order": every(small >= 0, small <= large), "one": large <= 1}, shown)
 
     return body
 
 
 def _prox(n: int, alpha: Any) -> Any:
     return a_norm(Solver.PROXIMAL, n, alpha=alpha)
-
-
-def _heavy(n: int, rho: Any) -> Any:
-    return a_norm(Solver.MOMENTUM, n, rho=rho)
 
 
 def _geometric(draw: Draw) -> Statement:
@@ -103,11 +91,10 @@ def _geometric_sample(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 def _added(draw: Draw) -> Iterable[Any]:
-    """What one more step adds to the rule's ||a||_1: (1-alpha)^n for proximal SGD, 1 + ... + rho^n for momentum."""
-    alpha, rho = draw("alpha"), draw("rho")
+    """What one more step adds to the rule's ||a||_1: (1-alpha)^n."""
+    alpha = draw("alpha")
     for n in range(1, 7):
         yield _prox(n + 1, alpha) - _prox(n, alpha) - (1 - alpha) ** n
-        yield _heavy(n + 1, rho) - _heavy(n, rho) - sum(rho**j for j in range(n + 1))
 
 
 def _grows(draw: Draw) -> Statement:
@@ -134,70 +121,12 @@ def falls() -> Finding:
     the rule's own norms up to tau = 4.
     """
     parts = {
-        "tau <= 4": decide(_ratios(_prox, 4, rising=False)),
+        "tau <= 4": decide(_ratios(4)),
         "from n to n + 1 steps": decide(_geometric, sample=_geometric_sample, ablate=False),
         "what a step adds": identities({"n <= 6": _added}),
         "chi^2 grows with a ratio": decide(_grows, ablate=False),
     }
     return all_proved(parts, ("order", "one"))
-
-
-def _heavier(draw: Draw) -> Statement:
-    """One more step of momentum, rho = r <= s = rho'.
-
-    S, Z are 1 + ... + r^(n-1) and the same of s, P, Q are r^n and s^n; N, M are the norms, sums of these S and Z;
-    low_N, low_M are those for fewer steps. The next entries are S + P and Z + Q.
-    """
-    r, s, S, Z, P, Q = (draw(name) for name in ("r", "s", "S", "Z", "P", "Q"))
-    N, M, low_N, low_M = (draw(name) for name in ("N", "M", "low_N", "low_M"))
-    T, U = S + P, Z + Q
-    positive = [S > 0, Z > 0, P >= 0, Q >= 0, N > 0, M > 0, low_N > 0, low_M > 0]
-    so_far = [*positive, Q * S >= P * Z, U * N >= T * M, M * low_N >= N * low_M]
-    return Statement(
-        {"order": every(r >= 0, s >= r), "so far": every(*so_far)},
-        {
-            "their ratios": (M + U) * low_N >= (N + T) * low_M,
-            "powers, again": s * Q * T >= r * P * U,
-            "entries, again": (U + s * Q) * (N + T) >= (T + r * P) * (M + U),
-        },
-    )
-
-
-def _heavier_sample(rng: np.random.Generator) -> dict[str, Fraction]:
-    r, s = sorted(rational(int(n), 16) for n in rng.integers(0, 33, size=2))
-    low, n = sorted(int(k) for k in rng.integers(1, 5, size=2))
-
-    def row(x: Fraction) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        entries = [sum((x**j for j in range(k)), rational(0)) for k in range(1, n + 1)]
-        return entries[-1], x**n, sum(entries, rational(0)), sum(entries[:low], rational(0))
-
-    (S, P, N, low_N), (Z, Q, M, low_M) = row(r), row(s)
-    return {"r": r, "s": s, "S": S, "Z": Z, "P": P, "Q": Q, "N": N, "M": M, "low_N": low_N, "low_M": low_M}
-
-
-@claim(
-    "fednova.chi-rises-with-rho",
-    statement="Momentum: as rho grows from 0 to 1, chi^2(p||w) does not fall, whatever the tau_i",
-    source=Source(FEDNOVA, "ours, beside the effect of mu (L185); the w of momentum (L130)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="two, three, four clients",
-    assumptions={"order": "0 <= rho <= rho'"},
-)
-def rises() -> Finding:
-    """As above, for every number of steps by induction. It does not take rho' <= 1."""
-
-    def body(draw: Draw) -> Statement:
-        whole = _ratios(_heavy, 4, rising=True)(draw)
-        return Statement({"order": whole.given["order"]}, whole.shown)
-
-    parts = {
-        "tau <= 4": decide(body),
-        "from n to n + 1 steps": decide(_heavier, sample=_heavier_sample, ablate=False),
-        "what a step adds": identities({"n <= 6": _added}),
-        "chi^2 grows with a ratio": decide(_grows, ablate=False),
-    }
-    return all_proved(parts, ("order",))
 
 
 @claim(
@@ -213,7 +142,7 @@ def shorter() -> Finding:
     """Every number of steps by induction; the rule's own norms, and both ends, up to tau = 4."""
 
     def body(draw: Draw) -> Statement:
-        whole = _ratios(_prox, 2, rising=False)(draw)
+        whole = _ratios(2)(draw)
         shown = {f"tau = {n}": _prox(n, draw("large")) <= _prox(n, draw("small")) for n in (2, 3, 4)}
         ends = {f"at 0, tau = {n}": _prox(n, draw("large") * 0) == n for n in (2, 3, 4)}
         ends |= {f"at 1, tau = {n}": _prox(n, draw("large") * 0 + 1) == 1 for n in (2, 3, 4)}

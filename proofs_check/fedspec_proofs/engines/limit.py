@@ -1,0 +1,40 @@
+"""Work within a limit of time, however long sympy would take by itself."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+ALGEBRA = ("sympy", "fedspec")
+"""Modules whose work may be broken off."""
+
+
+class _TooLate(BaseException):
+    """Not an ``Exception``: sympy catches those in places."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Stop what runs inside after so many seconds; in the main thread only.
+
+    Raises:
+        TimeoutError: it was stopped.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        # What is raised while Python cleans up (a finaliser, a hook of the garbage collector) is printed and lost.
+        if frame is not None and str(frame.f_globals.get("__name__")).startswith(ALGEBRA):
+            raise _TooLate
+
+    before = signal.signal(signal.SIGALRM, stop)
+    # Again and again, should an alarm come at such a moment.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.02)
+    try:
+        yield
+    except _TooLate:
+        raise TimeoutError(f"not decided in {seconds:g} s") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
