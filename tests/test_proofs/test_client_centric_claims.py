@@ -32,9 +32,9 @@ from fedspec_proofs.client_centric import (
     telescoping,
     theorem,
 )
-from fedspec_proofs.client_centric.by_hand import two_clients
+from fedspec_proofs.client_centric.by_hand import swings, two_clients
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
-from fedspec_proofs.client_centric.regimes import as_printed, corrected_terms, printed
+from fedspec_proofs.client_centric.regimes import as_corrected, corrected_terms, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
@@ -213,13 +213,11 @@ def test_findings_put_together() -> None:
 
 
 def test_an_instance_by_hand_must_break_that_assumption_alone() -> None:
-    r = two_clients(0, Fraction(1, 1000))
-    inequality = as_printed({"all clients": lambda r: r.m == r.n})
-    assert by_hand(inequality, "all clients", "one of two", r)
-    assert by_hand(inequality, "H", "one of two", r) is None
-    assert (
-        by_hand(inequality, "all clients", "tau too small as well", replace(r, tau=0, delays=((0, 0), (1, 1)))) is None
-    )
+    words, r = swings()
+    inequality = as_corrected()
+    assert by_hand(inequality, "B", words, r)
+    assert by_hand(inequality, "start", words, r) is None
+    assert by_hand(inequality, "B", "delays beyond tau as well", replace(r, delays=((1, 1),) * r.T)) is None
 
 
 def test_the_schedule_s_bounds_enclose_its_moments() -> None:

@@ -63,11 +63,6 @@ def unlike() -> tuple[str, Regime]:
     return "K = (1, 4), c = (1, -1), T = 2, sigma_g = 0", long(both, 2, (1, -1), x0=0, K=(1, 4), sigma_g2=Fraction(0))
 
 
-def descending() -> Regime:
-    """Sixty rounds of descent on one quadratic."""
-    return long(two_clients(0, Fraction(1, 200), m=2), 60, (2, 2), x0=0, eta=Fraction(30), tau=0)
-
-
 def swings() -> tuple[str, Regime]:
     """A server rate at which the run does not settle."""
     both = two_clients(0, Fraction(1, 1000), m=2)
@@ -118,15 +113,3 @@ def far(T: int, x0: int, eta_l: Fraction, **changed: Any) -> Regime:
     r = long(two_clients(0, eta_l, m=2), T, (0, 0), x0=x0, eta=Fraction(5), tau=0)
     clients = Clients(((huber(0, 2, Fraction(1, 100)),),) * 2)
     return replace(r, clients=clients, L=clients.smoothness, **changed)
-
-
-def uphill() -> tuple[str, Regime]:
-    """Two local steps of a rate so large that they lead away from the minimum."""
-    r = long(two_clients(0, Fraction(3), m=2), 60, (0, 0), x0=Fraction(1, 10), K=(2, 2), eta=Fraction(4), tau=0)
-    return "one quadratic, K = 2, eta_l = 3, eta = 4, eps = 100, x_0 = 1/10, T = 60", replace(r, eps=Fraction(100))
-
-
-def slow() -> tuple[str, Regime]:
-    """A start of the second moment at which the run hardly moves."""
-    r = long(two_clients(10**8, Fraction(1, 1000), m=2), 60, (0, 0), x0=1, eta=Fraction(150), tau=0)
-    return "v_0 = 1e8, one quadratic, x_0 = 1, eta = 150, eta_l = 1/1000, T = 60", r

@@ -1,4 +1,4 @@
-"""Theorem 4.1: false for partial participation, unbroken for full participation, and corrected."""
+"""Theorem 4.1: false for partial participation, and corrected."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from fedspec_proofs.client_centric.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.by_hand import (
     broken_by_hand,
     broken_corrections,
-    descending,
-    far,
-    slow,
-    swings,
     two_clients,
-    unlike,
-    uphill,
 )
 from fedspec_proofs.client_centric.family import Schedule
-from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, as_printed, corrected, printed
+from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, corrected, printed
 from fedspec_proofs.client_centric.runs import Regime, measure
 from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.refutation import refutation
@@ -112,44 +106,6 @@ def theorem() -> Finding:
     """
     s = Fraction(1, 2000)
     return all_refuted(_refuted(two_clients(0, Fraction(1, 1000))), _refuted(two_clients(1, 2 * s / (1 - s**2))))
-
-
-FULL = {
-    **ASSUMED_PRINTED,
-    "all clients": "m = n: every round hears every client",
-    "start": "v_0 is 0 or eps^2, which the theorem does not say and its proof uses",
-}
-
-
-@claim(
-    "client-centric.theorem-4-1-full",
-    statement=f"With m = n and v_0 = 0 or eps^2, the mean over t < T of E |grad f(x_t)|^2 is at most {RIGHT} (searched "
-    "for n <= 3, d <= 2, T <= 3)",
-    source=Source(CLIENT_CENTRIC, f"ours: {PLACE} for m = n only"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=FULL,
-)
-def theorem_full() -> Finding:
-    """Not broken by up to three clients, two dimensions, three rounds, CC-FedAdagrad and CC-FedAMS, in floating point.
-
-    Its proof has other gaps (delays, H_2, the noise of several local steps), which the constants may hide: the largest
-    quotient that the search finds is far below one. It is false for any v_0.
-    """
-    one = {"all clients": ("one of two clients in every round", two_clients(0, Fraction(1, 1000))), "start": slow()}
-    one["local rate"] = uphill()
-    one["horizon"] = (
-        "grad f(x) = x / 100 cut off at 2, x_0 = 900, eta = 5, eta_l = 9/40, T = 4000",
-        far(4000, 900, Fraction(9, 40)),
-    )
-    inequality = as_printed({"all clients": lambda r: r.m == r.n, "start": CORRECTED["start"]})
-    known = {name: one for name, one in broken_by_hand().items() if name in inequality.assumptions}
-    found = with_instances(inequality, TRIES, {**known, **one, "global variance": unlike(), "H": swings()}, drop=40)
-    r = descending()
-    ratio = r.measured[0] / float(printed(r))
-    if not inequality.met(r) or ratio > 1:
-        return replace(found, verdict=Verdict.UNKNOWN)
-    return replace(found, evidence=f"{found.evidence}\nsixty rounds of descent on one quadratic: {ratio:.4g}")
 
 
 ALL_ASSUMED = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fedspec_proofs.claim import Dropped, Finding, Second, Verdict
-from fedspec_proofs.engines.search import Inequality, broken, hunt, searched, without
-from fedspec_proofs.words import said, sized
+from fedspec_proofs.engines.search import Inequality, broken, searched, without
+from fedspec_proofs.words import sized
 
 P = TypeVar("P")
 
@@ -44,18 +44,6 @@ def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None
     seconds = [found.second for found in parts.values() if found.second]
     whole = Second(seconds[0].engine, sum(s.instances for s in seconds), seconds[0].words) if seconds else None
     return Finding(Verdict.PROVED, words, dropped, whole)
-
-
-def hunted(inequality: Inequality[P], tries: int) -> Finding:
-    """Refuted by the worst instance of a search, as it is: to shrink an instance that takes long would take minutes."""
-    seen = hunt(inequality, tries)
-    count = f"{seen.met} instances that meet the assumptions, of {seen.tried} made"
-    if not seen.violated:
-        return Finding(Verdict.UNKNOWN, f"no violation in {count}")
-    return Finding(
-        Verdict.REFUTED,
-        f"searched, {count}; largest left/right {seen.ratio:.4g}, in floating point, at {said(seen.worst)}",
-    )
 
 
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:

@@ -18,7 +18,6 @@ MODULES = (
     "theorem_1_fedprox",
     "theorem_2",
     "theorem_3",
-    "theorem_3_readings",
     "accumulation",
     "descent",
     "one_round",

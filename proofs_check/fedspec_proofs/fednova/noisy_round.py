@@ -119,7 +119,12 @@ def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
 
 
 def claimed(
-    id: str, statement: str, place: str, sizes: tuple[Sizes, ...], constants: Callable[[Setting], Constants], share: Any
+    id: str,
+    statement: str,
+    place: str,
+    sizes: tuple[Sizes, ...],
+    constants: Callable[[Setting], Constants],
+    share: Any,
 ) -> Claim:
     """The claim about these sizes, from a share of their rates on."""
 
@@ -172,8 +177,8 @@ any_steps = claimed(
     "fednova.theorem-3-round",
     "FedNova, w = p: E F(x') - F(x) <= eta tau_eff (-|grad F(x)|^2/4 + eta L sigma^2 A/m + 3/2 eta^2 L^2 sigma^2 B + "
     "3 eta^2 L^2 kappa^2 C) for a round from any x, in every dimension, for all clients with Lipschitz gradients and "
-    "any noise, at each of the sizes and one rate for all; summed over rounds whose steps change among them, Theorem 3 "
-    "as repaired for every T, and (147) where tau_eff is one",
+    "any noise, at each of the sizes and one rate for all; summed over rounds whose steps change among them, (147) for "
+    "every T with all averages over the rounds weighted by tau_eff^(t), and as printed where tau_eff is one",
     "Theorem 3 (L208): a round of its proof, eqs. (143)-(147) (L806-817)",
     OWN,
     printed,

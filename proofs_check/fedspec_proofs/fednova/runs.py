@@ -144,20 +144,15 @@ def start(s: Setting) -> Vector:
 
 def average(run: Run, w: Weights) -> Any:
     """(1/T) sum over t < T of E |grad F_w(x_t)|^2."""
-    return path(run, w)[0] / run.T
-
-
-def path(run: Run, w: Weights, now: moments.Moments | None = None) -> tuple[Any, moments.Moments]:
-    """The sum of E |grad F_w|^2 over the rounds, and the moments of the model after them."""
     d = len(run.x)
     noises = sum(run.s.steps) * d if run.variance else 0
     step = moments.affine(lambda x, xi: run.s.round(x, xi if noises else None), d, noises)
-    now = now or moments.start(run.x)
+    now = moments.start(run.x)
     A, c, total = mixed(w, run.s.problem.H), -mixed(w, run.s.problem.e), rational(0)
     for _ in range(run.T):
         total += moments.second_moment(now, A, c)
         now = moments.push(step, now, run.variance)
-    return total, now
+    return total / run.T
 
 
 ASSUMPTIONS = {
