@@ -32,10 +32,10 @@ from fedspec_proofs.client_centric import (
     telescoping,
     theorem,
 )
-from fedspec_proofs.client_centric.by_hand import swings, two_clients
 from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
 from fedspec_proofs.client_centric.regimes import as_corrected, corrected_terms, printed
 from fedspec_proofs.client_centric.runs import mean_gradient, measure
+from fedspec_proofs.client_centric.theorem import swings, two_clients
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.piecewise import Piecewise

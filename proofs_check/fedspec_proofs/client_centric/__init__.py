@@ -21,12 +21,10 @@ MODULES = (
     "momentum",
     "momentum_sums",
     "participation",
-    "pairs",
     "conditions",
     "absorption",
     "starts",
     "links",
     "assembly",
-    "rates",
     "corollary",
 )

@@ -12,11 +12,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import HALF
 from fedspec_proofs.fednova.bounds import rational
 from fedspec_proofs.fednova.descent import drift_step, small_drift
-from fedspec_proofs.fednova.sampled_runs import (
-    CONDITIONS,
-    ONE,
-    opposite,
-)
+from fedspec_proofs.fednova.sampled_runs import CONDITIONS, ONE, opposite
 from fedspec_proofs.refutation import refutation
 
 

@@ -19,7 +19,8 @@ from fedspec_proofs.engines.expectation import with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.bounds import rational
-from fedspec_proofs.fednova.sampling import SIZES, shares
+from fedspec_proofs.fednova.responses import shares
+from fedspec_proofs.fednova.sampling import SIZES
 
 
 def _moments(m: int, q: int, *, independent: bool = True) -> Body:

@@ -23,6 +23,7 @@ from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, clai
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import chi_squared
+from fedspec_proofs.fednova.responses import shares
 from fedspec_proofs.fednova.settings import played
 
 CLIENTS = (1, 2, 3)
@@ -33,16 +34,9 @@ def _sizes(body: Any) -> Mapping[str, Body]:
     return {f"m = {m}": partial(body, m=m) for m in CLIENTS}
 
 
-def _shares(draw: Draw, m: int) -> Vector:
-    """Positive weights that sum to one: the last is what the others leave."""
-    n = draw("n", m, positive=True)
-    p: Vector = n / sum(n)
-    return p
-
-
 def _round(draw: Draw, m: int) -> tuple[Vector, Vector, Vector, Any]:
     """P, ||a||_1, the model and the changes of m clients."""
-    return _shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
+    return shares(draw, m), draw("A", m, positive=True), draw("x", 2), draw("Delta", m, 2)
 
 
 def _normalised(deltas: Any, a: Vector, eta: Any) -> Any:
@@ -136,7 +130,7 @@ def equal_norms() -> Finding:
 
 def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iterable[Any]:
     """The sum of the coefficients less 1 + chi^2, and chi^2 less E_p[A] E_p[1/A] - 1."""
-    p, a, eta = _shares(draw, m), draw("A", m, positive=True), draw("eta", positive=True)
+    p, a, eta = shares(draw, m), draw("A", m, positive=True), draw("eta", positive=True)
     tau_eff = effective_steps(p, a, [1] * m, TauEff.WEIGHTED_NORM)
     own = general_weights(p, a, NovaWeights.NOVA)
     # The update is linear in the changes: from x = 0 with every change 1 it is the sum of the coefficients.

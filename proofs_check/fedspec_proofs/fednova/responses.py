@@ -46,6 +46,12 @@ def hyper(draw: Draw) -> Hyper:
     return Hyper(eta, mu, below_one(rho), below_one(gamma))
 
 
+def shares(draw: Draw, m: int) -> Any:
+    """Positive weights that sum to one."""
+    n = draw("n", m, positive=True)
+    return n / sum(n)
+
+
 def below_one(value: Any) -> Any:
     """A positive number in (0, 1); a symbol stays as it is."""
     return value / (1 + value) if isinstance(value, Fraction) else value

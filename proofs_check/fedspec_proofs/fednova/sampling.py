@@ -18,16 +18,11 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.bounds import rational
+from fedspec_proofs.fednova.responses import shares
 from fedspec_proofs.refutation import refutation
 
 SIZES = ((2, 1), (2, 2), (3, 1), (3, 2), (3, 3))
 """Clients, and how many are drawn."""
-
-
-def shares(draw: Draw, m: int) -> Any:
-    """Positive weights that sum to one."""
-    n = draw("n", m, positive=True)
-    return n / sum(n)
 
 
 def _unbiased(m: int, q: int, weights: SampledWeights, *, replace: bool) -> Body:

@@ -18,24 +18,11 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.fednova.bounds import (
-    drift,
-    printed,
-    rational,
-    reach,
-    spread,
-    squares,
-)
-from fedspec_proofs.fednova.responses import below_one
+from fedspec_proofs.fednova.bounds import drift, printed, rational, reach, spread, squares
+from fedspec_proofs.fednova.responses import below_one, shares
 from fedspec_proofs.fednova.settings import Setting
 
 STEPS = ((1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3))
-
-
-def shares(draw: Draw, m: int) -> Any:
-    """Positive weights that sum to one."""
-    n = draw("n", m, positive=True)
-    return n / sum(n)
 
 
 def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:

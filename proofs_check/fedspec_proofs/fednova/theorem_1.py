@@ -21,12 +21,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fednova.bounds import (
-    Constants,
-    printed,
-    rational,
-    theorem_1,
-)
+from fedspec_proofs.fednova.bounds import Constants, printed, rational, theorem_1
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.settings import Setting, played
 

@@ -18,11 +18,8 @@ from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fednova.bounds import (
-    chi_squared,
-    rational,
-)
-from fedspec_proofs.fednova.special_cases import shares
+from fedspec_proofs.fednova.bounds import chi_squared, rational
+from fedspec_proofs.fednova.responses import shares
 
 # How far w is from p: chi^2 = sum over pairs of p_i p_j (q + 1/q - 2), q >= 1 the ratio of the norms.
 
