@@ -113,8 +113,7 @@ def sum_of_steps(draw: Draw) -> Sum:
     "afga.theorem-4-6-assembly",
     statement="The 23 steps that are assumed here, each times a multiplier that is not negative, add up to the bound "
     "of theorem-4-6 and theorem-d-3, for all K, n, m, I, R and constants: the bound follows from them. How far "
-    "a step is shown stands in the row that it names; those about draws and vectors are proved at sizes, "
-    "lemma-f-8-repaired is checked",
+    "a step is shown stands in the row that it names",
     source=Source(AFGA, "ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fedspec_proofs.afga.mixed import slope_lines
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 
@@ -98,8 +100,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
     statement="The steps 'x - y', 'x - z' and 'y - z' of theorem-4-6-assembly",
     source=Source(AFGA, "ours, for eq. (18) (L1475-1558)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="K = 1 cluster of n = 2 clients, d = 1, V = eps",
+    verdict=Verdict.PROVED,
     assumptions={
         "4.1, x_r and x_i": "the clients' slopes change by at most L |x_r - x_i|",
         "4.1, x_r and xbar": "by at most L |x_r - xbar|",
@@ -107,6 +108,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
     },
 )
 def slopes() -> Finding:
-    """With any denominator from sqrt(eps) on the left sides are smaller."""
-
-    return decide(lambda draw: _slopes(draw, 2))
+    """For any clients, by means over them; then for two clients in one dimension with V = eps, all at once."""
+    parts = {f"line {k}": one for k, one in enumerate(slope_lines(), 1)}
+    two = decide(lambda draw: _slopes(draw, 2))
+    return all_proved({**parts, "two clients": two}, set(two.dropped))
