@@ -14,7 +14,7 @@ from pathlib import Path
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
 from fedspec.readings import CoverName, Solver
-from fedspec_proofs import ledger
+from fedspec_proofs import chain, ledger
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines.worst_case.attained import Attained, share
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
@@ -170,6 +170,25 @@ def claims() -> str:
     return "\n".join(parts)
 
 
+def chains() -> str:
+    """Of theorems and corollaries, printed and repaired: the links by their verdicts, and the weakest."""
+    rows = []
+    for id in dict.fromkeys(id for h in ledger.headlines() for id in h.statement.claims):
+        c = ledger.claims()[id]
+        if not c.chain:
+            continue
+        found = {link.claim.id: link.claim for link in chain.links(c)}
+        counts = Counter(str(one.verdict) for one in found.values())
+        weak = chain.weakest(c)
+        breaks = bool(weak) and weak[0].verdict is Verdict.REFUTED
+        words = (
+            f"breaks at {code(one.id.partition('.')[2] for one in weak)}" if breaks else code(one.id for one in weak)
+        )
+        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+        rows.append([_numbers(c), f"`{c.id}`", _said(c), said, words or "every link is proved"])
+    return table(["number", "claim", "verdict", "links", "weakest link"], rows)
+
+
 def loose() -> str:
     known, rows = ledger.claims(), []
     for id, cases in ((id, CERTIFIED[id]) for id in known if id in CERTIFIED):
@@ -205,7 +224,7 @@ def families() -> str:
 
 
 PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
-LEDGER = (verdicts, refuted, claims, loose)
+LEDGER = (verdicts, refuted, chains, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
 

@@ -213,6 +213,8 @@ class Claim:
         sizes: what a proof is confined to, where the statement is wider; empty for others.
         repairs: the refuted claim beside which this one stands, corrected; empty for others.
         false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
+        chain: ids of the claims that it follows from, in the order of the argument; of a refuted one, the links of its
+            printed proof. What has a chain is never stronger than the weakest link of it.
     """
 
     id: str
@@ -225,6 +227,7 @@ class Claim:
     sizes: str = ""
     repairs: str = ""
     false_of: str = ""
+    chain: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:
@@ -244,6 +247,11 @@ class Claim:
     def __call__(self) -> Record:
         start = time.perf_counter()
         found = self.body()
+        if self.chain:
+            # It looks links up in the ledger, which is made of claims.
+            from fedspec_proofs.chain import held
+
+            found = held(self, found)
         if (
             found.verdict is Verdict.PROVED
             and self.engine in UNDOUBTED
@@ -269,6 +277,7 @@ def claim(
     assumptions: Mapping[str, str] | None = None,
     sizes: str = "",
     repairs: str = "",
+    chain: tuple[str, ...] = (),
 ) -> Callable[[Callable[[], Finding]], Claim]:
     """Turn a function that returns a finding into a claim.
 
@@ -279,7 +288,7 @@ def claim(
         raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
-        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, sizes, repairs)
+        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, sizes, repairs, "", chain)
 
     return decorate
 

@@ -76,13 +76,13 @@ def table(
 
 @app.command()
 def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
-    """Show one claim: its statement, assumptions, evidence, what happens without each assumption, its source."""
+    """Show one claim: its statement, assumptions, what it follows from, the evidence, its source."""
     ledger = _part("ledger")
     claim, record = ledger.find(id), _part("stored").load().get(id)
     if as_json:
         terminal.emit([shown.row(claim, record, ledger)])
         return
-    shown.page(claim, record, ledger, terminal.console())
+    shown.page(claim, record, ledger, _part("chain"), terminal.console())
 
 
 @app.command("run", epilog=EXIT_CODES)

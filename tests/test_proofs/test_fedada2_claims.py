@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction as F
 from typing import Any
 
@@ -25,7 +26,7 @@ from fedspec_proofs.engines.algebra import Statement, variables
 from fedspec_proofs.engines.mutation import LeastOfSets, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import bounds, derivation, lemma_15, runs, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2 import assembly, blended, bounds, derivation, lemma_15, runs, sm3_inductions, theorem_20
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
@@ -254,15 +255,29 @@ def test_the_drift_of_a_run(centre: F, eps_s: F, K: int, D: F) -> None:
 
 
 @pytest.mark.parametrize("i", range(6))
-def test_the_derivation_is_of_the_terms_that_are_typed(monkeypatch: pytest.MonkeyPatch, i: int) -> None:
-    assert derivation.same_terms(derivation.of_theorem_20).verdict is Verdict.PROVED
+def test_the_steps_add_up_to_the_terms_that_are_typed(monkeypatch: pytest.MonkeyPatch, i: int) -> None:
+    psis = bounds.psis
 
     def spoiled(*args: Any) -> tuple[Any, ...]:
-        whole = bounds.psis(*args)
+        whole = psis(*args)
         return (*whole[:i], whole[i] / 2, *whole[i + 1 :])
 
-    monkeypatch.setattr(derivation, "psis", spoiled)
-    assert derivation.same_terms(derivation.of_theorem_20).verdict is Verdict.UNKNOWN
+    monkeypatch.setattr(bounds, "psis", spoiled)
+    assert assembly.theorem_adds_up.body().verdict is Verdict.REFUTED
+
+
+CONSTANTS = (derivation.of_theorem_20, blended.of_theorem_25)
+
+
+@pytest.mark.parametrize("of", CONSTANTS, ids=lambda of: of.__name__)
+@pytest.mark.parametrize("name", ["gamma1", "drift"])
+def test_a_spoiled_constant_does_not_fit(of: Any, name: str) -> None:
+    def spoiled(draw: Any) -> tuple[Any, ...]:
+        s, k, n, W = of(draw)
+        return s, replace(k, **{name: 2 * getattr(k, name)}), n, W
+
+    assert derivation.fitting(of).verdict is Verdict.PROVED
+    assert derivation.fitting(spoiled).verdict is Verdict.REFUTED
 
 
 def weaker(part: Callable[[Any], Statement], words: str) -> Statement:
@@ -272,7 +287,7 @@ def weaker(part: Callable[[Any], Statement], words: str) -> Statement:
     return Statement({w: f for w, f in whole.given.items() if w != words}, whole.shown)
 
 
-NEEDED = [(part, words) for part in (*derivation.ALL, lemma_15._cauchy) for words in part(variables).given]
+NEEDED = [(part, words) for part in (*derivation.ROUND, lemma_15._cauchy) for words in part(variables).given]
 
 
 @pytest.mark.parametrize(("part", "words"), NEEDED, ids=lambda v: v if isinstance(v, str) else v.__name__)

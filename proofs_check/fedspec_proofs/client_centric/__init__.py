@@ -24,5 +24,7 @@ MODULES = (
     "conditions",
     "absorption",
     "starts",
+    "links",
+    "assembly",
     "corollary",
 )

@@ -67,6 +67,48 @@ def each(form: str) -> Any:
     }
 
 
+def _chances(draw: Draw, n: Any, m: Any) -> tuple[Any, Any]:
+    """P(i in S) and P(i and j in S): by symmetry all alike, and they add up to E |S| = m and to m (m - 1)."""
+    return m / n, m * (m - 1) / (n * (n - 1))
+
+
+def _any_size(draw: Draw, form: str) -> Any:
+    """The same for n and m that are symbols, from Q = sum |v_i|^2, P = |sum v_i|^2 and the chances of being drawn.
+
+    With P = n Q - G_2/2, the first identity, which is shown by an induction of its own.
+    """
+    N, m, Q, P = draw("N", positive=True), draw("m", positive=True), draw("Q"), draw("P")
+    n = N + 1
+    alone, both = _chances(draw, n, m)
+    square, centre, G_2 = (alone * Q + both * (P - Q)) / m**2, P / n**2, 2 * (n * Q - P)
+    s2 = Q / n - centre
+    excess = (n - m) / (m * N)
+    return {
+        "mean": [n * alone - m, alone / m - 1 / n],
+        "centred": [square - centre - excess * s2],
+        "printed": [m**2 * square - m**2 / n * Q + m * (m - 1) / (2 * n * N) * G_2],
+        "bracket": [square / 8 - centre / 4 - excess * s2 / 8 + centre / 8],
+    }[form]
+
+
+def _one_more(draw: Draw) -> Any:
+    """|sum v_i|^2 = n sum |v_i|^2 - G_2/2, from n vectors to n + 1; nothing is left of it for one vector."""
+    n, Q, P, along, v2 = draw("n", positive=True), draw("Q"), draw("P"), draw("along"), draw("v2")
+    # Twice the pairs with the new vector, sum |v - v_i|^2, since they are ordered.
+    more = 2 * (n * Q - P) + 2 * (n * v2 - 2 * along + Q)
+    return [P + 2 * along + v2 - (n + 1) * (Q + v2) + more / 2]
+
+
+def at_any_size(form: str) -> Any:
+    """The identity for symbols n and m, then at sizes through the rule."""
+    return {"any n and m": lambda draw: _any_size(draw, form), **each(form)}
+
+
+def everybody_at_any_size() -> Any:
+    """The first identity, by induction over the vectors, then at sizes."""
+    return {"any n": _one_more, **each("all")}
+
+
 def one(form: str) -> Any:
     return {"n = 3, m = 2": lambda draw: _centred(draw, 3, 2, form)}
 
@@ -76,13 +118,15 @@ def one(form: str) -> Any:
     statement="Over a uniform draw of m of n clients the mean of the buffer is the mean of all n",
     source=Source(CLIENT_CENTRIC, "step of A_7 (L681-684)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
+    verdict=Verdict.PROVED,
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
 def unbiased() -> Finding:
-    """Up to five clients, every draw, any vectors in two dimensions; a first client always drawn is not the mean."""
-    return identities(each("mean"), without={"uniform": one("first")}, instances=5)
+    """By the chance m/n of being drawn, which all have; then up to five clients, every draw, through the rule.
+
+    A first client that is always drawn is not the mean.
+    """
+    return identities(at_any_size("mean"), without={"uniform": one("first")}, instances=5)
 
 
 @claim(
@@ -90,27 +134,27 @@ def unbiased() -> Finding:
     statement="|sum v_i|^2 = n sum |v_i|^2 - (1/2) sum_(i != j) |v_i - v_j|^2",
     source=Source(CLIENT_CENTRIC, "first identity (L1009-1015)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
+    verdict=Verdict.PROVED,
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
 def everybody() -> Finding:
-    """Up to five vectors in two dimensions."""
-    return identities(each("all"), without={"ordered": one("all, once")}, instances=5)
+    """By induction over the vectors, from one to the next; then up to five vectors in two dimensions."""
+    return identities(everybody_at_any_size(), without={"ordered": one("all, once")}, instances=5)
 
 
 @claim(
     "client-centric.participation-drawn",
-    statement="E |sum over S v_i|^2 = (m^2 / n) sum |v_i|^2 - (m (m-1) / (2 n (n-1))) sum_(i != j) |v_i - v_j|^2 "
-    "(n <= 5, d = 2)",
+    statement="E |sum over S v_i|^2 = (m^2 / n) sum |v_i|^2 - (m (m-1) / (2 n (n-1))) sum_(i != j) |v_i - v_j|^2",
     source=Source(CLIENT_CENTRIC, "second identity (L1018-1032), where the conversion runs its last line together"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
+    verdict=Verdict.PROVED,
     assumptions={"without replacement": "P(i and j in S) = m (m-1) / (n (n-1))"},
 )
 def drawn() -> Finding:
-    """Every draw of up to five clients; clients drawn independently of each other do not have it."""
+    """By the chances of one and of two clients; then every draw of up to five, through the rule.
+
+    Clients drawn independently of each other do not have it.
+    """
 
     def independent(draw: Draw) -> Any:
         # (m/n)^2 |sum v|^2 + (m/n) (1 - m/n) sum |v|^2 in the place of the square of the draw.
@@ -122,7 +166,9 @@ def drawn() -> Finding:
         square = p**2 * (total @ total) + p * (1 - p) * G_1
         return [square - Fraction(m**2, n) * G_1 + Fraction(m * (m - 1), 2 * n * (n - 1)) * G_2]
 
-    return identities(each("printed"), without={"without replacement": {"n = 3, m = 2": independent}}, instances=5)
+    return identities(
+        at_any_size("printed"), without={"without replacement": {"n = 3, m = 2": independent}}, instances=5
+    )
 
 
 @claim(
@@ -158,14 +204,13 @@ def independently() -> Finding:
     statement="E |mean over S of v_i|^2 = |mean v|^2 + ((n - m) / (m (n - 1))) s^2",
     source=Source(CLIENT_CENTRIC, "ours: second identity (L1018-1032), centred"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
+    verdict=Verdict.PROVED,
     assumptions={"without replacement": "no client is drawn twice"},
     repairs="client-centric.participation-independent",
 )
 def centred() -> Finding:
-    """Every draw of m of n = 2 .. 5; with replacement the factor is 1 / m."""
-    return identities(each("centred"), without={"without replacement": one("with replacement")}, instances=5)
+    """From the chances, for symbols n and m; then every draw of m of n = 2..5; with replacement the factor is 1 / m."""
+    return identities(at_any_size("centred"), without={"without replacement": one("with replacement")}, instances=5)
 
 
 @dataclass(frozen=True)
@@ -240,11 +285,10 @@ def _combination(v: Vectors) -> Any:
     "hence at most the first of the two",
     source=Source(CLIENT_CENTRIC, "ours: L1041-1057, corrected"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4 with every m, n = 5 with m <= 2; d = 2",
+    verdict=Verdict.PROVED,
     assumptions={"uniform": "every set of m clients is equally likely"},
     repairs="client-centric.bracket",
 )
 def bracket_repaired() -> Finding:
-    """Equality where the vectors add up to zero."""
-    return identities(each("bracket"), without={"uniform": one("bracket, first")}, instances=5)
+    """For symbols n and m, then at sizes through the rule; equality where the vectors add up to zero."""
+    return identities(at_any_size("bracket"), without={"uniform": one("bracket, first")}, instances=5)

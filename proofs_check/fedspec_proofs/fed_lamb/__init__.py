@@ -22,6 +22,7 @@ MODULES = (
     "theorem_3_consensus",
     "theorem_3_end",
     "key_inequality",
+    "links",
     "repaired",
     "assembly",
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.adding import spoiled, summed
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.draw import Draw
@@ -47,6 +48,7 @@ def key(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions=KEY,
+    chain=("fed-lamb.key-inequality-lines",),
 )
 def key_inequality() -> Finding:
     """Multiplied by ||D g||; where that is 0 the rule does not move, and s ||D h|| <= ||h||."""
@@ -66,6 +68,7 @@ def _lines(draw: Draw) -> Statement:
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions={"s D <= 1": "v_hat >= v0, fed-lamb.assumption-5"},
+    chain=("fed-lamb.assumption-5",),
 )
 def lines() -> Finding:
     """Both sides are sums over the coordinates, the second one squared."""
@@ -99,6 +102,12 @@ def one_round(draw: Draw) -> Sum:
     return Sum(steps, f_1, right)
 
 
+def errors_and_rate(draw: Draw) -> dict[str, Any]:
+    """What a round may lose, term by term."""
+    alpha, T, phi_M, L_bar = (draw(name, positive=True) for name in ("alpha", "T", "phi_M", "L_bar"))
+    return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+
+
 @claim(
     "fed-lamb.round-assembly",
     statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
@@ -106,33 +115,39 @@ def one_round(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions=ROUND,
+    chain=("fed-lamb.key-inequality-assembly", "fed-lamb.lemma-1-repaired"),
 )
 def round_falls() -> Finding:
     """In every outcome."""
-    return added(one_round, ROUND)
+    return summed(one_round, ROUND, errors_and_rate)
 
 
 ROUNDS = {
     "rounds": "alpha T phi_m s R (mean of sum_l E||D f'^l||) <= f(x_0) - E f(x_R) + 2 alpha phi_M R T error + R "
     "alpha^2 T^2 phi_M^2 L_bar/2: fed-lamb.round-assembly, summed",
     "f_*": "f_* <= f(x_R)",
-    "error": "error <= zeta + sigma sum_l sqrt(p_l) + drift: the triangle inequality, and E|.| <= the root of E|.|^2",
-    "drift": "drift <= alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: after t local steps a model is within alpha "
-    "phi_M t sqrt(Lay), fed-lamb.lemma-1-repaired, and the mean of t = 0..T-1 is (T - 1)/2",
+    "error": "error <= zeta + sigma sum_l sqrt(p_l) + drift: fed-lamb.errors",
+    "drift": "drift <= alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: fed-lamb.errors",
 }
 
 
-def rounds(draw: Draw) -> Sum:
+def right(draw: Draw) -> dict[str, Any]:
     """The right side is that of :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have roots."""
-    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "zeta", "roots", "Lam")
-    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, zeta, roots, Lam = (draw(name, positive=True) for name in names)
+    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
+    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
+    gap = draw("f_0") - draw("f_star")
+    k = Constants(gap=gap, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
+    return bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
+
+
+def rounds(draw: Draw, halved: str = "") -> Sum:
+    """The steps over the sums of all rounds; a term of the right side may be halved, for a false variant."""
+    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
     f_0, f_R, f_star, mean, error, drift = (draw(name) for name in ("f_0", "f_R", "f_star", "mean", "error", "drift"))
-    k = Constants(
-        gap=f_0 - f_star, sigma=sigma, R=R, T=T, Lay=side**2, alpha=alpha, least_alpha=alpha, phi_m=phi_m, phi_M=phi_M,
-        L_bar=L_bar, v0=w**2,
-    )  # fmt: skip
-    known = bounds.errors(k, zeta, roots, (Lam,))
-    whole: Any = sum(bounds.per_layer_terms(k, known).values())
+    terms = right(draw)
+    whole: Any = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
     gain = alpha * T * phi_m * w * R
     square = R * alpha**2 * T**2 * phi_M**2 * L_bar / 2
     steps = {
@@ -152,7 +167,28 @@ def rounds(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions=ROUNDS,
+    chain=("fed-lamb.round-assembly", "fed-lamb.errors"),
 )
 def theorems() -> Finding:
     """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
-    return added(rounds, ROUNDS)
+    return summed(rounds, ROUNDS, right)
+
+
+@false(
+    "fed-lamb.theorem-3-half-rate",
+    of=theorems,
+    statement="They add up to the bound with half of the term alpha T phi_M^2 L_bar/(2 phi_m s)",
+)
+def half_of_rate() -> Finding:
+    """1/4 in place of 1/2."""
+    return spoiled(lambda draw: rounds(draw, "rate"))
+
+
+@false(
+    "fed-lamb.theorem-3-half-heterogeneity",
+    of=theorems,
+    statement="They add up to the bound with zeta in place of 2 zeta",
+)
+def half_of_heterogeneity() -> Finding:
+    """The 2 comes from the inequality per layer."""
+    return spoiled(lambda draw: rounds(draw, "heterogeneity"))

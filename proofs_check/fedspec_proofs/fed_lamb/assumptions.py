@@ -11,6 +11,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.smt import every
@@ -146,6 +147,18 @@ def _ceiling(draw: Draw) -> Statement:
     return Statement(dict(zip(CEILING, holds, strict=True)), {"again": again, "v_hat does not fall": after >= v_hat[0]})
 
 
+def _one_more(draw: Draw) -> Statement:
+    mean, v, w, C = (draw(name) for name in ("mean", "v", "w", "C"))
+    given = {"so far": every(mean >= 0, mean <= C), "v": every(v >= 0, v <= C), "0 <= w <= 1": every(w >= 0, w <= 1)}
+    after = w * mean + (1 - w) * v
+    return Statement(given, {"after it": every(after >= 0, after <= C)})
+
+
+def _shares(rng: np.random.Generator) -> dict[str, F]:
+    mean, v, w = (F(int(rng.integers(0, 9)), 8) for _ in range(3))
+    return {"mean": mean, "v": v, "w": w, "C": F(1)}
+
+
 def _small(rng: np.random.Generator) -> dict[str, F]:
     C = F(int(rng.integers(4, 9)))
     v = {name: F(int(rng.integers(0, 9)), 8) * C for name in ("v_0", "v_1", "v_hat_0")}
@@ -159,10 +172,16 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
     "coordinate, v_hat never falls, and the clients' v has the same ceiling",
     source=at("ours, about H5 (L282) and H2 (L184)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="two clients",
+    verdict=Verdict.PROVED,
     assumptions=CEILING,
 )
 def ceiling() -> Finding:
-    """One round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do."""
-    return decide(_ceiling, sample=_small)
+    """One round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do.
+
+    Two clients through the rules; the mean of more is between 0 and C as well, one client more at a time.
+    """
+    parts = {
+        "two clients": decide(_ceiling, sample=_small),
+        "one more": decide(_one_more, sample=_shares, ablate=False),
+    }
+    return all_proved(parts, CEILING)

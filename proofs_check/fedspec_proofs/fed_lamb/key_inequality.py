@@ -11,12 +11,14 @@ import numpy as np
 from fedspec.arith import Vector, array, maximum, norm
 from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.readings import LocalCorrection, Phi
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fed_lamb.assembly import key_inequality, lines
 from fedspec_proofs.fed_lamb.rounds import TWO, F
 from fedspec_proofs.fed_lamb.shared import at
 
@@ -95,13 +97,18 @@ def _key(c: Layer) -> Iterator[Sides]:
 
 @claim(
     "fed-lamb.key-inequality-layers",
-    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of up to three coordinates, beta1 = 0",
+    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, beta1 = 0",
     source=at("ours, in place of L598-612"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
     assumptions={"v_hat >= v0": "in every coordinate", "beta1 = 0": "the step is along the gradient, not its momentum"},
+    chain=("fed-lamb.key-inequality-assembly",),
 )
 def key_layers() -> Finding:
-    """Both sides are shifted by ||h||; equality where g = h and v_hat = v0."""
+    """By fed-lamb.key-inequality-assembly. Searched through the rule, in layers of up to three coordinates.
+
+    Both sides are shifted by ||h||; equality where g = h and v_hat = v0.
+    """
     met = {"v_hat >= v0": lambda c: bool((c.w >= c.w_0).all()), "beta1 = 0": lambda c: c.beta1 == 0}
-    return searched(Inequality(_layer, met, _key), 1500, drop=300)
+    looked = searched(Inequality(_layer, met, _key), 1500, drop=300)
+    return confirmed((key_inequality.body(), lines.body()), looked, 1500)

@@ -20,7 +20,7 @@ from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, run
-from fedspec_proofs.fed_lamb.shared import FOUR, at
+from fedspec_proofs.fed_lamb.shared import FOUR, PROOF_1, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -107,6 +107,7 @@ def _refuted(h: Hill, bound: Callable[[Constants], Any]) -> Finding:
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,
+    chain=PROOF_1,
 )
 def theorem_1() -> Finding:
     """c = 1/10, one client; by the scale law the left side does not depend on c."""
@@ -156,6 +157,7 @@ def _as_in_the_box() -> Finding:
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,
+    chain=PROOF_1,
 )
 def theorem_1_appendix() -> Finding:
     """beta1 = 9/10: even the term that no rate makes smaller is too small, since it falls with c as well."""

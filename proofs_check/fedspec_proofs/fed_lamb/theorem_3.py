@@ -12,7 +12,7 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.rounds import F
-from fedspec_proofs.fed_lamb.shared import FOUR, at
+from fedspec_proofs.fed_lamb.shared import FOUR, PROOF_1, PROOF_3, at
 from fedspec_proofs.fed_lamb.theorem_1 import hill
 from fedspec_proofs.refutation import refutation
 
@@ -41,6 +41,7 @@ def printed() -> Finding:
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
+    chain=(*PROOF_1, *PROOF_3),
 )
 def theorem_3() -> Finding:
     """c = 1/10 of x^2/2; sigma = 3c/4, so that the root in (22) is rational, which only makes the right side larger."""

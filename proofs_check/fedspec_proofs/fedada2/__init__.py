@@ -19,6 +19,8 @@ MODULES = (
     "convergence",
     "descent",
     "drift",
+    "derivation",
+    "assembly",
     "theorem_20",
     "sums",
     "logarithms",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -17,8 +18,7 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
-from fedspec_proofs.fedada2.derivation import Bounds, derived
-from fedspec_proofs.fedada2.inductive import confirmed
+from fedspec_proofs.fedada2.derivation import derived, symbols
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
@@ -111,6 +111,17 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
         "1 <= K(O) <= K": "local steps",
         "Xi- < w < Xi+": "the strategies' weights",
     },
+    chain=(
+        "fedada2.theorem-25-sgd",
+        "fedada2.theorem-25-adagrad",
+        "fedada2.theorem-25-adam",
+        "fedada2.lemma-26",
+        "fedada2.l882",
+        "fedada2.l922",
+        "fedada2.eq-11",
+        "fedada2.lemma-22",
+        "fedada2.lemma-21",
+    ),
 )
 def theorem_25() -> Finding:
     """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
@@ -152,38 +163,23 @@ def blended_constants(case: Case, s: Setting) -> Constants:
     statement="Theorem 25 under the relaxed rule, the same strategy for all clients, with L^2 and D in place of L and "
     "Ltilde |Phi1|^2",
     source=THEOREM,
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
     assumptions={**WORDS, **DRIFT_WORDS},
     repairs="fedada2.theorem-25",
+    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-26", "fedada2.theorem-25-strategies-relaxed"),
 )
 def theorem_25_repaired() -> Finding:
-    """SGD, AdaGrad or Adam for all, any weight.
+    """SGD, AdaGrad or Adam for all, any weight: Theorem 20's sum with K (K + 1)/2 gradients in a change.
 
-    The inequalities of Theorem 20's derivation hold here as well (``theorem-25-steps``); that SGD, AdaGrad and Adam are
-    in the relaxed rule was only searched (``theorem-25-strategies-relaxed``), so that the whole is no proof.
+    Clients with strategies of their own have it too, with a, A, m and M that hold of all.
     """
-    return searched(inequality(drawn(_strategies), blended_constants, printed=False), 400, drop=150)
-
-
-@claim(
-    "fedada2.theorem-25-steps",
-    statement="The inequalities between the terms of Theorem 25's repaired bound, with K (K + 1)/2 gradients in a "
-    "change, each with a weight of at most Xi A/m; for Algorithm 8 with a = 1 - beta1",
-    source=Source(FEDADA2, "ours: steps of a proof of theorem-25-repaired and corollary-27-repaired"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    assumptions={**WORDS, **DRIFT_WORDS},
-    sizes="d = 1, any T, K, z, clients and participants; that they add up to the bound is written out in words",
-)
-def theorem_25_steps() -> Finding:
-    """As for Theorem 20: the clients' change by Lemma 26, then the same steps of the server."""
     looked = searched(inequality(drawn(_strategies), blended_constants, printed=False), 400, drop=150)
-    return confirmed(derived(of_theorem_25, lemma_26_parts()), looked, 400)
+    return confirmed(derived(of_theorem_25), looked, 400)
 
 
-def of_theorem_25(s: Setting) -> Bounds:
-    """Its constants at some ends of the relaxed rule."""
-    A, low, high = 2.0, 0.5, 0.7
-    k = constants(s, a=0.5, A=A, m=s.eps, M=s.eps + s.G, low=low, high=high)
-    return k, s.K * (s.K + 1) / 2, high * A / s.eps
+def of_theorem_25(draw: Draw) -> tuple[Any, Constants, Any, Any]:
+    """K (K + 1)/2 gradients, each with a weight of at most Xi A/m."""
+    s, _ = symbols(draw)
+    ends = {name: draw(name, positive=True) for name in ("a", "A", "m", "M", "low", "high")}
+    return s, constants(s, **ends), s.K * (s.K + 1) / F(2), ends["high"] * ends["A"] / ends["m"]

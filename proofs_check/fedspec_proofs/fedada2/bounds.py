@@ -24,10 +24,11 @@ from fedspec_proofs.engines import enclosure
 
 @dataclass(frozen=True)
 class Functions:
-    """A root and a logarithm."""
+    """A root, a logarithm and the smaller of two."""
 
     sqrt: Callable[[Any], Any]
     log: Callable[[Any], Any]
+    least: Callable[[Any, Any], Any] = min
 
 
 FLOAT = Functions(math.sqrt, math.log)
@@ -69,6 +70,16 @@ class Setting:
         """ceil(K/z)."""
         return -(-self.K // self.z)
 
+    @property
+    def ends(self) -> Any:
+        """1 - b^T, or 1 above it."""
+        return 1 - self.b**self.T if self.T < LONG else 1
+
+    @property
+    def lags(self) -> Any:
+        """c(b)."""
+        return c(self.b)
+
 
 def phi1(s: Setting, by: Functions, *, printed: bool = True) -> Any:
     """Phi_1^K of Lemma 15 (L741), with its stray eta_l or without."""
@@ -80,7 +91,7 @@ def phi1(s: Setting, by: Functions, *, printed: bool = True) -> Any:
 
 def phi2(s: Setting, by: Functions, phi: Any) -> Any:
     """Phi_2^K of Lemma 16 (L778), with the largest of its values over the rounds."""
-    return min(s.eta * by.sqrt(1 - s.b), s.eta * phi / s.tau)
+    return by.least(s.eta * by.sqrt(1 - s.b), s.eta * phi / s.tau)
 
 
 def c(b: Any) -> Any:
@@ -128,11 +139,10 @@ def psis(s: Setting, k: Constants, by: Functions, D: Any = None) -> tuple[Any, .
     """Psi1 to Psi6; as printed without D, else with L^2 and D."""
     squared = s.d * k.phi1**2
     length = by.sqrt(s.d) * k.phi1
-    ends = 1 - s.b**s.T if s.T < LONG else 1
     Ltilde = None if D is not None else 2 * by.sqrt(s.d) * s.G / (s.eta_l * s.eps_s)
     moved = s.d * phi2(s, by, k.phi1) ** 2
-    psi3 = ends * s.eta * s.eta_l * s.T * k.drift * (Ltilde * squared if Ltilde is not None else D)
-    psi4 = (1 - s.b) * s.eta * s.eta_l * s.T * k.drift * (s.L if D is None else s.L**2) * c(s.b) * moved
+    psi3 = s.ends * s.eta * s.eta_l * s.T * k.drift * (Ltilde * squared if Ltilde is not None else D)
+    psi4 = (1 - s.b) * s.eta * s.eta_l * s.T * k.drift * (s.L if D is None else s.L**2) * s.lags * moved
     return (
         s.gap,
         s.eta**2 * s.L * s.T * s.d * squared / s.tau**2,

@@ -8,13 +8,15 @@ from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.fedada2.blended import constants
+from fedspec_proofs.fedada2.blended import constants, of_theorem_25
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import LOCAL, PRINTED, lipschitz, ramp
+from fedspec_proofs.fedada2.derivation import derived
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, admu_change, drawn
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
@@ -138,14 +140,13 @@ def _adam_constants(case: Case, s: Setting) -> Constants:
     statement="The bound of Theorem 25, with D and L^2, holds for Algorithm 8: a = 1 - beta1, A = 1, m = eps, M = G "
     "+ eps, with m_0 = v_0 = 0",
     source=COROLLARY,
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS},
     repairs="fedada2.corollary-27",
+    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-26", "fedada2.theorem-25-strategies-relaxed"),
 )
 def corollary_repaired() -> Finding:
-    """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them.
-
-    The steps of a proof are ``fedada2.theorem-25-steps``, with Adam's a = 1 - beta1.
-    """
-    return searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)
+    """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them."""
+    looked = searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)
+    return confirmed(derived(of_theorem_25), looked, 400)

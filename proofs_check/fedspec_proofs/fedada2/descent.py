@@ -10,11 +10,13 @@ import numpy as np
 
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fedada2.every_cover import any_cover
 from fedspec_proofs.fedada2.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
 from fedspec_proofs.fedada2.rational import F, second_moment
 from fedspec_proofs.refutation import refutation
@@ -33,6 +35,7 @@ def _denominators(draw: Draw) -> Statement:
     shown = {
         "tau v_t (b - a) <= Delta_t^2 (a + tau) (b + tau)": tau * v * (right - left)
         <= change * change * (left + tau) * (right + tau),
+        "half of it would do": 2 * tau * v * (right - left) <= change * change * (left + tau) * (right + tau),
         "(b + tau) (a + b) >= v_t + tau^2": (right + tau) * (left + right) >= v + tau * tau,
     }
     return Statement(given, shown)
@@ -58,7 +61,10 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     },
 )
 def denominators() -> Finding:
-    """v_t is that of the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G."""
+    """v_t is that of the server's step; T_(1,r) is this difference times |Delta_r| <= Phi_1 and |grad f| <= G.
+
+    Half of the right side would do, and with it half of Psi5 in Theorem 20.
+    """
     return decide(_denominators, sample=_roots)
 
 
@@ -98,6 +104,13 @@ def young() -> Finding:
     return Finding(found.verdict, found.evidence, dropped, found.second)
 
 
+def ends(draw: Draw) -> Statement:
+    """The lower end of w, and of q with v_(t-1) <= vt_0 + T Phi1^2: both fall as their roots rise."""
+    a, top, add = draw("root"), draw("largest root"), draw("stabiliser")
+    given = {"roots": every(a >= 0, top >= 0, a * a <= top * top), "stabiliser > 0": add > 0}
+    return Statement(given, {"1/(root + stabiliser) >= its lower end": 1 / (a + add) >= 1 / (top + add)})
+
+
 def _terms(c: Local) -> list[float]:
     """1 / (sqrt(v_p) + eps) at every step and coordinate of Algorithm 2."""
     x = np.zeros(c.g.shape[1])
@@ -112,12 +125,15 @@ def _terms(c: Local) -> list[float]:
     "fedada2.l901",
     statement="eta_l K / (sqrt(v_0 + d K G^2) + eps) <= gamma_r <= eta_l K / (sqrt(v_0) + eps)",
     source=Source(FEDADA2, "proof of Theorem 20 (L902)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
     assumptions={**WORDS, **HELD_WORDS},
+    chain=("fedada2.l752-carried", "fedada2.lemma-17-sharper"),
 )
 def gamma() -> Finding:
     """Step by step and coordinate by coordinate, from which the mean over clients and the sum over steps follow.
+
+    v_0 <= v_k(j) <= v_0 + n G^2 for any cover, and 1/(root + eps) falls as the root rises.
 
     The factor d is not needed, see ``fedada2.lemma-17-sharper``.
     """
@@ -130,7 +146,8 @@ def gamma() -> Finding:
             yield term, 1 / (sqrt(c.v0 / start) + float(c.eps))
 
     spoiled = {"half of d K G^2": lambda c: sides(c, squares=0.5), "v_0 halved, doubled": lambda c: sides(c, start=0.5)}
-    return searched(Inequality(drawn(), {**MET, **HELD}, sides, spoiled), 500)
+    looked = searched(Inequality(drawn(), {**MET, **HELD}, sides, spoiled), 500)
+    return confirmed((any_cover(), decide(ends, ablate=False, instances=10)), looked, 500)
 
 
 @claim(

@@ -6,7 +6,7 @@ step, invariant and claim run on z3 reals and, from the first state on, on rando
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -176,22 +176,6 @@ def inductive(
     dropped = {words: reachable(chosen, words) for words in whole.inputs}
     second = Second(Engine.EXACT, count, "steps of runs of the rule on random fractions from its first state")
     return Finding(Verdict.PROVED, "\n".join(lines), dropped, second)
-
-
-def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Finding:
-    """What some proofs give together, looked at again by a search, which drops the assumptions as well.
-
-    Args:
-        parts: the proofs.
-        looked: what the search saw.
-        instances: how many it made.
-    """
-    shown = list(parts)
-    for part in (*shown, looked):
-        if part.verdict not in (Verdict.PROVED, Verdict.CHECKED):
-            return part
-    evidence = "\n".join(part.evidence for part in shown)
-    return Finding(Verdict.PROVED, evidence, looked.dropped, Second(Engine.SEARCH, instances, looked.evidence))
 
 
 def patient(claims: Formulas, known: Formulas, *, logic: str | None, timeout_ms: int = TIMEOUT_MS) -> Proof:

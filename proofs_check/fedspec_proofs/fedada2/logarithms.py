@@ -12,6 +12,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -19,7 +20,7 @@ from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
-from fedspec_proofs.fedada2.inductive import Build, confirmed, inductive
+from fedspec_proofs.fedada2.inductive import Build, inductive
 from fedspec_proofs.fedada2.rational import F
 
 TRIES = 1200

@@ -61,6 +61,7 @@ def best_exponent() -> Finding:
     verdict=Verdict.PROVED,
     assumptions={"D = L^2 |Phi1|^2": "all F_i are equal and no step falls into the dead zone"},
     repairs="fedada2.corollary-24",
+    chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
 )
 def identical() -> Finding:
     """Psi3 then has eta_l^3 T in place of eta_l^2 T, so that Psi3/Psi6 has exponent 2 p2 and not p2.
@@ -135,6 +136,7 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
     verdict=Verdict.PROVED,
     assumptions={"(A)": "the range where T eta_l^2 stays bounded", "(B)": "the range where it grows, p2 = -49/100"},
     repairs="fedada2.corollary-23",
+    chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
 )
 def identical_ranges() -> Finding:
     """What Corollary 23 says of the printed bound holds of the repaired one, for clients that do not differ."""

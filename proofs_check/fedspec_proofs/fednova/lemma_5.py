@@ -48,16 +48,19 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
     "|z_i|^2",
     source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="up to three clients and draws, d = 1",
+    verdict=Verdict.PROVED,
     assumptions={"independent": "the q draws are independent"},
 )
 def both_moments() -> Finding:
-    """Every sample is enumerated; one coordinate, of which the squared norm is a sum. Without the assumption one draw
-    is taken q times."""
+    """By induction over the draws, in inner products; then every sample of up to three clients and draws.
+
+    Without the assumption one draw is taken q times.
+    """
     bodies = {f"m = {m}, q = {q}": _moments(m, q) for m, q in SIZES}
     return identities(
-        bodies, without={"independent": {"m = 2, q = 2": _moments(2, 2, independent=False)}}, instances=10
+        {"any q": _one_more_draw, **bodies},
+        without={"independent": {"m = 2, q = 2": _moments(2, 2, independent=False)}},
+        instances=10,
     )
 
 

@@ -67,6 +67,7 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
         "assumptions": dict(claim.assumptions),
         "repairs": claim.repairs,
         "false_of": claim.false_of,
+        "chain": list(claim.chain),
         "blind": bool(record and record.blind),
         **{name: ran[name] for name in NOT_RUN},
     }
@@ -136,7 +137,27 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
     console.print(JUDGED, style="dim")
 
 
-def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
+def chained(claim: Any, chain: Any, ledger: Any, console: Console) -> None:
+    """What a claim follows from, a line a link, and which link is the weakest; of a refuted one, its printed proof."""
+    refuted, broken = claim.verdict == "refuted", []
+    console.print("\nthe chain of its printed proof" if refuted else "\nthe chain that it follows from")
+    for link in chain.links(claim):
+        if link.claim.verdict == "refuted":
+            broken.append(link.claim.id)
+        said = link.claim.statement if not link.again else "as above"
+        line = Text.assemble((link.claim.id, "bold"), "  ", _said(link.claim, ledger), f"  {said}")
+        console.print(Padding(line, (0, 0, 0, 2 * link.depth), expand=False))
+    weak = chain.weakest(claim)
+    if broken:
+        console.print(Padding(Text(f"It breaks at {', '.join(broken)}."), (0, 0, 0, 2), expand=False))
+    elif weak:
+        words = ", ".join(f"{one.id} ({one.said})" for one in weak)
+        console.print(Padding(Text(f"Weakest link: {words}."), (0, 0, 0, 2), expand=False))
+    else:
+        console.print(Padding(Text("Every link is proved."), (0, 0, 0, 2), expand=False))
+
+
+def page(claim: Any, record: Any, ledger: Any, chain: Any, console: Console) -> None:
     """All about one claim."""
 
     def block(text: str) -> None:
@@ -172,6 +193,8 @@ def page(claim: Any, record: Any, ledger: Any, console: Console) -> None:
                 block(f"    {'matters' if dropped.matters else 'does not matter to this check'}: {dropped.words}")
         if record and record.blind:
             block("No assumption matters to this check: it may be blind.")
+    if claim.chain:
+        chained(claim, chain, ledger, console)
     if shown := how(claim, others):
         console.print("\nthe argument")
         for paragraph in shown:

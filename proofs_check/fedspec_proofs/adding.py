@@ -1,0 +1,72 @@
+"""Proofs put together, and the last link of a chain: the links add up to the bound, and to no smaller one.
+
+Beside what :func:`~fedspec_proofs.engines.certificate.added` asks, every term of the right side is halved in turn. What
+is to spare may still cover that; the evidence then says that half of the term would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import sympy
+
+from fedspec_proofs.claim import Engine, Finding, Second, Verdict
+from fedspec_proofs.engines.certificate import Sum, added, adds_up
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities, symbolic
+
+Terms = Callable[[Draw], Mapping[str, Any]]
+"""The right side of a bound, term by term, over the variables of a draw."""
+
+
+def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) -> Finding:
+    """Proved if the links add up, none can be left out, and halving a term is noticed or covered by what is to spare.
+
+    Args:
+        make: the links and the bound that they add up to.
+        names: each link in words, by its name.
+        terms: the bound, term by term; each is halved in turn.
+    """
+    found = added(make, names)
+    if found.verdict is not Verdict.PROVED:
+        return found
+    spare = make(symbolic).spare
+    noticed: list[str] = []
+    enough: list[str] = []
+    for name, term in terms(symbolic).items():
+        (enough if _never_negative(spare - term / 2) else noticed).append(name)
+    words = [f"from these links half of it is too little: {', '.join(noticed)}"] if noticed else []
+    words += [f"half of it would do: {', '.join(enough)}"] if enough else []
+    lost = [name for name, one in found.dropped.items() if not one.matters]
+    words += [f"not needed: {', '.join(lost)}"] if lost else []
+    verdict = Verdict.PROVED if noticed and not lost else Verdict.UNKNOWN
+    return replace(found, verdict=verdict, evidence="\n".join([found.evidence, *words]))
+
+
+def _never_negative(value: Any) -> bool:
+    """Whether a rational function of positive variables has no minus sign in it."""
+    above, below = sympy.fraction(sympy.cancel(sympy.together(sympy.sympify(value))))
+    return bool(sympy.expand(above).is_nonnegative and sympy.expand(below).is_positive)
+
+
+def spoiled(make: Callable[[Draw], Sum]) -> Finding:
+    """Whether the links of a false variant add up."""
+    return identities({"all sizes and constants": adds_up(make)})
+
+
+def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Finding:
+    """What some proofs give together, looked at again by a search, which drops the assumptions as well.
+
+    Args:
+        parts: the proofs.
+        looked: what the search saw.
+        instances: how many it made.
+    """
+    shown = list(parts)
+    for part in (*shown, looked):
+        if part.verdict not in (Verdict.PROVED, Verdict.CHECKED):
+            return part
+    evidence = "\n".join(part.evidence for part in shown)
+    return Finding(Verdict.PROVED, evidence, looked.dropped, Second(Engine.SEARCH, instances, looked.evidence))

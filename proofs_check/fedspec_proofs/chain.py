@@ -1,0 +1,81 @@
+"""Chains: a claim that follows from other claims is no stronger than the weakest of them, and says which that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fedspec_proofs import ledger
+from fedspec_proofs.claim import Claim, Finding, Verdict
+
+STRENGTH = (
+    (Verdict.PROVED,),
+    (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT),
+    (Verdict.CHECKED,),
+    (Verdict.NOT_CONTRADICTED,),
+    (Verdict.UNDECIDABLE, Verdict.UNKNOWN),
+    (Verdict.REFUTED,),
+)
+"""Verdicts from the strongest to the weakest; those of a line are as strong as each other."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A claim in a chain.
+
+    Attributes:
+        claim: it.
+        depth: 0 for what the chain is of, 1 for what that follows from, and so on.
+        again: whether it stood in the chain before; what it follows from is not repeated then.
+    """
+
+    claim: Claim
+    depth: int
+    again: bool
+
+
+def rank(verdict: Verdict) -> int:
+    """How weak a verdict is: 0 is proved."""
+    return next(n for n, line in enumerate(STRENGTH) if verdict in line)
+
+
+def links(claim: Claim) -> tuple[Link, ...]:
+    """What a claim follows from, and what that follows from in turn.
+
+    Raises:
+        ValueError: a claim follows from itself.
+    """
+    seen: set[str] = set()
+
+    def below(one: Claim, depth: int, above: tuple[str, ...]) -> Iterator[Link]:
+        for id in one.chain:
+            if id in above:
+                raise ValueError(f"chain: {id} follows from itself")
+            again = id in seen
+            seen.add(id)
+            link = ledger.find(id)
+            yield Link(link, depth, again)
+            if not again:
+                yield from below(link, depth + 1, (*above, id))
+
+    return tuple(below(claim, 1, (claim.id,)))
+
+
+def weakest(claim: Claim) -> tuple[Claim, ...]:
+    """The links of the weakest verdict, unless all are proved."""
+    found = {link.claim.id: link.claim for link in links(claim)}
+    worst = max((rank(one.verdict) for one in found.values()), default=0)
+    return tuple(one for one in found.values() if worst and rank(one.verdict) == worst)
+
+
+def held(claim: Claim, found: Finding) -> Finding:
+    """A finding, made as weak as the weakest link of its claim's chain; a proof over a broken link shows nothing."""
+    weak = weakest(claim)
+    if found.verdict is not Verdict.PROVED or not weak:
+        return found
+    words = f"{found.evidence}\nweakest link: {', '.join(f'{one.id} ({one.verdict})' for one in weak)}"
+    if weak[0].verdict in STRENGTH[1]:
+        verdict = Verdict.PROVED if claim.sizes else Verdict.UNKNOWN
+    else:
+        verdict = Verdict.NOT_CONTRADICTED if rank(weak[0].verdict) < len(STRENGTH) - 2 else Verdict.UNKNOWN
+    return replace(found, verdict=verdict, evidence=words)

@@ -1,0 +1,191 @@
+"""What Theorem 4.1 adds up, for every number of coordinates, clients, rounds and local steps, by z3.
+
+Lengths are sums over coordinates, so that an inequality of one coordinate is one of vectors; what a sum of many terms
+needs is an induction that takes one term more. E bounds every sqrt(v_hat) + eps from below, H from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from fedspec_proofs.claim import Finding
+from fedspec_proofs.engines.algebra import Body, Sample, Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
+
+
+def shown(*bodies: Body, sample: Sample | None = None) -> list[Finding]:
+    """Each body, by z3."""
+    return [decide(body, sample=sample, ablate=False, instances=20) for body in bodies]
+
+
+def nearby(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    """Denominators, bounds and rates that meet what is asked of them; the rest is drawn at random."""
+    E, G, more, rise, tau, eta = (Fraction(int(rng.integers(1, 9)), 2) for _ in range(6))
+    sign = (1, 0, -1)[int(rng.integers(0, 3))]
+    size = rise * 2
+    given = {"E": E, "root": E + more, "next": E + more + rise, "rise": rise, "size": size, "Delta": sign * size}
+    given |= {"G": G, "g": sign * G / 2, "D": G, "d": -sign * G / 3, "fall": more, "kappa": tau, "w": Fraction(1, 3)}
+    given |= {"product": Fraction(0), "total": tau, "s": tau + G, "square": rise, "sigma2": size}
+    return given | {"L": tau, "move": more, "change": sign * tau * more, "n": tau, "r": G, "eta": eta}
+
+
+def a_1(draw: Draw) -> Statement:
+    """u w <= u^2/(2 kappa) + kappa w^2/2; a step divided by its root is at most the step over E."""
+    u, w, kappa, d, root, E = (draw(name) for name in ("u", "w", "kappa", "d", "root", "E"))
+    given = {"kappa > 0": kappa > 0, "root >= E": every(E > 0, root >= E)}
+    shown = {
+        "Young": 2 * kappa * u * w <= u * u + kappa * kappa * w * w,
+        "(d/root)^2 <= d^2/E^2": d * d * E * E <= d * d * root * root,
+    }
+    return Statement(given, shown)
+
+
+def a_3(draw: Draw) -> Statement:
+    """-g fall d <= G D fall, with |g| <= G, |d| <= D and fall >= 0."""
+    g, G, d, D, fall = (draw(name) for name in ("g", "G", "d", "D", "fall"))
+    given = {"|g| <= G": every(g <= G, -g <= G), "|d| <= D": every(d <= D, -d <= D), "fall >= 0": fall >= 0}
+    return Statement(given, {"-g d <= G D": every(-g * d <= G * D, G * D >= 0), "then times the fall": fall >= 0})
+
+
+def a_4(draw: Draw) -> Statement:
+    """(p - q)^2 <= 2 p^2 + 2 q^2, and (fall d)^2 <= fall^2 D^2."""
+    p, q, d, D, fall = (draw(name) for name in ("p", "q", "d", "D", "fall"))
+    given = {"|d| <= D": every(d <= D, -d <= D)}
+    shown = {
+        "parallelogram": (p - q) ** 2 <= 2 * p * p + 2 * q * q,
+        "d^2 <= D^2": d * d <= D * D,
+        "fall^2 >= 0": fall * fall >= 0,
+    }
+    return Statement(given, shown)
+
+
+def a_5(draw: Draw) -> Statement:
+    """The fall of 1/root, (next - root)/(root next), is at most |Delta|/E^2, and -g Delta fall <= G Delta^2/E^2."""
+    root, later, E, size, delta, g, G = (draw(name) for name in ("root", "next", "E", "size", "Delta", "g", "G"))
+    given = {
+        "root >= E": every(E > 0, root >= E),
+        "a-5-roots": every(later >= root, later - root <= size),
+        "|Delta|": every(size >= 0, size * size == delta * delta),
+        "|g| <= G": every(g <= G, -g <= G),
+    }
+    shown = {
+        "root next >= E^2": root * later >= E * E,
+        "-g Delta (next - root) <= G Delta^2": -g * delta * (later - root) <= G * delta * delta,
+        "G Delta^2 >= 0": G * delta * delta >= 0,
+    }
+    return Statement(given, shown)
+
+
+def quotient(draw: Draw) -> Statement:
+    """X/W <= Y/F from X <= Y, Y >= 0 and W >= F > 0."""
+    X, Y, W, F = draw("X"), draw("Y"), draw("W"), draw("F")
+    return Statement({"X <= Y": every(X <= Y, Y >= 0), "W >= F": every(W >= F, F > 0)}, {"X F <= Y W": X * F <= Y * W})
+
+
+def one_more_noise(draw: Draw) -> Statement:
+    """E |sum xi|^2 <= s, from one noise to the next, which has no mean given those before; then over (m K_i)^2."""
+    total, s, product, square, sigma2 = (draw(name) for name in ("total", "s", "product", "square", "sigma2"))
+    given = {"so far": total <= s, "unbiased": product == 0, "variance": square <= sigma2}
+    return Statement(given, {"after it": total + 2 * product + square <= s + sigma2})
+
+
+def convex(draw: Draw) -> Statement:
+    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: the square of a mean, one client or step more at a time."""
+    a, b, w = draw("a"), draw("b"), draw("w")
+    mean = w * a + (1 - w) * b
+    return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
+
+
+def by_way_of(draw: Draw) -> Statement:
+    """(x - z)^2 <= 2 (x - y)^2 + 2 (y - z)^2."""
+    x, y, z = draw("x"), draw("y"), draw("z")
+    return Statement({}, {"(x - z)^2": (x - z) ** 2 <= 2 * (x - y) ** 2 + 2 * (y - z) ** 2})
+
+
+def one_more_term(draw: Draw) -> Statement:
+    """(sum u)^2 <= n sum u^2, from n to n + 1 terms."""
+    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
+    given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
+    return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})
+
+
+def one_more_round(draw: Draw) -> Statement:
+    """The sum of w_(t - s) over t < T is that of w_t less the newest s of them; from T to T + 1."""
+    late, all_, newest, w, oldest = (draw(name) for name in ("late", "all", "newest", "w", "oldest"))
+    later = newest + w - oldest
+    given = {"so far": late == all_ - newest, "terms are not negative": later >= 0}
+    shown = {"again": late + oldest == all_ + w - later, "at most the whole": late + oldest <= all_ + w}
+    return Statement(given, shown)
+
+
+def one_more_lag(draw: Draw) -> Statement:
+    """What s lags give is at most s times the whole; from s to s + 1, and a delay takes one lag or none of it."""
+    lags, late, all_, s, part = (draw(name) for name in ("lags", "late", "all", "s", "part"))
+    given = {"so far": lags <= s * all_, "one lag": every(late <= all_, late >= 0), "part": every(part >= 0, part <= 1)}
+    return Statement(given, {"(s + 1) times": every(lags + part * late <= (s + 1) * all_)})
+
+
+def lengths(draw: Draw) -> Statement:
+    """|w u + (1 - w) v| <= r from |u|, |v| <= r: means stay in a ball, one member more at a time."""
+    u2, v2, uv, r, w = (draw(name) for name in ("u2", "v2", "uv", "r", "w"))
+    given = {
+        "|u|, |v| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r),
+        "0 <= w <= 1": every(w >= 0, w <= 1),
+        "Cauchy-Schwarz": uv * uv <= u2 * v2,
+    }
+    return Statement(given, {"in the ball": w * w * u2 + 2 * w * (1 - w) * uv + (1 - w) ** 2 * v2 <= r * r})
+
+
+def on_the_line(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    """Squares and products of two numbers, for :func:`lengths`; partial sums of equal terms, for the inductions."""
+    u, v, n = (Fraction(int(rng.integers(-8, 9)), 4) for _ in range(3))
+    n, w = abs(n), Fraction(int(rng.integers(0, 5)), 4)
+    given = {"u2": u * u, "v2": v * v, "uv": u * v, "r": max(abs(u), abs(v)), "w": w, "n": n}
+    given |= {"sum": n * u, "squares": n * u * u, "all": abs(u) + abs(v), "newest": abs(v), "late": abs(u)}
+    return given | {"oldest": Fraction(0), "lags": n * abs(u), "s": n, "part": Fraction(int(rng.integers(0, 2)))}
+
+
+def drift_step(draw: Draw) -> Statement:
+    """-2 eta u w <= u^2/theta + theta eta^2 w^2, and (p + q + r)^2 <= 3 (p^2 + q^2 + r^2)."""
+    u, w, eta, theta, p, q, r = (draw(name) for name in ("u", "w", "eta", "theta", "p", "q", "r"))
+    shown = {
+        "Young": -2 * theta * eta * u * w <= u * u + theta**2 * eta**2 * w * w,
+        "three": (p + q + r) ** 2 <= 3 * (p * p + q * q + r * r),
+    }
+    return Statement({"theta > 0": theta > 0}, shown)
+
+
+def drift_again(draw: Draw) -> Statement:
+    """From D_k <= 5 k b to D_(k+1) <= 5 (k + 1) b, where D_(k+1) <= (1 + 1/(2K - 1) + 6 share/K) D_k + b.
+
+    share = K^2 eta_l^2 L^2 is at most 1/64 at rates up to 1/(8 K L).
+    """
+    D, later, k, K, b, share = (draw(name) for name in ("D", "later", "k", "K", "b", "share"))
+    given = {
+        "so far": every(5 * k * b >= D, D >= 0),
+        "one step": later <= D + D / (2 * K - 1) + 6 * share * D / K + b,
+        "rate": every(share >= 0, 64 * share <= 1),
+        "k < K": every(k >= 0, k + 1 <= K, K >= 1),
+        "b >= 0": b >= 0,
+    }
+    return Statement(given, {"D_(k+1) <= 5 (k + 1) b": later <= 5 * (k + 1) * b})
+
+
+def drifting(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    """A client after k of K steps, at most as far as it may be."""
+    k, more = Fraction(int(rng.integers(0, 6))), Fraction(int(rng.integers(1, 4)))
+    K, b, share = k + more, Fraction(int(rng.integers(1, 9)), 4), Fraction(1, int(rng.integers(64, 99)))
+    D = 5 * k * b / int(rng.integers(1, 4))
+    return {
+        "theta": b,
+        "k": k,
+        "K": K,
+        "b": b,
+        "share": share,
+        "D": D,
+        "later": D + D / (2 * K - 1) + 6 * share * D / K + b,
+    }

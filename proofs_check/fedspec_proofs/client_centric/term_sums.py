@@ -1,0 +1,127 @@
+"""How the lines of :mod:`.every_size` add up to the bounds of single terms: inequalities times multipliers.
+
+Sums over coordinates of what those lines say of one; E bounds sqrt(v_hat) + eps from below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fedspec_proofs.claim import Finding, Verdict
+from fedspec_proofs.engines.certificate import Step, Sum, adds_up
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities, symbolic
+
+
+def _known(draw: Draw, *names: str) -> tuple[Any, ...]:
+    return tuple(draw(name, positive=True) for name in names)
+
+
+def a_1(draw: Draw) -> Sum:
+    """Young with the weight L eta; u = grad f(z_t) - grad f(x_t), z_t - x_t = eta C a_t d_t."""
+    eta, L, C, E, d2, delta2 = _known(draw, "eta", "L", "C", "E", "|d|^2", "|Delta|^2")
+    A, u2, ad2, moved2 = (draw(name) for name in ("A_1", "|u|^2", "|a d|^2", "|a Delta|^2"))
+    steps = {
+        "Young": Step(1, A, eta * (u2 / (2 * L * eta) + L * eta * moved2 / 2)),
+        "smooth": Step(1 / (2 * L), u2, L**2 * eta**2 * C**2 * ad2),
+        "root of d": Step(L * eta**2 * C**2 / 2, ad2, d2 / E**2),
+        "root of Delta": Step(L * eta**2 / 2, moved2, delta2 / E**2),
+    }
+    return Sum(steps, A, eta**2 * L / (2 * E**2) * (C**2 * d2 + delta2))
+
+
+def a_3(draw: Draw) -> Sum:
+    """By the gradient at x_t and its change up to z_t, where |z_t - x_t| <= eta C eta_l G/E."""
+    eta, eta_l, L, G, C, E, fall = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "fall")
+    A, slope, change, way = (draw(name) for name in ("A_3", "slope", "change", "way"))
+    steps = {
+        "coordinates": Step(1, A, eta * C * eta_l * G * (slope + change) * fall),
+        "gradient": Step(eta * C * eta_l * G * fall, slope, G),
+        "smooth": Step(eta * C * eta_l * G * fall, change, L * way),
+        "way": Step(eta * C * eta_l * G * fall * L, way, eta * C * eta_l * G / E),
+    }
+    right = (eta**2 * eta_l**2 * G**2 * L * C**2 / E + eta * eta_l * G**2 * C) * fall
+    return Sum(steps, A, right)
+
+
+def a_4(draw: Draw) -> Sum:
+    """|a_(t+1) Delta_t - C fall d_t|^2 in two."""
+    eta, eta_l, L, G, C, E, delta2, fall2 = _known(draw, "eta", "eta_l", "L", "G", "C", "E", "|Delta|^2", "|fall|^2")
+    A, moved2, other2 = (draw(name) for name in ("A_4", "|a Delta|^2", "|fall d|^2"))
+    steps = {
+        "parallelogram": Step(1, A, L * eta**2 / 2 * (2 * moved2 + 2 * C**2 * other2)),
+        "root": Step(L * eta**2, moved2, delta2 / E**2),
+        "|d|": Step(L * eta**2 * C**2, other2, (eta_l * G) ** 2 * fall2),
+    }
+    return Sum(steps, A, L * eta**2 / E**2 * delta2 + L * (eta * eta_l * G * C) ** 2 * fall2)
+
+
+def a_8(draw: Draw) -> Sum:
+    """(eta eta_l/2) |grad f(x_t) - u_t|_a^2 by the mean over clients and steps of |x_t - x^i_k|^2."""
+    eta, eta_l, L, E = _known(draw, "eta", "eta_l", "L", "E")
+    weighted, apart, squares, ways, late, drift = (
+        draw(name) for name in ("weighted", "apart", "squares", "ways", "late", "drift")
+    )
+    half = eta * eta_l / 2
+    steps = {
+        "root": Step(half, weighted, apart / E),
+        "square of a mean": Step(half / E, apart, squares),
+        "smooth": Step(half / E, squares, L**2 * ways),
+        "by way of x_(t - tau)": Step(half * L**2 / E, ways, 2 * late + 2 * drift),
+    }
+    return Sum(steps, half * weighted, eta * eta_l * L**2 / E * (late + drift))
+
+
+def delays(draw: Draw) -> Sum:
+    """The sum over t of |x_t - x_(t - tau_t)|^2."""
+    eta, tau, E, changes = _known(draw, "eta", "tau", "E", "changes")
+    late, counted, squares, momenta = (draw(name) for name in ("late", "counted", "squares", "momenta"))
+    steps = {
+        "s <= tau steps": Step(1, late, tau * eta**2 * counted),
+        "counted in tau rounds": Step(tau * eta**2, counted, tau * squares),
+        "root": Step(tau**2 * eta**2, squares, momenta / E**2),
+        "momentum": Step(tau**2 * eta**2 / E**2, momenta, changes),
+    }
+    return Sum(steps, late, tau**2 * eta**2 / E**2 * changes)
+
+
+def absorbed(draw: Draw) -> Sum:
+    """The delayed gradients, of which a weight of at least 1/(2 eps) leaves 1/(8 eps); all times eps/(eta eta_l)."""
+    share, lags, squares = _known(draw, "K^2 eta_l^2 L^2", "tau + 1", "squares")
+    late, weighted = draw("late"), draw("weighted")
+    steps = {
+        "lags": Step(30 * share, late, lags * squares),
+        "rate": Step(squares / 8, 240 * lags * share, 1),
+        "horizon": Step(1, squares / 4, weighted / 2),
+    }
+    return Sum(steps, 30 * share * late, weighted / 2 - squares / 8)
+
+
+def change(draw: Draw) -> Sum:
+    """E |Delta_t|^2 by the mean gradients and the noises of m clients."""
+    eta_l, m, sigma2, inverse, gradients = _known(draw, "eta_l", "m", "sigma_l^2", "1/K_t", "gradients")
+    square, noise, total = (draw(name) for name in ("|Delta|^2", "noise", "sum"))
+    steps = {
+        "parallelogram": Step(1, square, eta_l**2 * (2 * gradients + 2 * noise)),
+        "mean of m": Step(2 * eta_l**2, noise, total / m**2),
+        "unbiased": Step(2 * eta_l**2 / m**2, total, m * sigma2 * inverse),
+    }
+    return Sum(steps, square, 2 * (eta_l**2 / m * inverse * sigma2 + eta_l**2 * gradients))
+
+
+def added_up(**makes: Any) -> Finding:
+    """Proved if each adds up, and none does without one of its steps."""
+    found = identities({name: adds_up(make) for name, make in makes.items()}, without=_each_left_out(makes))
+    if all(one.matters for one in found.dropped.values()):
+        return found
+    return replace(found, verdict=Verdict.UNKNOWN)
+
+
+def _each_left_out(makes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        f"{name}: {step}": {"the rest": adds_up(make, step)}
+        for name, make in makes.items()
+        for step in make(symbolic).steps
+    }

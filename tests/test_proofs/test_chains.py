@@ -1,0 +1,128 @@
+"""Chains: no claim is stronger than what it follows from, and the sums notice whatever is spoiled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from test_judge.support import inside
+
+from fedspec_proofs import adding, chain, ledger
+from fedspec_proofs.claim import Finding, Verdict
+from fedspec_proofs.client_centric import assembly as client_centric
+from fedspec_proofs.client_centric import term_sums
+from fedspec_proofs.engines.certificate import Step, Sum, adds_up
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.fed_lamb import assembly as fed_lamb
+from fedspec_proofs.fed_lamb import links as fed_lamb_links
+from fedspec_proofs.fedada2 import assembly as fedada2
+
+CLAIMS = ledger.claims()
+CHAINED = [id for id, c in CLAIMS.items() if c.chain]
+THEOREMS = (
+    "fedada2.theorem-20-repaired",
+    "fedada2.theorem-25-repaired",
+    "fedada2.corollary-27-repaired",
+    "fedada2.corollary-29-repaired",
+    "fed-lamb.theorem-1-repaired",
+    "fed-lamb.theorem-3-repaired",
+    "fed-lamb.corollary-1-repaired",
+    "client-centric.theorem-4-1-repaired",
+)
+
+
+@pytest.mark.parametrize("id", CHAINED)
+def test_a_chain_has_links_and_no_claim_is_stronger(id: str) -> None:
+    one = CLAIMS[id]
+    found = chain.links(one)
+    assert {link.claim.id for link in found} >= set(one.chain) and one.id not in {link.claim.id for link in found}
+    if one.verdict is not Verdict.REFUTED:
+        assert all(chain.rank(link.claim.verdict) <= chain.rank(one.verdict) for link in found)
+
+
+@pytest.mark.parametrize("id", THEOREMS)
+def test_the_repaired_theorems_follow_from_what_is_proved(id: str) -> None:
+    assert CLAIMS[id].verdict is Verdict.PROVED and not chain.weakest(CLAIMS[id])
+    assert any(link.claim.id.endswith("-assembly") for link in chain.links(CLAIMS[id]))
+
+
+@pytest.mark.parametrize("id", ["fedada2.theorem-20", "fedada2.theorem-25", "fed-lamb.theorem-1", "fed-lamb.theorem-3"])
+def test_the_printed_ones_break(id: str) -> None:
+    assert chain.weakest(CLAIMS[id])[0].verdict is Verdict.REFUTED
+    assert "It breaks at" in inside("claims", "show", id).out
+
+
+@pytest.mark.parametrize(
+    ("link", "sizes", "held"),
+    [
+        (Verdict.PROVED, "", Verdict.PROVED),
+        (Verdict.CERTIFIED, "", Verdict.UNKNOWN),
+        (Verdict.CERTIFIED, "d = 1", Verdict.PROVED),
+        (Verdict.CHECKED, "", Verdict.NOT_CONTRADICTED),
+        (Verdict.REFUTED, "", Verdict.UNKNOWN),
+    ],
+)
+def test_a_proof_is_made_as_weak_as_its_weakest_link(
+    monkeypatch: pytest.MonkeyPatch, link: Verdict, sizes: str, held: Verdict
+) -> None:
+    real = CLAIMS["fedada2.lemma-21"]
+    monkeypatch.setattr(ledger, "find", lambda id: replace(real, id=id, verdict=link))
+    one = replace(real, chain=("fedada2.other",), sizes=sizes)
+    assert chain.held(one, Finding(Verdict.PROVED, "shown")).verdict is held
+
+
+def test_a_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = replace(CLAIMS["fedada2.lemma-21"], chain=("fedada2.lemma-21",))
+    monkeypatch.setattr(ledger, "find", lambda id: real)
+    with pytest.raises(ValueError, match="follows from itself"):
+        chain.links(real)
+
+
+def test_show_prints_the_chain_and_its_weakest_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
+    shown = inside("claims", "show", THEOREMS[-1]).out
+    assert "the chain that it follows from" in shown and "Every link is proved." in shown
+    assert "client-centric.drift-every-k  proved" in shown and "as above" in shown
+    weak = inside("claims", "show", "client-centric.corollary-4-1-1-repaired").out
+    assert "Every link is proved." in weak
+    (row,) = inside("claims", "show", THEOREMS[0], "--json").rows
+    assert row["chain"] == list(CLAIMS[THEOREMS[0]].chain)
+
+
+SUMS: dict[str, Any] = {
+    "fedada2, a round": fedada2.one_round,
+    "fedada2, rounds": fedada2.rounds,
+    "fed-lamb, a layer": fed_lamb.key,
+    "fed-lamb, a round": fed_lamb.one_round,
+    "fed-lamb, rounds": fed_lamb.rounds,
+    "fed-lamb, errors": fed_lamb_links.errors,
+    "client-centric, a round": client_centric.one_round,
+    "client-centric, rounds": lambda draw: client_centric.rounds(draw, 1),
+    **{
+        f"client-centric, {make.__name__}": make
+        for make in (term_sums.a_1, term_sums.a_3, term_sums.a_4, term_sums.a_8)
+    },
+    **{f"client-centric, {make.__name__}": make for make in (term_sums.delays, term_sums.change, term_sums.absorbed)},
+}
+STEPS = [(name, step) for name, make in SUMS.items() for step in make(symbolic).steps]
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS, ids=lambda v: v.replace(" ", "-"))
+def test_half_of_a_step_does_not_add_up(name: str, step: str) -> None:
+    body = adds_up(SUMS[name], shares={step: Fraction(1, 2)})
+    assert identities({"half": body}, instances=1).verdict is Verdict.REFUTED
+
+
+def test_a_bound_of_which_half_would_do_is_told() -> None:
+    def make(draw: Draw) -> Sum:
+        x, y = draw("x", positive=True), draw("y")
+        return Sum({"y": Step(1, y, x)}, y, 3 * x, 2 * x)
+
+    def terms(draw: Draw) -> dict[str, Any]:
+        return {"all": 3 * draw("x", positive=True)}
+
+    loose = adding.summed(make, {"y": "y <= x"}, terms)
+    assert loose.verdict is Verdict.UNKNOWN and "half of it would do: all" in loose.evidence
