@@ -79,7 +79,7 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
         "mean": lambda: weighted_mean(stacked_once(X), p),
         "gemm": lambda: torch.mm(dense, X, out=out),
         "dense": lambda: links(Exchange((), ((),), dense), 100).times(X, out),
-        "ring": lambda: links(Exchange((), ((),), sparse), 100).times(X, out),
+        "ring": lambda: links(Exchange((), ((),), sparse), 100).mixed(X, out),
         "copy": lambda: out.copy_(X),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
