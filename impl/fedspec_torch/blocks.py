@@ -79,11 +79,10 @@ class Block:
             part: Any = rows[..., at]
             self.part(v, j).copy_(part.view(*part.shape[:-1], *shape))
 
-    def stack(self, v: Tensor, like: Stack) -> Stack:
-        """A vector as a stack [n, d] of its own."""
+    def stack(self, v: Tensor, out: Tensor) -> Stack:
+        """A vector as a stack [n, d], written to this one unless it lies client by client."""
         if not self.layerwise:
             return v
-        out = like.new_empty(like.shape)
         for j, (at, _) in enumerate(self.parts):
             out[:, at] = self.part(v, j).flatten(1)
         return out

@@ -122,7 +122,10 @@ def run_in_place(
         losses = found if k == 0 else losses
         if step:
             step(k, block, y, g)
-    return tuple(whole.stack(v, x) for v in (y, *map(whole.memory, solver.kept))), losses
+    made = (y, *map(whole.memory, solver.kept))
+    # At once: of several pieces the C library gives the memory back, and each round's would be fresh.
+    room = x.new_empty(len(made), *x.shape)
+    return tuple(whole.stack(v, out) for v, out in zip(made, room, strict=True)), losses
 
 
 def weights(x: Stack, layer: Linear) -> Tensor:
