@@ -137,7 +137,7 @@ def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, 
         d = trainer.federation.x0.numel()
         unit = 4 * d * min(clients, default_block(trainer.federation.x0))
         kept = trainer.federation.network.workspace(trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
-        found[algorithm] = (allocated(trainer.round) + bytes_of(vars(kept))) / unit
+        found[algorithm] = (allocated(trainer.round) + bytes_of({**vars(kept), "parts": ()})) / unit
     return found
 
 
