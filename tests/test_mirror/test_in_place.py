@@ -187,15 +187,15 @@ def test_vectors_part_by_part(layerwise: bool) -> None:
     whole = Block(3, 3, parts, layerwise, lambda name: torch.full((24,) if layerwise else (3, 8), torch.nan))
     v = whole.memory("v")
     whole.put(v, rows)
-    assert torch.equal(whole.stack(v, rows), rows)
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows)
     assert torch.equal(whole.part(v, 0), rows[:, :6].view(3, 2, 3))
     some = whole.first(2)
     for (piece,) in some.together(v):
         assert piece.is_contiguous()
         piece.zero_()
-    assert torch.equal(whole.stack(v, rows), torch.cat([torch.zeros(2, 8), rows[2:]]))
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), torch.cat([torch.zeros(2, 8), rows[2:]]))
     whole.put(v, rows[1])
-    assert torch.equal(whole.stack(v, rows), rows[1].expand(3, 8))
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows[1].expand(3, 8))
 
 
 @pytest.mark.parametrize("tau", [0, (2, 0)])
