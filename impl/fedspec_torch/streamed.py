@@ -95,7 +95,7 @@ def scaffold_step(h: scaffold.Scaffold, state: scaffold.State, clients: Batched,
             change: Any = control_change(h, state.c, some, tuple(taken[i] for i in these))
             total.addmv_(change.T, p[these])
             written(c_i, these, change.add_(c_i[these]))
-        return deltas  # type: ignore[no-any-return]
+        return deltas
 
     if h.control is Control.MEAN_GRADIENT:
         come = streamed(replace(clients, client=scaffold_changes(h, state)), plan, state.x, move)
