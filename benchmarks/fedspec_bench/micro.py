@@ -25,6 +25,7 @@ from fedspec.readings import Epsilon
 from fedspec_bench.job import Job
 from fedspec_bench.machine import seconds, wait
 from fedspec_bench.peers.mirror.peer import Mirror
+from fedspec_bench.targets import HOLDING
 from fedspec_bench.workloads import WORKLOADS
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.fast_gossip import links
@@ -139,7 +140,7 @@ def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, 
     """
     torch.set_num_threads(cores)
     found = {}
-    for algorithm in ("fedavg", "fednova", "scaffold", "fedada2"):
+    for algorithm in HOLDING:
         trainer = Mirror(Job("mirror", "2nn", algorithm=algorithm, changes=(("clients", clients), ("steps", 2))))
         object.__setattr__(trainer.federation, "way", "layered")
         trainer.round()
