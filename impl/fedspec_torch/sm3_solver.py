@@ -55,7 +55,7 @@ def sm3(
                 if not others:
                     nu_j.copy_(first)
                 for number, m in enumerate(others):
-                    torch.minimum(nu_j if number else first, m, out=nu_j)
+                    torch.minimum(nu_j if number else first.expand_as(nu_j), m, out=nu_j)
 
         def greatest(block: Block) -> None:
             for j, slices in enumerate(mu):
@@ -95,7 +95,7 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
             for y_, g_, first, *others in zip(*pieces, strict=True):
                 v = room[: y_.numel()].view(y_.shape) if others else first
                 for number, m in enumerate(others):
-                    torch.minimum(v if number else first, m, out=v)
+                    torch.minimum(v if number else first.expand_as(v), m, out=v)
                 accumulated(y_, g_, v, rate(k), eps)
                 axes = range(1, 1 + len(slices)) if others else ()
                 for a, m in zip(axes, (first, *others), strict=False):
