@@ -80,14 +80,13 @@ def main() -> None:
     cores = sorted({job.cores for group in chosen for job in group.jobs})
     say("the machine's limits")
     limits = {str(n): [child.run("machine:limits", cores=n, device=told.device)] for n in cores}
-    rows: list[tuple[str, Row]] = []
-    for group in chosen:
-        rows += [(group.title, row) for row in measured(group.jobs, group.effort, found, say)]
+    by_group = [measured(group.jobs, group.effort, found, say) for group in chosen]
+    rows = [(group.title, row) for group, some in zip(chosen, by_group, strict=True) for row in some]
     names = [] if told.no_single else ["servers", "mixing", "population", "memory"] + ([] if told.quick else ["judge"])
     micro = single(1, told.device, names)
     for n in cores:
         limits[str(n)].append(child.run("machine:limits", cores=n, device=told.device))
-    results = Results([row for _, row in rows], limits, micro)
+    results = Results(by_group, limits, micro)
     text = table.page(machine, date, results, rows)
     data: dict[str, Any] = {
         "date": date, "machine": machine, "quick": told.quick, "seconds": round(time.monotonic() - begun),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from statistics import median
 from typing import Any
@@ -19,44 +20,53 @@ from torch.profiler import ProfilerActivity, profile
 from fedspec.catalogue import find
 from fedspec.mixing.topology import ring
 from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Exchange, Messages
+from fedspec.plan import Exchange
+from fedspec.readings import Epsilon
 from fedspec_bench.job import Job
 from fedspec_bench.machine import seconds, wait
 from fedspec_bench.peers.mirror.peer import Mirror
+from fedspec_bench.targets import HOLDING
 from fedspec_bench.workloads import WORKLOADS
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.fast_gossip import links
-from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.fast_servers import adagrad_, adam_, amsgrad_
 from fedspec_torch.population import Stream, default_block
 
 D = 10**7
 
-SERVERS: dict[str, tuple[int, dict[str, float]]] = {
-    "fedadagrad": (28, {"eta": 0.1, "beta1": 0.9, "tau": 1e-3, "v0": 1e-6}),
-    "fedadam": (28, {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 1e-3, "v0": 1e-6}),
-    "fedamsgrad": (36, {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3}),
+SERVERS: dict[str, tuple[int, Callable[..., Any], dict[str, float]]] = {
+    "fedadagrad": (28, adagrad_, {"eta": 0.1, "beta1": 0.9, "tau": 1e-3}),
+    "fedadam": (28, adam_, {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 1e-3}),
+    "fedamsgrad": (
+        36,
+        partial(amsgrad_, epsilon=Epsilon.INSIDE),
+        {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3},
+    ),
 }
-"""The bytes a float32 coordinate that a step must read and write: x, m, v (and v_hat) both, Delta once."""
+"""The bytes a float32 coordinate that a step must read and write: x, m, v (and v_hat) both, Delta once; the step; its
+numbers."""
 
 
 def servers(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     """Gigabytes a second that a server's step moves of those that it must, at d = 1e7."""
     torch.set_num_threads(cores)
-    return {name: server(name, size, hyper, torch.device(device)) for name, (size, hyper) in SERVERS.items()}
+    place = torch.device(device)
+    return {
+        name: size * D / 1e9 / server(name, step, numbers, place) for name, (size, step, numbers) in SERVERS.items()
+    }
 
 
-def server(name: str, size: int, hyper: dict[str, float], place: torch.device) -> float:
-    """Of one server, as :class:`fedspec_torch.Run` runs it from its second round on."""
+def server(name: str, step: Callable[..., Any], numbers: dict[str, float], place: torch.device) -> float:
+    """Seconds of one server's step along a change that is there, as a run steps from its second round on."""
     run: Any = find(name).run
-    one_step = IN_PLACE.get(run.server, run.server)
-    h = run.hyper(eta_l=0.1, **hyper)
-    sent = Messages(torch.rand(1, D, device=place) - 0.5, (1,), (1,), (1,))
-    held = [run.init(h, torch.rand(D, device=place))]
+    start = {"v0": 1e-6} if "v0" in find(name).numbers else {}
+    held = [run.init(run.hyper(eta_l=0.1, **numbers, **start), torch.rand(D, device=place))]
+    delta = torch.rand(D, device=place) - 0.5
 
-    def step() -> None:
-        held[0], _ = one_step(h, held[0], sent)
+    def work() -> None:
+        held[0] = step(held[0], delta, **numbers)
 
-    return size * D / seconds(step, device=place, least=1.0, repeats=5) / 1e9
+    return seconds(work, device=place, least=1.0, repeats=5)
 
 
 def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
@@ -79,7 +89,7 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
         "mean": lambda: weighted_mean(stacked_once(X), p),
         "gemm": lambda: torch.mm(dense, X, out=out),
         "dense": lambda: links(Exchange((), ((),), dense), 100).times(X, out),
-        "ring": lambda: links(Exchange((), ((),), sparse), 100).times(X, out),
+        "ring": lambda: links(Exchange((), ((),), sparse), 100).mixed(X, out),
         "copy": lambda: out.copy_(X),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
@@ -130,14 +140,14 @@ def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, 
     """
     torch.set_num_threads(cores)
     found = {}
-    for algorithm in ("fedavg", "fednova", "scaffold", "fedada2"):
+    for algorithm in HOLDING:
         trainer = Mirror(Job("mirror", "2nn", algorithm=algorithm, changes=(("clients", clients), ("steps", 2))))
         object.__setattr__(trainer.federation, "way", "layered")
         trainer.round()
         d = trainer.federation.x0.numel()
         unit = 4 * d * min(clients, default_block(trainer.federation.x0))
         kept = trainer.federation.network.workspace(trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
-        found[algorithm] = (allocated(trainer.round) + bytes_of(vars(kept))) / unit
+        found[algorithm] = (allocated(trainer.round) + bytes_of({**vars(kept), "parts": ()})) / unit
     return found
 
 

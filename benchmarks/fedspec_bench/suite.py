@@ -43,13 +43,11 @@ class Group:
 
 
 def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
-    """Ours under every algorithm; FedNova with unequal numbers of steps; each beside the specification."""
+    """Ours under every algorithm; FedNova with unequal numbers of steps too; each beside the specification."""
     for algorithm in HYPER:
-        if algorithm == "fedavg":
-            continue
-        changes = (("steps", RAGGED),) if algorithm == "fednova" else ()
-        for peer, place in (("mirror", device), ("spec", "cpu")):
-            yield Job(peer, workload, algorithm=algorithm, changes=changes, device=place)
+        for changes in ((), (("steps", RAGGED),)) if algorithm == "fednova" else ((),):
+            for peer, place in (("mirror", device), ("spec", "cpu")):
+                yield Job(peer, workload, algorithm=algorithm, changes=changes, device=place)
 
 
 def groups(*, quick: bool, device: str) -> Iterator[Group]:
@@ -74,5 +72,5 @@ def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> I
         many = tuple(Job(peer, workload, changes=crowd) for peer in ("mirror", "native", "spec"))
         yield Group(f"FedAvg, {COHORT} clients, one core", many, replace(effort, warm=1, rounds=1))
     if not quick and device == "cpu":
-        two = (*(Job(peer, workload, variant, cores=2) for peer, variant in TWO_CORES), Job("spec", workload))
-        yield Group("FedAvg, two cores", two, effort)
+        two = tuple(Job(peer, workload, variant, cores=2) for peer, variant in TWO_CORES)
+        yield Group("FedAvg, two cores", (Job("mirror", workload), *two, Job("spec", workload)), effort)

@@ -23,11 +23,12 @@ def targets(results: Results) -> str:
 
 def cells(row: Row, results: Results) -> tuple[str, ...]:
     """A row of the table."""
-    name = f"{row.job.name}{' (2 cores)' if row.job.cores > 1 else ''}"
+    name, steps = f"{row.job.name}{' (2 cores)' if row.job.cores > 1 else ''}", row.job.work.steps
+    algorithm = row.job.algorithm + (f", K_i in {steps[0]}..{steps[1]}" if isinstance(steps, tuple) else "")
     if not row.counts:
         return (
             name,
-            row.job.algorithm,
+            algorithm,
             "-",
             "-",
             "-",
@@ -35,12 +36,12 @@ def cells(row: Row, results: Results) -> tuple[str, ...]:
             f"{'error' if row.error else 'void'}: {row.error or row.void}",
         )
     assert row.loss is not None
-    steps = f"{row.rate / 1e3:.3g} k"
+    rate = f"{row.rate / 1e3:.3g} k"
     gflops = row.rate * row.job.work.flops / 1e9
     share = gflops / results.limit("mm_gflops", row.job.cores)
     added = (row.peak_bytes - row.setup_bytes) / 2**20
     said = f"quartiles {100 * row.spread:.0f} % apart" + (", disturbed" if row.disturbed else "")
-    return name, row.job.algorithm, steps, f"{100 * share:.0f} %", f"{row.loss:.6f}", f"{added:.0f}", said
+    return name, algorithm, rate, f"{100 * share:.0f} %", f"{row.loss:.6f}", f"{added:.0f}", said
 
 
 def titles(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:

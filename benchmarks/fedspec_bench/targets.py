@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import mean
 from typing import Any
 
@@ -18,12 +19,12 @@ class Results:
     """Everything that a run measured.
 
     Attributes:
-        rows: of all jobs.
+        groups: the rows of jobs that took turns.
         limits: of the machine, by the number of cores; at the beginning and at the end.
         micro: of the single operations, by the name of the function that measured them.
     """
 
-    rows: Sequence[Row]
+    groups: Sequence[Sequence[Row]]
     limits: dict[str, list[dict[str, float]]]
     micro: dict[str, dict[str, float]]
 
@@ -34,10 +35,22 @@ class Results:
             LookupError: it was not measured, or does not count.
         """
         wanted = Job(peer, workload, variant, **more)
-        for row in self.rows:
+        for row in chain.from_iterable(self.groups):
             if row.job == wanted and row.counts:
                 return row.rate
         raise LookupError(wanted.name)
+
+    def over(self, ours: Job, other: Job) -> float:
+        """One rate over another of the same group, where the machine was the same for both.
+
+        Raises:
+            LookupError: no group has measured both, or one does not count.
+        """
+        for rows in self.groups:
+            found = {row.job: row.rate for row in rows if row.counts}
+            if ours in found and other in found:
+                return found[ours] / found[other]
+        raise LookupError(f"{ours.name} beside {other.name}")
 
     def limit(self, name: str, cores: int = 1) -> float:
         """A limit of the machine, the mean of what was found at the beginning and at the end."""
@@ -89,7 +102,7 @@ def share_of_mm(workload: str) -> Callable[[Results], float]:
 
 def two_cores(workload: str) -> Callable[[Results], float]:
     """Ours on two cores over ours on one."""
-    return lambda r: r.rate("mirror", workload, cores=2) / r.rate("mirror", workload)
+    return lambda r: r.over(Job("mirror", workload, cores=2), Job("mirror", workload))
 
 
 def crowd(r: Results) -> float:
@@ -97,20 +110,30 @@ def crowd(r: Results) -> float:
     return r.rate("mirror", "lr", changes=(("clients", COHORT),)) / r.rate("mirror", "lr")
 
 
-def ragged(r: Results) -> float:
+def ragged(workload: str) -> Callable[[Results], float]:
     """Unequal numbers of steps over equal ones."""
-    return r.rate("mirror", "mlp", algorithm="fednova", changes=(("steps", RAGGED),)) / r.rate("mirror", "mlp")
+    equal = Job("mirror", workload, algorithm="fednova")
+    return lambda r: r.over(replace(equal, changes=(("steps", RAGGED),)), equal)
 
 
 def adaptive(algorithm: str) -> Callable[[Results], float]:
     """Adaptive clients over plain ones."""
-    return lambda r: r.rate("mirror", "mlp", algorithm=algorithm) / r.rate("mirror", "mlp")
+    plain = Job("mirror", "mlp")
+    return lambda r: r.over(replace(plain, algorithm=algorithm), plain)
 
 
 def share_of_copy(server: str) -> Callable[[Results], float]:
     """The share of the copy rate at which a server moves the bytes that it must."""
     return lambda r: r.micro["servers"][server] / r.limit("copy_gbs")
 
+
+def extra(algorithm: str) -> Callable[[Results], float]:
+    """What a round holds beside model and data, in stacks of a block."""
+    return lambda r: r.micro["memory"][algorithm]
+
+
+HOLDING = ("fedavg", "fednova", "scaffold", "fedada2")
+"""Whose memory is measured."""
 
 TARGETS = (
     Target("LR, client-steps/s over JAX by hand", 1.9, over_jax("lr")),
@@ -125,7 +148,8 @@ TARGETS = (
     Target("two cores over one, MLP", 1.8, two_cores("mlp")),
     Target("two cores over one, 2NN", 1.8, two_cores("2nn")),
     Target(f"LR, cohort {COHORT} over cohort 100", 0.9, crowd),
-    Target("MLP, FedNova with K_i in 1..20 over equal K", 0.85, ragged),
+    Target("LR, FedNova with K_i in 1..20 over equal K", 0.85, ragged("lr")),
+    Target("MLP, FedNova with K_i in 1..20 over equal K", 0.85, ragged("mlp")),
     Target("MLP, SM3 clients (FedAda2) over SGD clients", 0.6, adaptive("fedada2")),
     Target("MLP, Adam clients (joint-local) over SGD clients", 0.6, adaptive("joint-local")),
     Target("MLP, LAMB clients (Fed-LAMB) over SGD clients", 0.6, adaptive("fed-lamb")),
@@ -135,11 +159,9 @@ TARGETS = (
         lambda r: r.micro["population"]["large"] / r.micro["population"]["small"],
         least=False,
     ),
-    Target(
-        "2NN, what a round holds beside model and data, in blocks x d",
-        3,
-        lambda r: r.micro["memory"]["fedavg"],
-        least=False,
+    *(
+        Target(f"2NN, {name}: what a round holds beside model and data, in blocks x d", 3, extra(name), least=False)
+        for name in HOLDING
     ),
     *(
         Target(

@@ -1,11 +1,10 @@
 """Adaptive local solvers in place; tests hold each to its rule's text.
 
 Bytes that a step must move for a number of four bytes, the gradient's own included: 20 for AdaGrad (y, v both ways, g
-in), 28 for Adam (and m), 32 for SM3, whose v is written from the accumulators and read again for the greatest along
-both axes, 16 for a step over the length of its gradient, which is read twice. With a dead zone, or at steps that leave
-v alone, the direction is written and read again: 8 more. AdaGrad and Adam are one pass each, of torch's fused kernels;
-a step of 54 clients x 9610 in float32 on one core of a Xeon takes 0.36 and 0.47 ms, SM3 0.97 ms, where that of SGD with
-all its products takes about 2 ms.
+in), 28 for Adam (and m), 16 for a step over the length of its gradient, which is read twice. With a dead zone, or at
+steps that leave v alone, the direction is written and read again: 8 more. AdaGrad and Adam are one pass each, of
+torch's fused kernels; a step of 54 clients x 9610 in float32 on one core of a Xeon takes 0.36 and 0.47 ms, where that
+of SGD with all its products takes about 2 ms. SM3: :mod:`fedspec_torch.sm3_solver`.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from torch import Tensor
 
 from fedspec.arith import norm
 from fedspec.client.delay import due, updates
-from fedspec.readings import Idle
 from fedspec_torch.arith import Vector, Weights
-from fedspec_torch.blocks import Block, parts_of
-from fedspec_torch.covers import AxisCover
+from fedspec_torch.blocks import Block
 from fedspec_torch.fast_servers import fused
 from fedspec_torch.solvers import InPlace, Rate, Step, written
 
@@ -131,64 +128,6 @@ def normalised(eta_l: float, *, eps: float) -> InPlace:
     return InPlace(begin)
 
 
-def sm3(
-    cover: AxisCover,
-    rate: Rate,
-    *,
-    eps: float,
-    v0: float = 0.0,
-    z: int = 1,
-    epoch: int = 1,
-    eps_s: float = 0,
-    idle: Idle = Idle.CARRIED,
-) -> InPlace:
-    """:func:`fedspec.client.sm3_delayed.sm3_ii_delayed` over the axes of the parts."""
-    parts = parts_of(cover.shapes)
-
-    def begin(block: Block, y: Tensor) -> Step:
-        nu = block.zeros("nu")
-        mu = [[y.new_full((block.n, *along), v0) for along in sides(shape)] for _, shape in parts]
-        u = nu if eps_s == 0 and z == 1 else block.memory("u")
-
-        def least(block: Block) -> None:
-            for j, slices in enumerate(mu):
-                first, *others = (m[: block.left] for m in slices)
-                nu_j = block.part(nu, j)
-                if not others:
-                    nu_j.copy_(first)
-                for number, m in enumerate(others):
-                    torch.minimum(nu_j if number else first, m, out=nu_j)
-
-        def greatest(block: Block) -> None:
-            for j, slices in enumerate(mu):
-                nu_j, axes = block.part(nu, j), range(1, 1 + len(slices))
-                for a, m in zip(axes, slices, strict=True):
-                    if len(slices) == 1:
-                        m[: block.left] = nu_j
-                    else:
-                        torch.amax(nu_j, [b for b in axes if b != a], keepdim=True, out=m[: block.left])
-
-        def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            now = due(k + 1, z, epoch)
-            if now or idle is Idle.RECOMPUTED:
-                least(block)
-            along_quotient(block, y, g, nu, u, adds=now, rate=rate(k), eps=eps, eps_s=eps_s)
-            if now:
-                greatest(block)
-            elif idle is Idle.RESET:
-                for m in (m for slices in mu for m in slices):
-                    m.zero_()
-
-        return step
-
-    return InPlace(begin, parts=parts)
-
-
-def sides(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The shapes of what is reduced to each axis, the other axes kept."""
-    return [tuple(size if b == a else 1 for b, size in enumerate(shape)) for a in range(len(shape))]
-
-
 def begun(block: Block, name: str, start: float | Vector) -> Tensor:
     """A vector of the block that begins at a number, or at one vector for all clients."""
     return written(block, name, start) if isinstance(start, Tensor) else block.memory(name).fill_(start)
@@ -217,8 +156,8 @@ def along_quotient(
 
 
 def accumulated(y: Any, g: Any, v: Any, rate: float, eps: float) -> None:
-    """Add g^2 to v, then step from y by rate g / (sqrt(v) + eps): on a CPU in one pass."""
-    if y.device.type == "cpu":
+    """Add g^2 to v, then step from y by rate g / (sqrt(v) + eps): on a CPU in one pass, where no vector has gaps."""
+    if y.device.type == "cpu" and y.is_contiguous() and g.is_contiguous():
         once: Any = torch.ones(())
         run: Any = torch._fused_adagrad_
         run([y], [g], [v], [once], lr=rate, lr_decay=0, weight_decay=0, eps=eps, maximize=False)

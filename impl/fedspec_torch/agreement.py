@@ -9,6 +9,7 @@ from math import nan
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from fedspec_torch.federation import Federation
 from fedspec_torch.population import default_block
@@ -108,9 +109,9 @@ def digest(pieces: Iterable[bytes]) -> str:
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
     """The loss of the first minibatch of every client of all ranks that computed one, by the clients' numbers."""
-    found: dict[int, float] = {}
-    if clients.losses:
-        found = dict(zip(clients.losses, torch.stack([*clients.losses.values()]).double().tolist(), strict=True))
+    tensors = [loss for loss in clients.losses.values() if isinstance(loss, Tensor)]
+    values: Iterable[Any] = torch.stack(tensors).double().tolist() if tensors else clients.losses.values()
+    found = dict(zip(clients.losses, values, strict=True))
     return {i: loss for some in ranks.told(found) for i, loss in sorted(some.items())}
 
 

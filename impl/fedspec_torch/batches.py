@@ -7,7 +7,8 @@ or on whether a run was stopped and resumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,9 @@ class Batches:
     shuffled: bool = True
     memory: list[Tensor] = field(default_factory=list, repr=False)
     """Where the minibatches of a step are copied to, for those of the next one to take its place."""
+    _known: dict[tuple[int, bool], list[tuple[Tensor, torch.Size]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         check_clients("batches", self.clients, len(self.pool.examples))
@@ -74,8 +78,10 @@ class Batches:
         """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
         if n == len(self.clients):
             return self
-        some, (inputs, targets, starts), seen = replace(self, clients=self.clients[:n]), self._found, self._in_order
+        # What is known of all of them is known of some: nothing is checked or looked up again.
+        some, (inputs, targets, starts), seen = copy(self), self._found, self._in_order
         vars(some).update(
+            clients=self.clients[:n],
             counts=self.counts[:n],
             sizes=self.sizes[:n],
             _found=(inputs, targets, starts[:n]),
@@ -119,15 +125,25 @@ class Batches:
         if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
             return None
         at = self._numbers * (n // size) + k % (n // size)
-        parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
-        parts += [pool.across(size).flatten(0, 1)] if across else []
-        self.memory.extend(part.new_empty(0) for part in parts[len(self.memory) :])
+        tables = self._tables(size, across)
+        self.memory.extend(table.new_empty(0) for table, _ in tables[len(self.memory) :])
+        some = []
         # The batches of a step are gone at the next: they take the same memory, which is there already.
-        some = [memory.resize_(len(at), *part.shape[1:]) for part, memory in zip(parts, self.memory, strict=False)]
-        for part, out in zip(parts, some, strict=True):
-            # Of a table each row is copied at once, twice as fast.
-            torch.index_select(part.flatten(1), 0, at, out=out.flatten(1))
+        for (table, shape), memory in zip(tables, self.memory, strict=False):
+            out = memory.resize_(len(at), table.shape[1])
+            some.append(torch.index_select(table, 0, at, out=out).view(-1, *shape))
         return Minibatch(*some)
+
+    def _tables(self, size: int, across: bool) -> list[tuple[Tensor, torch.Size]]:
+        """Inputs, targets, and if wanted inputs features first: a row for each batch, and its shape.
+
+        Of a table each row is copied at once, twice as fast.
+        """
+        if (size, across) not in self._known:
+            parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
+            parts += [self.pool.across(size).flatten(0, 1)] if across and isinstance(self.pool, Held) else []
+            self._known[size, across] = [(part.flatten(1), part.shape[1:]) for part in parts]
+        return self._known[size, across]
 
     @cached_property
     def _numbers(self) -> Tensor:

@@ -97,6 +97,8 @@ def run_in_place(
 ) -> tuple[tuple[Stack, ...], Weights]:
     """The models after tau_i steps from x, what the solver hands back beside them, and the losses [n] at x.
 
+    The models are in memory that the next gradient, or the next run, is written to.
+
     Args:
         chain: the layers.
         loss: the loss of a minibatch.
@@ -122,7 +124,11 @@ def run_in_place(
         losses = found if k == 0 else losses
         if step:
             step(k, block, y, g)
-    return tuple(whole.stack(v, x) for v in (y, *map(whole.memory, solver.kept))), losses
+    kept = [whole.memory(name) for name in solver.kept]
+    # At once: of several pieces the C library gives the memory back, and each round's would be fresh.
+    room = x.new_empty(len(kept), *x.shape)
+    models = whole.stack(y, whole.memory(solver.spare).view(x.shape))
+    return (models, *map(whole.stack, kept, room)), losses
 
 
 def weights(x: Stack, layer: Linear) -> Tensor:

@@ -55,19 +55,32 @@ def sgd_of(h: Any) -> solvers.InPlace:
     return solvers.along(lambda k: h.eta_l)
 
 
-def scaffold_client(h: scaffold.Scaffold, state: scaffold.State) -> Client:
-    """Of :func:`fedspec.algorithms.scaffold.step`; in option II no gradient but those of the steps is computed."""
+def scaffold_changes(h: scaffold.Scaffold, state: scaffold.State) -> Client:
+    """Of :func:`fedspec.algorithms.scaffold.step` the changes of the models alone."""
 
-    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
-        shift: Any = state.c - state.c_i[i]
-        (y,) = run_in_place(solvers.along(lambda k: h.eta_l, shift), x, gradient, tau)
-        delta = y.sub_(x)
-        if h.control is Control.MEAN_GRADIENT:
-            return delta, shift.addcdiv_(delta, each_of(lambda t: shift.new_tensor(h.eta_l * t), tau, x)).neg_()
-        # The next block's may be written to the same buffer.
-        return delta, gradient(0, x).clone()
+    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> Stack:
+        (y,) = run_in_place(solvers.along(lambda k: h.eta_l, state.c, state.c_i[i]), x, gradient, tau)
+        return y.sub_(x)
 
     return client
+
+
+def scaffold_client(h: scaffold.Scaffold, state: scaffold.State) -> Client:
+    """Of :func:`fedspec.algorithms.scaffold.step`; in option II no gradient but those of the steps is computed."""
+    changes: Any = scaffold_changes(h, state)
+
+    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
+        # The next block's may be written to the same buffer, and so may the changes.
+        control = None if h.control is Control.MEAN_GRADIENT else gradient(0, x).clone()
+        delta = changes(i, x, gradient, tau)
+        return delta, state.c_i[i] + control_change(h, state.c, delta, tau) if control is None else control
+
+    return client
+
+
+def control_change(h: scaffold.Scaffold, c: Stack, delta: Stack, tau: Tau) -> Stack:
+    """c_i^+ - c_i in option II: -c - Delta_i / (eta_l tau_i)."""
+    return torch.addcdiv(c, delta, each_of(lambda t: delta.new_tensor(h.eta_l * t), tau, delta)).neg_()
 
 
 def vrl_sgd_client(h: vrl_sgd.VrlSgd, state: vrl_sgd.State) -> Client:

@@ -1,4 +1,4 @@
-"""Clients of FedAda2 and of its relatives in place, by the forms of :mod:`fedspec_torch.adaptive_solvers`.
+"""Clients of FedAda2 and of its relatives in place, by :mod:`fedspec_torch.adaptive_solvers` and SM3's own.
 
 By the rules most of the time goes to fresh memory, and to SM3's sets read one index at a time. Each is made from
 hyper-parameters and state, as in :mod:`fedspec_torch.fast_clients`.
@@ -30,6 +30,7 @@ from fedspec_torch.arith import Stack
 from fedspec_torch.covers import AxisCover
 from fedspec_torch.fast_clients import Made, Tau
 from fedspec_torch.local_runs import run_in_place
+from fedspec_torch.sm3_solver import sm3
 
 
 def changed_by(solver: solvers.InPlace) -> Client:
@@ -53,9 +54,7 @@ def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
     cover: Any = state.cover
     if h.client is Adaptivity.ADAM or not isinstance(cover, AxisCover):
         return None
-    return changed_by(
-        adaptive_solvers.sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle)
-    )
+    return changed_by(sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle))
 
 
 def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:
@@ -118,7 +117,7 @@ def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
         case _ if h.clipped is Clipped.GRADIENTS:
             return None
         case Preconditioner.COMPRESSED, Adaptivity.ADAGRAD if isinstance(cover, AxisCover):
-            solver = adaptive_solvers.sm3(cover, rate_of(h), eps=h.eps)
+            solver = sm3(cover, rate_of(h), eps=h.eps)
         case Preconditioner.COMPRESSED, _:
             return None
         case _, Adaptivity.ADAGRAD:
@@ -142,7 +141,7 @@ def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None
         Strategy.SGD: lambda: solvers.along(rate_of(h)),
         Strategy.ADAGRAD: lambda: delayed_adagrad(h),
         Strategy.ADAM: lambda: delayed_adam(h),
-        Strategy.SM3_ADAGRAD: lambda: adaptive_solvers.sm3(cover, rate_of(h), v0=h.v0_l, **more),
+        Strategy.SM3_ADAGRAD: lambda: sm3(cover, rate_of(h), v0=h.v0_l, **more),
     }
 
     def client(i: Any, x: Any, gradient: Any, tau: int, strategy: str, Xi: Any = 1) -> Any:

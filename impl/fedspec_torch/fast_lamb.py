@@ -74,24 +74,24 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
         block.put(m, own.m_i)
         block.put(v, own.v_i)
         inverses = [inverse[l] for l in state.layers]
-        before = [block]
+        before, (ys, ms, vs, qs) = block, parts_of(block, y, m, v, q)
 
         def finish(taken: int, left: int) -> None:
             """Of clients that have taken so many steps, those beyond the first few are done."""
-            for j in range(len(layers) if taken % p else 0):
-                before[0].part(v, j)[left:].mul_(h.beta2 ** (taken % p - p))
+            for v_l in vs if taken % p else ():
+                v_l[left:].mul_(h.beta2 ** (taken % p - p))
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            if block.left < before[0].left:
+            nonlocal before, ys, ms, vs, qs
+            if block.left < before.left:
                 finish(k, block.left)
-            before[0] = block
+                before, (ys, ms, vs, qs) = block, parts_of(block, y, m, v, q)
             for m_, v_, g_ in block.together(m, v, g):
                 m_.lerp_(g_, 1 - h.beta1)
                 if k % p == 0:
                     v_.mul_(h.beta2**p)
                 v_.addcmul_(g_, g_, value=(1 - h.beta2) * h.beta2 ** (p - 1 - k % p))
             c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
-            ys, ms, qs = ([block.part(vector, j).flatten(1) for j in range(len(layers))] for vector in (y, m, q))
             if isinstance(h, fedlamb.FedLamb):
                 in_layers(h, c, ys, ms, qs, inverses)
             else:
@@ -103,6 +103,11 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
         return step
 
     return InPlace(start, parts=layers, kept=("m", "v"))
+
+
+def parts_of(block: Block, *vectors: Tensor) -> list[Parts]:
+    """The layers of some vectors."""
+    return [[block.part(vector, j).flatten(1) for j in range(len(block.parts))] for vector in vectors]
 
 
 def in_layers(h: fedlamb.FedLamb, c: float, ys: Parts, ms: Parts, qs: Parts, inverses: Parts) -> None:
@@ -121,9 +126,10 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
     found = torch.stack([torch.linalg.vector_norm(part, dim=1, keepdim=True) for part in (*xs, *qs)])
     info = torch.finfo(found.dtype)
     low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
-    sure = (found > low).logical_and_(found < high).all(1).flatten()
-    if bool(sure.all()):
+    least, most = found.aminmax()
+    if bool(least > low) and bool(most < high):
         return [*(found[: len(xs)] / found[len(xs) :])]
+    sure = (found > low).logical_and_(found < high).all(1).flatten()
     # The specification's own norm where squares vanish or overflow.
     parts = zip((*xs, *qs), found, sure.tolist(), strict=True)
     lengths: list[Any] = [length if is_sure else norm(part) for part, length, is_sure in parts]  # type: ignore[arg-type]

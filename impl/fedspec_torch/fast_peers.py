@@ -18,7 +18,7 @@ from fedspec.plan import Exchange
 from fedspec.population import Clients, gradients
 from fedspec.readings import Denominators, Order
 from fedspec_torch.arith import Stack
-from fedspec_torch.fast_gossip import links
+from fedspec_torch.fast_gossip import Links, links
 from fedspec_torch.population import default_block
 
 Result = tuple[Any, dict[str, Any]]
@@ -41,6 +41,10 @@ class Two:
         """What was written is read from now on."""
         spare = torch.empty_like(self.next) if self._first else self.now
         self.now, self.next, self._first = self.next, spare, False
+
+    def mix(self, W: Links) -> None:
+        """Mix the models, which are no longer those that a round began from."""
+        self.now, self.next = W.mixed(self.now, self.next)
 
 
 def computed(clients: Clients, t: int, X: Stack) -> Iterator[tuple[slice, Any]]:
@@ -65,11 +69,11 @@ def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> Result:
         if h.order is Order.ADAPT_THEN_COMBINE:
             adapt(h.eta_l, clients, t, X.now, X.now, X.next)
             X.turn()
-            W.times(X.now, X.next)
+            X.mix(W)
         else:
             mixed = W.times(X.now, X.next)
             adapt(h.eta_l, clients, t, mixed if h.order is Order.GRADIENT_AT_COMBINED else X.now, mixed, mixed)
-        X.turn()
+            X.turn()
     return Peers(X.now), {}
 
 
@@ -83,8 +87,7 @@ def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> 
         if t == last:
             X.now.copy_(X.now.sum(0).div_(len(X.now)).expand_as(X.now))
         else:
-            W.times(X.now, X.next)
-            X.turn()
+            X.mix(W)
     return Peers(X.now), {}
 
 

@@ -24,7 +24,9 @@ def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequence[int]) -> tuple[Stack, ...]:
-    """The local models after tau steps from x, stacks of their own, and what the solver hands back beside them.
+    """The local models after tau steps from x, which may be written to, and what the solver hands back beside them.
+
+    They are read before the clients of another block train, or the gradient is asked for: it may be in their memory.
 
     Of clients with unequal numbers of steps, those with most come first, and step k is taken by the first few: nobody
     computes a step that is not taken. Clients that are written out take all their steps by themselves

@@ -178,7 +178,11 @@ class MethodSession(CaseSession):
                 )
         answer: dict[str, Any] = {n: self.blocks(v) for n, v in model_like(self.state).items()}
         for name, value in values.items():
-            answer[name] = self.blocks(value) if name in ("delta", "c", "h") else torch.as_tensor(value).tolist()
+            if name in ("delta", "c", "h"):
+                answer[name] = self.blocks(value)
+            else:
+                # A hyper-parameter that is shown would be rounded to torch's default type.
+                answer[name] = torch.as_tensor(value, dtype=torch.float64).tolist()
         return answer
 
 

@@ -35,21 +35,23 @@ class InPlace:
         rate: where y - rate(k) g comes first in a step, and nothing else in it reads g, its rate.
         parts: of the model, where not all coordinates are treated alike.
         kept: the names of the vectors that are handed back beside y.
+        spare: the name of a vector that nobody reads after the last step.
     """
 
     begin: Callable[[Block, Tensor], Step] | None = None
     rate: Rate | None = None
     parts: tuple[Part, ...] = ()
     kept: tuple[str, ...] = ()
+    spare: str = "g"
 
 
-def along(rate: Rate, shift: Stack | None = None) -> InPlace:
-    """SGD: y - rate(k) (g + shift), the shift a vector of each client that stays."""
+def along(rate: Rate, shift: Stack | None = None, less: Stack | None = None) -> InPlace:
+    """SGD: y - rate(k) (g + shift - less), the shift a vector of each client that stays."""
     if shift is None:
         return InPlace(rate=rate)
 
     def begin(block: Block, y: Tensor) -> Step:
-        e = written(block, "shift", shift)
+        e = written(block, "shift", shift, less)
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
             for y_, e_ in block.together(y, e):
@@ -57,7 +59,7 @@ def along(rate: Rate, shift: Stack | None = None) -> InPlace:
 
         return step
 
-    return InPlace(begin, rate)
+    return InPlace(begin, rate, spare="shift")
 
 
 def proximal(eta_l: float, mu: float, shift: Stack | None = None) -> InPlace:
@@ -87,7 +89,7 @@ def proximal(eta_l: float, mu: float, shift: Stack | None = None) -> InPlace:
 
         return after if a <= 0.5 else whole
 
-    return InPlace(begin, rate=(lambda k: eta_l / (1 - a)) if a <= 0.5 else None)
+    return InPlace(begin, rate=(lambda k: eta_l / (1 - a)) if a <= 0.5 else None, spare="anchor")
 
 
 def momentum(
@@ -141,10 +143,10 @@ def momentum(
     return InPlace(begin)
 
 
-def written(block: Block, name: str, rows: Stack) -> Tensor:
-    """A vector of the block with a stack in it, or one vector for all clients."""
+def written(block: Block, name: str, rows: Stack, less: Stack | None = None) -> Tensor:
+    """A vector of the block with a stack in it, or one vector for all clients, less another."""
     v = block.memory(name)
-    block.put(v, rows)
+    block.put(v, rows, less)
     return v
 
 

@@ -34,11 +34,12 @@ from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Plan
-from fedspec.readings import Divisor, SampledWeights, Solver, TauEff, choice
+from fedspec.readings import Control, Divisor, SampledWeights, Solver, TauEff, choice
 from fedspec.server.average import average
 from fedspec_torch.arith import Stack, Vector, numbers
+from fedspec_torch.fast_clients import control_change, scaffold_changes
 from fedspec_torch.plan import neighbours
-from fedspec_torch.population import Batched, Stream, default_block
+from fedspec_torch.population import AT_ONCE, Batched, Stream, default_block
 
 Result: TypeAlias = tuple[Any, dict[str, Any]]
 """The state after a round, and of what it shows nothing."""
@@ -77,17 +78,30 @@ def one(total: Vector) -> tuple[Any, Any]:
 
 
 def scaffold_step(h: scaffold.Scaffold, state: scaffold.State, clients: Batched, plan: Plan) -> Result:
-    """:func:`fedspec.algorithms.scaffold.step`."""
-    total = zeros(state.c)
-    p: Any = state.p
+    """:func:`fedspec.algorithms.scaffold.step`; in option II controls are moved a few rows at a time."""
+    total, taken = zeros(state.c), dict(zip(plan.participants, plan.steps, strict=True))
+    p, c_i = state.p, state.c_i
 
     def remember(who: list[int], made: tuple[Any, Any]) -> Stack:
         deltas, kept = made
-        total.addmv_((kept - state.c_i[who]).T, p[who])
-        written(state.c_i, who, kept)
+        total.addmv_((kept - c_i[who]).T, p[who])
+        written(c_i, who, kept)
         return deltas
 
-    delta = weighted_mean(streamed(clients, plan, state.x, remember), shares(plan.examples, state.x, h.weights))
+    def move(who: list[int], deltas: Any) -> Stack:
+        few = max(1, AT_ONCE // deltas.shape[1])
+        for begin, some in zip(range(0, len(who), few), deltas.split(few), strict=True):
+            these = who[begin : begin + few]
+            change: Any = control_change(h, state.c, some, tuple(taken[i] for i in these))
+            total.addmv_(change.T, p[these])
+            written(c_i, these, change.add_(c_i[these]))
+        return deltas
+
+    if h.control is Control.MEAN_GRADIENT:
+        come = streamed(replace(clients, client=scaffold_changes(h, state)), plan, state.x, move)
+    else:
+        come = streamed(clients, plan, state.x, remember)
+    delta = weighted_mean(come, shares(plan.examples, state.x, h.weights))
     changes, once = one(total)
     c = server_control(state.c, changes, once)
     return replace(state, x=average(state.x, delta, eta=h.eta), c=c), {}

@@ -36,13 +36,14 @@ class Training:
         keeps: whether clients are asked again after others were, as where they gossip: then what is known of their
             minibatches stays until the round is over; else it is gone when others are asked, with the examples if a
             function has made them.
-        losses: the loss of every client's first minibatch, which is that of the model it began from.
+        losses: the loss of every client's first minibatch, which is that of the model it began from; as a tensor where
+            a device would be waited for.
     """
 
     federation: Federation
     round: int
     keeps: bool = False
-    losses: dict[int, Tensor] = field(default_factory=dict)
+    losses: dict[int, Tensor | float] = field(default_factory=dict)
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
     _memory: list[Tensor] = field(default_factory=list, repr=False)
 
@@ -137,4 +138,5 @@ class Trained:
 
     def _tell(self, who: Sequence[int], losses: Weights) -> None:
         told = self.training.losses
-        told.update((i, loss) for i, loss in zip(who, losses.unbind(), strict=False) if i not in told)
+        each = losses.tolist() if losses.device.type == "cpu" else losses.unbind()
+        told.update((i, loss) for i, loss in zip(who, each, strict=False) if i not in told)

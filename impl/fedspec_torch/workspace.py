@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -23,6 +23,7 @@ class Workspace:
         dz: [n, outputs, b] of the last layer.
         narrow: weights [n, inputs, outputs] and outputs [n, b, outputs] of the first layer, if it is narrow.
         vectors: of n d numbers, as many as were asked for, by name.
+        parts: those of the first few clients, by how many.
     """
 
     z: tuple[Tensor, ...]
@@ -31,6 +32,7 @@ class Workspace:
     dz: Tensor
     narrow: tuple[Tensor, Tensor]
     vectors: dict[str, Tensor]
+    parts: dict[int, Workspace] = field(default_factory=dict)
 
     @classmethod
     def of(cls, chain: Chain, x: Stack, b: int) -> Workspace:
@@ -51,7 +53,9 @@ class Workspace:
         """The part of the first n clients."""
         if n == len(self.dz):
             return self
-        return Workspace(**{name: _first(part, n) for name, part in vars(self).items()})
+        if n not in self.parts:
+            self.parts[n] = Workspace(**{name: _first(part, n) for name, part in vars(self).items()})
+        return self.parts[n]
 
     def block(self, chain: Chain, x: Stack) -> Block:
         """Its memory for the vectors of such a stack, which has no more clients than that for which it was made."""

@@ -71,7 +71,7 @@ def test_a_row_with_another_loss_is_void_and_used_nowhere() -> None:
     start = WORKLOADS["lr"].loss(WORKLOADS["lr"].start)
     same, other, _ = found = rows(("mirror", start - 1), ("torch_optim", start - 0.9), ("spec", start - 1))
     assert same.counts and not other.counts and "another computation" in other.void
-    results = Results(found, {"1": [{"mm_gflops": 100.0}]}, {})
+    results = Results([found], {"1": [{"mm_gflops": 100.0}]}, {})
     assert results.rate("mirror", "lr") == 10_000
     with pytest.raises(LookupError):
         results.rate("torch_optim", "lr")

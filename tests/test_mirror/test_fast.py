@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fedspec.catalogue import Program, find
 from fedspec.errors import ParameterError, ShapeError
-from fedspec.mixing.topology import metropolis, ring
+from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_peers, fast_servers, simulate
 from fedspec_torch.covers import AxisCover, with_axes
@@ -162,19 +162,38 @@ def graph(name: str, n: int) -> Any:
             return metropolis(n, [(0, i) for i in range(1, n)])
         case "alone":
             return np.eye(n)
+        case "two rings":
+            return clustered([ring(n // 2), ring(n - n // 2)])
+        case "one way":
+            return 0.75 * np.eye(n) + 0.25 * np.roll(np.eye(n), 1, axis=1)
+        case "without oneself":
+            return 0.25 * np.roll(np.eye(n), 2, axis=1) + 0.75 * np.roll(np.eye(n), -1, axis=1)
     return np.full((n, n), 1 / n)
 
 
-@pytest.mark.parametrize("name", ["ring", "ring in another order", "star", "alone", "complete"])
+@pytest.mark.parametrize(
+    "name", ["ring", "ring in another order", "star", "alone", "complete", "two rings", "one way", "without oneself"]
+)
 @pytest.mark.parametrize("n", [3, 16, 29])
 def test_links_are_the_product(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_gossip, "COLUMNS", 4)
+    monkeypatch.setattr(fast_gossip, "CACHED", 4 * 8 * n)
     W = torch.tensor(graph(name, n))
     X = torch.tensor(dyadic(1, n, 11))
     found = links(Exchange((), ((),), W), n)  # type: ignore[arg-type]
-    assert_close(found.times(X, torch.full_like(X, torch.nan)), (W @ X).numpy(), 2.0)
+    before, product = X.clone(), (W @ X).numpy()
+    assert_close(found.times(X, torch.full_like(X, torch.nan)), product, 2.0)
+    assert torch.equal(X, before)
+    if n > 3:
+        assert (found.lines is not None) == (name in LINED)
     if n == 29:
-        assert (found.runs is None) == (name in ("complete", "ring in another order"))
+        assert (found.runs is None) == (name not in ("star", "alone"))
+    mixed, spare = found.mixed(X, None)
+    assert_close(mixed, product, 2.0)
+    assert (mixed is X and spare is None) if found.lines else (mixed is not X and spare is X)
+
+
+LINED = ("ring", "two rings", "one way", "without oneself")
 
 
 @pytest.mark.parametrize("senders", [(0, 1, 2, 3, 4), (4, 1)])

@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from test_mirror.support import HYPER, assert_close, tensors
+from test_mirror.support import HYPER, assert_close, dyadic, tensors
 from torch import nn
 
 from fedspec.catalogue import Method, find
@@ -20,6 +21,7 @@ from fedspec_torch.blocks import Block
 from fedspec_torch.covers import with_axes
 from fedspec_torch.local_runs import run_in_place, taken
 from fedspec_torch.population import Batched
+from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.rounds import run_round, run_step
 
 N = 5
@@ -175,6 +177,20 @@ def test_layers_other_than_the_modules_are_stepped_by_gradients() -> None:
     assert_close(ends[0], ends[1].numpy(), 1.0, ulps=64)
 
 
+@pytest.mark.parametrize("more", [{"z": 1, "eps_s": 0}, {"z": 2, "eps_s": 0}], ids=str)
+def test_parts_of_three_axes_as_the_text_has_them(more: dict[str, Any]) -> None:
+    """As the weights of a convolution; their accumulators have two axes to spread over."""
+    run: Any = find("fedada2").run
+    h, shapes, d = hyper("fedada2", more), {"W": (2, 3, 2), "b": (1,)}, 13
+    H = [np.eye(d) + (A + A.T) / 32 for A in dyadic(1, 3, d, d)]
+    clients = QuadraticClients(torch.tensor(np.array(H)), torch.tensor(dyadic(2, 3, d)))
+    begin = with_axes(run.init(h, torch.tensor(dyadic(0, d)), Setup((1,) * 3, shapes)), h, shapes)
+    plan = Plan((0, 2, 1), (3, 3, 3), (1, 1, 1))
+    text, _ = run.step(h, begin, Batched(clients), plan)
+    ours, _ = run_step(run, h, begin, clients, plan, block=2)
+    assert_close(ours.server.x, text.server.x.numpy(), 2.0, ulps=64)
+
+
 def test_steps_are_taken_by_those_who_have_some_left() -> None:
     assert list(taken((3, 1, 1))) == [(0, 3), (1, 1), (2, 1)]
     assert list(taken((2, 2))) == [(0, 2), (1, 2)]
@@ -187,15 +203,15 @@ def test_vectors_part_by_part(layerwise: bool) -> None:
     whole = Block(3, 3, parts, layerwise, lambda name: torch.full((24,) if layerwise else (3, 8), torch.nan))
     v = whole.memory("v")
     whole.put(v, rows)
-    assert torch.equal(whole.stack(v, rows), rows)
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows)
     assert torch.equal(whole.part(v, 0), rows[:, :6].view(3, 2, 3))
     some = whole.first(2)
     for (piece,) in some.together(v):
         assert piece.is_contiguous()
         piece.zero_()
-    assert torch.equal(whole.stack(v, rows), torch.cat([torch.zeros(2, 8), rows[2:]]))
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), torch.cat([torch.zeros(2, 8), rows[2:]]))
     whole.put(v, rows[1])
-    assert torch.equal(whole.stack(v, rows), rows[1].expand(3, 8))
+    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows[1].expand(3, 8))
 
 
 @pytest.mark.parametrize("tau", [0, (2, 0)])

@@ -113,6 +113,12 @@ def test_agrees_with_the_reference(
                     assert_close(flat(got[name]), flat(value), scale[name], f"{options} {name}")
 
 
+def test_a_number_that_is_shown_is_not_rounded() -> None:
+    case, events = scenario(CATALOGUE["fednova"], "server", {"tau_eff_choice": "fixed"}, "float64")
+    answer = SUBJECT.start(replace(case, hyper={**case.hyper, "tau_eff": 0.1})).step(events[0])
+    assert answer["tau_eff"] == 0.1
+
+
 CASES = 2 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 4
 FEW = 2
 """Cases of an offer that is not the canonical one: its rules are the specification's text, run by the same engine."""
