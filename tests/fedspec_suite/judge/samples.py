@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -17,7 +18,7 @@ from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 SAMPLES = 8
@@ -55,7 +56,8 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     richest_of_all = max(distinct.values(), key=_richness)
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    idle = [s for s in (_idle(richest_of_all), _empty(richest_of_all), _resumed(richest_of_all)) if s]
+    made = (_idle(richest_of_all), _empty(richest_of_all), _resumed(richest_of_all))
+    idle = [*(s for s in made if s), *_stepping(setting, richest_of_all)]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     return tuple(chosen.values())
 
@@ -100,6 +102,13 @@ def _empty(s: Scenario) -> Scenario | None:
 
     events = tuple(replace(e, x=emptied(e.x)) if isinstance(e, Begin) else e for e in s.events)
     return replace(s, case=replace(s.case, x0=emptied(s.case.x0)), events=events)
+
+
+def _stepping(setting: Setting, s: Scenario) -> Iterator[Scenario]:
+    """The case with a dead zone between the length of a coordinate and that of a step, and with the rate likewise."""
+    if "eps_s" in s.case.hyper and "eps_s" not in setting.fixed:
+        yield with_hyper(s, eps_s=0.75)
+        yield with_hyper(s, eps_s=1.5 * s.case.hyper["eta_l"])
 
 
 def _runs(s: Scenario) -> bool:

@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from fedspec.algorithms.synchronous import model
+from fedspec.arith import put
 from fedspec.catalogue import LocalSolver
 from fedspec.contract import Begin, Event, Messages
+from fedspec.params import layers, shapes
 from fedspec_suite.judge.defects import kept, overwritten
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
@@ -91,6 +95,32 @@ def _counts(of: Callable[[Event], int]) -> Callable[[Running, Scenario], Running
     return lambda inner, s: Stepping(inner, take)
 
 
+def _of_block(inner: Running, s: Scenario) -> Running:
+    """The count of events goes up with every block of the model, each of which sees its own."""
+    blocks = layers(shapes(s.case.x0))
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            return inner.step(event)
+        before, after = inner.state, inner.state
+        answer: dict[str, Any] = {}
+        for j, at in enumerate(blocks):
+            inner.state = replace(before, t=before.t + j)
+            found = inner.step(event)
+            answer = {n: joined(answer.get(n, v), v, at) for n, v in found.items()}
+            made = {f.name: getattr(inner.state, f.name) for f in fields(inner.state)}
+            after = replace(after, **{n: joined(getattr(after, n), v, at) for n, v in made.items()})
+        inner.state = replace(after, t=before.t + len(blocks))
+        return answer
+
+    def joined(all_: Any, some: Any, at: slice) -> Any:
+        """A vector with those of a block put into it."""
+        whole = isinstance(some, np.ndarray) and some.shape == (blocks[-1].stop,)
+        return put(all_, list(range(at.start, at.stop)), some[at]) if whole else some
+
+    return Stepping(inner, take)
+
+
 def _sent(event: Event) -> int:
     """How many clients an event is about."""
     return len(event.messages if isinstance(event, Messages) else getattr(event, "participants", (0,)))
@@ -144,6 +174,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     if "t" in names:
         yield Defect(words="the count of events stands still", session=_forgets("t"))
         yield Defect(words="the count of events is one ahead", session=_ahead(1))
+        if setting.level in {"client", "server"}:
+            yield Defect(words="the count of events counts blocks of the model, one after another", session=_of_block)
         if setting.level != "client":
             yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
             yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
