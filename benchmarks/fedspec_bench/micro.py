@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -31,6 +34,8 @@ from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.fast_gossip import links
 from fedspec_torch.fast_servers import adagrad_, adam_, amsgrad_
 from fedspec_torch.population import Stream, default_block
+
+ROOT = Path(__file__).resolve().parents[2]
 
 D = 10**7
 
@@ -171,17 +176,34 @@ def bytes_of(held: Any) -> int:
 
 
 def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spec", "torch")) -> dict[str, float]:
-    """Seconds that ``fedspec check`` takes for an obligation of some algorithms, and for its start and end together."""
+    """Seconds of ``fedspec check`` for some algorithms, for an obligation and for a case, start and end included; and
+    of the specification's own tests, in the quick profile.
+    """
     found: dict[str, float] = {}
     for subject in subjects:
         argv = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()"]
         argv += ["check", subject, "--profile", "quick"]
         argv += ["--jobs", str(cores), "--json", "--only", "fedavg", "--only", "fedadam", "--only", "sm3-ii"]
-        begun = time.perf_counter()
-        ended = subprocess.run(argv, capture_output=True, text=True, check=False)
-        took = time.perf_counter() - begun
-        if ended.returncode:
-            raise RuntimeError((ended.stderr or ended.stdout).strip().splitlines()[0])
-        required = sum(offer["required"] for offer in json.loads(ended.stdout))
+        took, said = _timed(argv)
+        offers = json.loads(said)
+        required = sum(offer["required"] for offer in offers)
+        cases = sum(o["cases"] for offer in offers for o in offer["obligations"])
         found |= {subject: took, f"{subject}_obligations": required, f"{subject}_obligation": took / required}
-    return found
+        found |= {f"{subject}_cases": cases, f"{subject}_case": took / cases}
+    took, said = _timed([sys.executable, "-m", "pytest", "-q", "-n", str(cores), str(ROOT / "tests/test_spec")])
+    passed = int(re.findall(r"(\d+) passed", said)[-1])
+    return found | {"tests_of_spec": passed, "tests_of_spec_seconds": took, "test_of_spec": took / passed}
+
+
+def _timed(argv: list[str]) -> tuple[float, str]:
+    """Seconds that a command takes, and what it prints.
+
+    Raises:
+        RuntimeError: it failed, with the first line of what it said.
+    """
+    begun = time.perf_counter()
+    quick = {**os.environ, "FEDSPEC_PROFILE": "quick"}
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=quick)
+    if ended.returncode:
+        raise RuntimeError((ended.stderr or ended.stdout).strip().splitlines()[0])
+    return time.perf_counter() - begun, ended.stdout
