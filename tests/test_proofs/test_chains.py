@@ -96,6 +96,7 @@ SUMS: dict[str, Any] = {
     "fedada2, a round": fedada2.one_round,
     "fedada2, rounds": fedada2.rounds,
     "fed-lamb, a layer": fed_lamb.key,
+    "fed-lamb, a layer that stays": fed_lamb.at_rest,
     "fed-lamb, a round": fed_lamb.one_round,
     "fed-lamb, rounds": fed_lamb.rounds,
     "fed-lamb, errors": fed_lamb_links.errors,

@@ -17,7 +17,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.adding import confirmed
+from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
@@ -27,9 +27,10 @@ from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.inductive import patient
+from fedspec_proofs.fedada2.local_runs import HELD_WORDS
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, known
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, WORDS, known, steps_of
 from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = tuple(
@@ -222,6 +223,15 @@ def moving() -> Finding:
     return _moving(BALANCED, everybody(BALANCED, 1), F(0), F(1, 9), 10**12, words)
 
 
+SETTING = {
+    "clients": "AdaGrad over SM3, any cover; v_0 >= 0 in every round",
+    **HELD_WORDS,
+    **steps_of("K steps"),
+    **SETTING_WORDS,
+}
+REPAIRED = {**WORDS, **DRIFT_WORDS, **SETTING}
+
+
 @claim(
     "fedada2.theorem-20-repaired",
     statement="Theorem 20 with Phi1 as its proof has it, L^2 in place of L in Psi4, and D in place of Ltilde |Phi1|^2 "
@@ -229,7 +239,7 @@ def moving() -> Finding:
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={**WORDS, **DRIFT_WORDS},
+    assumptions=REPAIRED,
     repairs="fedada2.theorem-20",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),
 )
@@ -239,4 +249,5 @@ def repaired() -> Finding:
     For every d, T, K, z, cover, clients and participants. The search, on the line, stays far below the bound. For
     identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
-    return confirmed(derived(of_theorem_20), searched(known(printed=False), 400, drop=150), 400)
+    looked = in_setting(searched(known(printed=False), 400, drop=150), SETTING)
+    return confirmed(derived(of_theorem_20), looked, 400)
