@@ -21,6 +21,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, terms, theorem_20
+from fedspec_proofs.fedada2.local_runs import HELD_WORDS
 from fedspec_proofs.fedada2.problems import Huber, Round, Run, gradients, problem, rounds
 from fedspec_proofs.fedada2.rational import F
 
@@ -161,6 +162,15 @@ SETTING_WORDS = {
 def steps_of(how_many: str) -> dict[str, str]:
     """How many steps those drawn take."""
     return {"steps": f"everybody drawn takes {how_many} in every round"}
+
+
+ALGORITHM_2 = {
+    "clients": "AdaGrad over SM3, any cover; v_0 >= 0, the same in every round",
+    **HELD_WORDS,
+    **steps_of("K steps"),
+    **SETTING_WORDS,
+}
+"""What Theorem 20 is about."""
 
 
 def inequality(

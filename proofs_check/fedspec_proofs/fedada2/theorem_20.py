@@ -27,10 +27,9 @@ from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.inductive import patient
-from fedspec_proofs.fedada2.local_runs import HELD_WORDS
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, WORDS, known, steps_of
+from fedspec_proofs.fedada2.runs import ALGORITHM_2, DRIFT_WORDS, WORDS, known
 from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = tuple(
@@ -223,15 +222,6 @@ def moving() -> Finding:
     return _moving(BALANCED, everybody(BALANCED, 1), F(0), F(1, 9), 10**12, words)
 
 
-SETTING = {
-    "clients": "AdaGrad over SM3, any cover; v_0 >= 0 in every round",
-    **HELD_WORDS,
-    **steps_of("K steps"),
-    **SETTING_WORDS,
-}
-REPAIRED = {**WORDS, **DRIFT_WORDS, **SETTING}
-
-
 @claim(
     "fedada2.theorem-20-repaired",
     statement="Theorem 20 with Phi1 as its proof has it, L^2 in place of L in Psi4, and D in place of Ltilde |Phi1|^2 "
@@ -239,7 +229,7 @@ REPAIRED = {**WORDS, **DRIFT_WORDS, **SETTING}
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions=REPAIRED,
+    assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),
 )
@@ -249,5 +239,5 @@ def repaired() -> Finding:
     For every d, T, K, z, cover, clients and participants. The search, on the line, stays far below the bound. For
     identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
-    looked = in_setting(searched(known(printed=False), 400, drop=150), SETTING)
+    looked = in_setting(searched(known(printed=False), 400, drop=150), ALGORITHM_2)
     return confirmed(derived(of_theorem_20), looked, 400)
