@@ -59,7 +59,7 @@ TAKEN_FOR_GRANTED = {
     "fed-lamb.corollary-1-repaired": "setting, unbiased, everybody, H5",
     "client-centric.theorem-4-1-repaired": "unbiased, server, uniform, start",
 }
-FALLS = {"unbiased", "everybody", "setting", "weights", "theta", "uniform"}
+FALLS = {"unbiased", "everybody", "setting", "weights", "theta", "uniform", "pace"}
 """What they fall without, by an instance that meets the rest."""
 
 
@@ -70,6 +70,11 @@ def test_the_repaired_theorems_name_what_they_take_for_granted(id: str) -> None:
     kept = stored.load()[id].dropped
     assert all(kept[name].matters for name in names & FALLS)
     assert all(kept[name].words for name in names)
+
+
+@pytest.mark.parametrize("id", ["fedada2.theorem-20-repaired", "fedada2.corollary-29-repaired"])
+def test_bounds_with_the_steps_in_gamma_1_need_them_taken(id: str) -> None:
+    assert stored.load()[id].dropped["steps"].matters
 
 
 def test_a_setting_is_admitted_not_to_be_dropped() -> None:

@@ -306,8 +306,11 @@ def test_the_lower_end_of_gamma_needs_its_parts(name: str) -> None:
     def spoiled(draw: Any) -> Statement:
         by = {"K^-": 2, "older": -1, "a_(p,p)": F(1, 2), "M": F(1, 2)}[name]
         held = body(draw)
-        shown = body(lambda one, *shape, **kw: (by if one == name else 1) * draw(one, *shape, **kw))
-        return Statement(held.given, shown.shown)
+
+        def changed(one: str, *shape: int, positive: bool = False) -> Any:
+            return (by if one == name else 1) * draw(one, *shape, positive=positive)
+
+        return Statement(held.given, body(changed).shown)
 
     whole, less = body(variables), spoiled(variables)
     assert prove(whole.shown, whole.given) and not prove(less.shown, less.given, timeout_ms=2000)

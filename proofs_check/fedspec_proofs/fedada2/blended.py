@@ -29,6 +29,7 @@ from fedspec_proofs.fedada2.runs import (
     WORDS,
     Case,
     astray,
+    dawdling,
     drawn,
     inequality,
     steps_of,
@@ -268,8 +269,9 @@ def _broken() -> dict[str, Dropped]:
 
     h = fedblended.FedBlended(**SLOW, beta1_l=F(0), beta2_l=F(0))
     far = replace(h, v0_l=F(10**12))
-    who = {"strategies": ("adagrad",)}
+    who: dict[str, Any] = {"strategies": ("adagrad",)}
     return {
+        **dawdling(h, own, **who, scales=(F(1),)),
         "theta": astray(far, "the client's v_0 = 10^12, M = 2", own, **who, scales=(F(1),)),
         "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, **who, scales=(F(1, 10**6),)),
     }

@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -30,7 +30,17 @@ from fedspec_proofs.fedada2.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.descent import ends
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, agdu_change, drawn
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, inequality, steps_of
+from fedspec_proofs.fedada2.runs import (
+    DRIFT_WORDS,
+    SETTING_WORDS,
+    SLOW,
+    TIRED,
+    Case,
+    astray,
+    dawdling,
+    inequality,
+    steps_of,
+)
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
@@ -315,12 +325,21 @@ SETTING = {
 def corollary_repaired() -> Finding:
     """The weights enter the drift squared, as in Corollary 27; one gradient a step, whose W is B times Theorem 20's."""
     looked = searched(inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
-    light = astray(
-        fedadaadagrad.FedAdaAdagrad(**SLOW),
-        "the client's weight is 10^-6, eps_w = B = 1",
-        lambda case, s: corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=1),
-        scales=(F(1, 10**6),),
-    )
-    looked = replace(looked, dropped={**looked.dropped, "weights": light})
+    looked = replace(looked, dropped={**looked.dropped, **_broken()})
     parts = [*derived(of_corollary_29), ceiling.body(), gamma_lower.body(), fits_gamma(of_corollary_29, _gamma_1)]
     return confirmed(parts, in_setting(looked, SETTING), 400)
+
+
+def _broken() -> dict[str, Dropped]:
+    """A small weight; one step where the bound is told of a hundred at least; a rate that warms up."""
+
+    def own(case: Case, s: Setting) -> Constants:
+        return corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=s.K)
+
+    h, one = fedadaadagrad.FedAdaAdagrad(**SLOW), (F(1),)
+    tired, few = fedadaadagrad.FedAdaAdagrad(**TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
+    return {
+        **dawdling(h, own, scales=one),
+        "steps": astray(tired, few, own, K=100, scales=one),
+        "weights": astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
+    }

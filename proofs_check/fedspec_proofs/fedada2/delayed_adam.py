@@ -20,7 +20,7 @@ from fedspec_proofs.fedada2.conditions import LOCAL, PRINTED, lipschitz, ramp
 from fedspec_proofs.fedada2.derivation import derived
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, admu_change, drawn
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, inequality, steps_of
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, dawdling, inequality, steps_of
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
@@ -176,6 +176,7 @@ def _broken() -> dict[str, Dropped]:
     h = fedadaadam.FedAdaAdam(**SLOW, beta1_l=F(0), beta2_l=F(1, 2))
     far = replace(h, v0_l=F(10**12))
     return {
+        **dawdling(h, own, scales=(F(1),)),
         "start": astray(far, "the client's v_0 = 10^12", own, scales=(F(1),)),
         "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, scales=(F(1, 10**6),)),
     }

@@ -7,7 +7,7 @@ horizon is cut to the rounds that are run. Everything starts at the origin.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -193,14 +193,24 @@ def inequality(
     return Inequality(instance, {**MET} if printed else {**MET, **DRIFT}, sides)
 
 
-def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], **plan: Any) -> Dropped:
-    """1600 rounds of one client on x^2/2, a line beyond 1, that hardly moves from 1 above its minimum."""
+def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], K: int = 1, **plan: Any) -> Dropped:
+    """1600 rounds of one client on x^2/2, a line beyond 1, that takes a step a round and hardly moves from its start.
+
+    Args:
+        h: the hyper-parameters.
+        words: what is astray.
+        constants: those of the bound.
+        K: the local steps that the bound is told.
+        plan: what the plan holds beside.
+    """
     f = problem((1, -1))
-    case = Case(f, h, Plan((0,), (1,), (1,), **plan), 1600, 1, F(1), F(1), F(1))
+    case = Case(f, h, Plan((0,), (1,), (1,), **plan), 1600, K, F(1), F(1), F(1))
     run, D = outcome(case, case.T)
     s = setting(case, case.T)
     left, right = float(run.least(f)), float(sum(terms(s, constants(case, s), FLOAT, D).values()))
-    told = f"{words}; one Huber client about -1, x_0 = 0, K = 1, T = 1600: left side {left:.4g}, right side {right:.4g}"
+    told = (
+        f"{words}; one Huber client about -1, x_0 = 0, K = {K}, T = 1600: left side {left:.4g}, right side {right:.4g}"
+    )
     return Dropped(left > right, told)
 
 
@@ -215,6 +225,13 @@ SLOW: Mapping[str, Any] = {
     "eps_s": F(0),
 }
 """Hyper-parameters for :func:`astray`."""
+TIRED: Mapping[str, Any] = {**SLOW, "eps": F(100), "z": 100}
+"""Those with which a hundred steps go as far as one does with the others."""
+
+
+def dawdling(h: Any, constants: Callable[[Case, Setting], Constants], **plan: Any) -> dict[str, Dropped]:
+    """Without the words on the pace: one step of a rate that warms up."""
+    return {"pace": astray(replace(h, warm_up=10**6), "the rate warms up over 10^6 steps", constants, **plan)}
 
 
 def algorithm_2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
