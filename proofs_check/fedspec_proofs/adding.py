@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from fedspec_proofs.claim import Engine, Finding, Second, Verdict
+from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines.certificate import Sum, added, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
@@ -54,6 +54,13 @@ def _never_negative(value: Any) -> bool:
 def spoiled(make: Callable[[Draw], Sum]) -> Finding:
     """Whether the links of a false variant add up."""
     return identities({"all sizes and constants": adds_up(make)})
+
+
+def in_setting(found: Finding, *settings: Mapping[str, str]) -> Finding:
+    """A finding that admits of assumptions which every instance of its search has that none was made without them."""
+    kept = Dropped(False, "part of the setting: every instance that is looked at has it, and none without it was made")
+    names = {name for setting in settings for name in setting} - set(found.dropped)
+    return replace(found, dropped={**found.dropped, **dict.fromkeys(sorted(names), kept)})
 
 
 def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Finding:

@@ -12,8 +12,17 @@ from fedspec_proofs.client_centric import every_size
 from fedspec_proofs.engines.algebra import Body, variables
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.fed_lamb import assembly as fed_lamb
-from fedspec_proofs.fed_lamb import lemma_1, links
-from fedspec_proofs.fedada2 import blended, derivation, descent, every_cover, lemma_15, logarithms, relaxed_rule
+from fedspec_proofs.fed_lamb import assumptions, lemma_1, links
+from fedspec_proofs.fedada2 import (
+    blended,
+    delayed_adagrad,
+    derivation,
+    descent,
+    every_cover,
+    lemma_15,
+    logarithms,
+    relaxed_rule,
+)
 
 pytestmark = pytest.mark.long
 
@@ -30,6 +39,10 @@ BODIES: tuple[Body, ...] = (
     lemma_15._cauchy,
     blended._one_more_gradient,
     blended._one_more_step,
+    blended._smallest_weight,
+    blended._one_more_weight,
+    delayed_adagrad._ceiling,
+    assumptions._floor,
     descent._denominators,
     logarithms._weaker,
 )

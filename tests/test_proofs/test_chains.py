@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from test_judge.support import inside
 
-from fedspec_proofs import adding, chain, ledger
-from fedspec_proofs.claim import Finding, Verdict
+from fedspec_proofs import adding, chain, ledger, stored
+from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.client_centric import assembly as client_centric
 from fedspec_proofs.client_centric import term_sums
 from fedspec_proofs.engines.certificate import Step, Sum, adds_up
@@ -47,6 +47,42 @@ def test_a_chain_has_links_and_no_claim_is_stronger(id: str) -> None:
 def test_the_repaired_theorems_follow_from_what_is_proved(id: str) -> None:
     assert CLAIMS[id].verdict is Verdict.PROVED and not chain.weakest(CLAIMS[id])
     assert any(link.claim.id.endswith("-assembly") for link in chain.links(CLAIMS[id]))
+
+
+TAKEN_FOR_GRANTED = {
+    "fedada2.theorem-20-repaired": "clients, carried, steps, objective, server, pace",
+    "fedada2.theorem-25-repaired": "weights, theta, steps, objective, server, pace",
+    "fedada2.corollary-27-repaired": "weights, start, steps, objective, server, pace",
+    "fedada2.corollary-29-repaired": "weights, start, steps, objective, server, pace",
+    "fed-lamb.theorem-1-repaired": "setting, unbiased, everybody",
+    "fed-lamb.theorem-3-repaired": "setting, unbiased, everybody",
+    "fed-lamb.corollary-1-repaired": "setting, unbiased, everybody, H5",
+    "client-centric.theorem-4-1-repaired": "unbiased, server, uniform, start",
+}
+FALLS = {"unbiased", "everybody", "setting", "weights", "theta", "uniform", "pace"}
+"""What they fall without, by an instance that meets the rest."""
+
+
+@pytest.mark.parametrize("id", THEOREMS)
+def test_the_repaired_theorems_name_what_they_take_for_granted(id: str) -> None:
+    names = set(TAKEN_FOR_GRANTED[id].split(", "))
+    assert names <= set(CLAIMS[id].assumptions)
+    kept = stored.load()[id].dropped
+    assert all(kept[name].matters for name in names & FALLS)
+    assert all(kept[name].words for name in names)
+
+
+@pytest.mark.parametrize("id", ["fedada2.theorem-20-repaired", "fedada2.corollary-29-repaired"])
+def test_bounds_with_the_steps_in_gamma_1_need_them_taken(id: str) -> None:
+    assert stored.load()[id].dropped["steps"].matters
+
+
+def test_a_setting_is_admitted_not_to_be_dropped() -> None:
+    known = Dropped(True, "2 > 1")
+    found = adding.in_setting(Finding(Verdict.CHECKED, "", {"a": known}), {"a": "", "b": ""}, {"c": ""})
+    assert (
+        found.dropped["a"] is known and not found.dropped["b"].matters and "none without it" in found.dropped["c"].words
+    )
 
 
 @pytest.mark.parametrize("id", ["fedada2.theorem-20", "fedada2.theorem-25", "fed-lamb.theorem-1", "fed-lamb.theorem-3"])
@@ -96,6 +132,7 @@ SUMS: dict[str, Any] = {
     "fedada2, a round": fedada2.one_round,
     "fedada2, rounds": fedada2.rounds,
     "fed-lamb, a layer": fed_lamb.key,
+    "fed-lamb, a layer that stays": fed_lamb.at_rest,
     "fed-lamb, a round": fed_lamb.one_round,
     "fed-lamb, rounds": fed_lamb.rounds,
     "fed-lamb, errors": fed_lamb_links.errors,

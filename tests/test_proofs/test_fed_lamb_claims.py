@@ -90,6 +90,7 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
     "steps uphill: one round": (repaired.one_round_falls, [(fedlamb, "layer_step", uphill)]),
     "steps uphill: the key inequality": (key_inequality.key_line, [(key_inequality, "layer_step", uphill)]),
     "v_hat without maximum: its floor": (assumptions.ceiling, [(assumptions, "moment_maximum", MEAN)]),
+    "v_hat without maximum: its floor alone": (assumptions.floor, [(assumptions, "moment_maximum", MEAN)]),
     "v_hat without maximum: the telescoping sum": (telescoping.telescoping, [(telescoping, "moment_maximum", MEAN)]),
     "half of the bound: Theorem 1'": (repaired.theorem_1, [(bounds, "per_layer_terms", halves)]),
     "half of the bound: Theorem 3'": (repaired.theorem_3, [(bounds, "per_layer_terms", halves)]),

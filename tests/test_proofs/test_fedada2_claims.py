@@ -15,6 +15,7 @@ import z3
 
 from fedspec.algorithms import fedada2
 from fedspec.arith import sqrt
+from fedspec.client.agdu import agdu
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_delayed import sm3_ii_delayed
@@ -23,10 +24,20 @@ from fedspec.readings import Idle
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, variables
-from fedspec_proofs.engines.mutation import LeastOfSets, over
+from fedspec_proofs.engines.mutation import LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import assembly, blended, bounds, derivation, lemma_15, runs, sm3_inductions, theorem_20
+from fedspec_proofs.fedada2 import (
+    assembly,
+    blended,
+    bounds,
+    delayed_adagrad,
+    derivation,
+    lemma_15,
+    runs,
+    sm3_inductions,
+    theorem_20,
+)
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
@@ -266,7 +277,7 @@ def test_the_steps_add_up_to_the_terms_that_are_typed(monkeypatch: pytest.Monkey
     assert assembly.theorem_adds_up.body().verdict is Verdict.REFUTED
 
 
-CONSTANTS = (derivation.of_theorem_20, blended.of_theorem_25)
+CONSTANTS = (derivation.of_theorem_20, blended.of_theorem_25, delayed_adagrad.of_corollary_29)
 
 
 @pytest.mark.parametrize("of", CONSTANTS, ids=lambda of: of.__name__)
@@ -278,6 +289,39 @@ def test_a_spoiled_constant_does_not_fit(of: Any, name: str) -> None:
 
     assert derivation.fitting(of).verdict is Verdict.PROVED
     assert derivation.fitting(spoiled).verdict is Verdict.REFUTED
+
+
+def test_gamma_1_is_the_lower_end_with_the_fewest_steps() -> None:
+    of, least = delayed_adagrad.of_corollary_29, delayed_adagrad._gamma_1
+    assert derivation.fits_gamma(of, least).verdict is Verdict.PROVED
+    with_the_most = derivation.fits_gamma(of, lambda draw, s: s.K * least(draw, s) / draw("fewest", positive=True))
+    assert with_the_most.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("name", ["K^-", "older", "a_(p,p)", "M"])
+def test_the_lower_end_of_gamma_needs_its_parts(name: str) -> None:
+    """A smaller weight, or a larger denominator, than is assumed; and one client that takes fewer steps."""
+    body = blended._one_more_weight if name == "K^-" else blended._smallest_weight
+
+    def spoiled(draw: Any) -> Statement:
+        by = {"K^-": 2, "older": -1, "a_(p,p)": F(1, 2), "M": F(1, 2)}[name]
+        held = body(draw)
+
+        def changed(one: str, *shape: int, positive: bool = False) -> Any:
+            return (by if one == name else 1) * draw(one, *shape, positive=positive)
+
+        return Statement(held.given, body(changed).shown)
+
+    whole, less = body(variables), spoiled(variables)
+    assert prove(whole.shown, whole.given) and not prove(less.shown, less.given, timeout_ms=2000)
+
+
+def test_the_ceiling_of_agdu_needs_the_steps_without_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert delayed_adagrad.ceiling.body().verdict is Verdict.PROVED
+    monkeypatch.setattr(delayed_adagrad, "agdu", mutate(agdu, due=lambda t, z, epoch: True))
+    found = delayed_adagrad.ceiling.body()
+    # Of the states that z3 finds few have rational roots, on which it would be replayed.
+    assert found.verdict is not Verdict.PROVED and "counterexample" in found.evidence
 
 
 def weaker(part: Callable[[Any], Statement], words: str) -> Statement:

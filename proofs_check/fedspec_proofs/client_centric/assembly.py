@@ -119,9 +119,10 @@ ROUNDS = {
     "versions": "which is at most (tau + 1) sum_t |grad f(x_t)|^2: client-centric.delays",
     "changes": "E |Delta_t|^2 <= 2 eta_l^2 (the mean gradients' square over the draw + that of the noises' mean): "
     "client-centric.delta-square-repaired",
-    "noise": "the noises' mean has a square of at most phi_3 sigma_l^2/m: client-centric.delta-square-repaired",
+    "noise": "the noises' mean has a square of at most phi_3 sigma_l^2/m, as those of different clients are "
+    "uncorrelated: client-centric.delta-square-repaired",
     "draw": "the mean gradients' square over the draw is |u_t|^2 + ((n - m)/(m (n - 1))) s^2: "
-    "client-centric.participation-centred",
+    "client-centric.participation-centred; n >= 2",
     "delay rate": "120 c_2 L^2 K_max^2 eta_l^2 (tau + 1) <= c_1",
     "B": "4 c_2 eta_l B <= c_1^2 eps",
 }

@@ -102,19 +102,22 @@ def drift_every_k() -> Finding:
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions={
+        "root >= E": "a step is eta |y_k|, y_k = d_(k+1)/(sqrt(v_hat_(k+1)) + eps) and sqrt(v_hat) + eps >= E, "
+        "which is eps for v_0 = 0 and 2 eps for v_0 = eps^2: client-centric.v-0-repaired",
         "one lag": "terms are not negative, and those of one lag are at most the whole",
         "part": "a delay is made of lags 1 to tau, each of them whole or not at all",
     },
-    chain=("client-centric.delay-sum", "client-centric.y-t-repaired", "client-centric.d-t-squares"),
+    chain=("client-centric.delay-sum", "client-centric.v-0-repaired", "client-centric.d-t-squares"),
 )
 def delays() -> Finding:
     """A sum over s rounds squared is at most s times the squares (induction over s), a step is eta |y_k| long, and the
     terms s rounds ago add up to no more than all terms (induction over T); lags are taken one by one up to tau.
     """
-    bodies = {"steps": each.one_more_term, "rounds": each.one_more_round, "lags": each.one_more_lag}
+    bodies = {"root": each.a_1, "steps": each.one_more_term, "rounds": each.one_more_round, "lags": each.one_more_lag}
+    samples = {"root": each.nearby}
     parts = {
-        name: decide(body, sample=each.on_the_line, instances=20, timeout_ms=TIMEOUT_MS)
+        name: decide(body, sample=samples.get(name, each.on_the_line), instances=20, timeout_ms=TIMEOUT_MS)
         for name, body in bodies.items()
     }
     parts["together"] = added_up(delays=term_sums.delays)
-    return all_proved(parts, {"one lag", "part"})
+    return all_proved(parts, {"root >= E", "one lag", "part"})

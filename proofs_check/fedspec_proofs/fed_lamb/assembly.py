@@ -12,6 +12,7 @@ from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
@@ -41,9 +42,16 @@ def key(draw: Draw) -> Sum:
     return Sum(steps, Dg * (s * Dh - 2 * gap), whole)
 
 
+def at_rest(draw: Draw) -> Sum:
+    """Where D g = 0, so that g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
+    Dh, gap, s = (draw(name, positive=True) for name in ("Dh", "gap", "s"))
+    return Sum({"s D <= 1, again": Step(1, s * Dh, gap)}, s * Dh - 2 * gap, 0, gap)
+
+
 @claim(
     "fed-lamb.key-inequality-assembly",
-    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are assumed",
+    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are "
+    "assumed; where D g = 0 the layer stays, and the left side is 0",
     source=at("ours, in place of L598-612"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
@@ -51,8 +59,9 @@ def key(draw: Draw) -> Sum:
     chain=("fed-lamb.key-inequality-lines",),
 )
 def key_inequality() -> Finding:
-    """Multiplied by ||D g||; where that is 0 the rule does not move, and s ||D h|| <= ||h||."""
-    return added(key, KEY)
+    """Multiplied by ||D g||; where that is 0, h - g is h, and s ||D h|| <= ||h||."""
+    rest = {"s D <= 1, again": KEY["s D <= 1, again"]}
+    return all_proved({"a layer that moves": added(key, KEY), "one that stays": added(at_rest, rest)})
 
 
 def _lines(draw: Draw) -> Statement:
@@ -67,8 +76,8 @@ def _lines(draw: Draw) -> Statement:
     source=at("ours, in place of L598-612"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
-    assumptions={"s D <= 1": "v_hat >= v0, fed-lamb.assumption-5"},
-    chain=("fed-lamb.assumption-5",),
+    assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
+    chain=("fed-lamb.v-hat-floor",),
 )
 def lines() -> Finding:
     """Both sides are sums over the coordinates, the second one squared."""
@@ -77,8 +86,10 @@ def lines() -> Finding:
 
 ROUND = {
     "(7)": "f(x_r) <= f(x_(r-1)) + <f', x_r - x_(r-1)> + sum_l L_l/2 ||x_r^l - x_(r-1)^l||^2",
-    "steps": "<f', x_r - x_(r-1)> = -alpha times the mean over clients of sum_t sum_l phi <f'^l, p^l>/||p^l||",
-    "key inequality": "phi <f'^l, p^l>/||p^l|| >= phi_m s ||D f'^l|| - 2 phi_M ||f'^l - g^l||, summed: "
+    "steps": "<f', x_r - x_(r-1)> = -alpha times the mean over all n clients of sum_t sum_l phi <f'^l, p^l>/||p^l||, 0 "
+    "for a layer with p^l = 0",
+    "key inequality": "phi <f'^l, p^l>/||p^l|| >= phi_m s ||D f'^l|| - 2 phi_M ||f'^l - g^l||, with 0 on its left "
+    "where p^l = 0, summed: "
     "fed-lamb.key-inequality-assembly, and H4",
     "lengths": "||x_r^l - x_(r-1)^l|| <= alpha phi_M T: fed-lamb.lemma-1-repaired",
 }

@@ -128,6 +128,30 @@ def clipped() -> Finding:
     return decide(_clipped, timeout_ms=3000)
 
 
+def _floor(draw: Draw) -> Statement:
+    """Whatever the clients send; the maximum alone."""
+    v0, v_hat = draw("v0"), draw("v_hat", 1)
+    one, two = draw("s", 1), draw("s'", 1)
+    alone = moment_maximum(v_hat, np.stack([one]), clients=1)[0]
+    both = moment_maximum(v_hat, np.stack([one, two]), clients=2)[0]
+    shown = {"v_hat >= v0": every(alone >= v0, both >= v0), "no fall": every(alone >= v_hat[0], both >= v_hat[0])}
+    return Statement({"so far": v_hat[0] >= v0}, shown)
+
+
+@claim(
+    "fed-lamb.v-hat-floor",
+    statement="v0 <= v_hat_r <= v_hat_(r+1) in every coordinate and round, whatever the clients send: their moments "
+    "may be corrected for bias or not, and need no bound",
+    source=at("ours, about line 15 of Alg. 1 (L152-154)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"so far": "v_hat starts at v0; induction over the rounds"},
+)
+def floor() -> Finding:
+    """The maximum of v_hat and anything, of which the mean of one or two clients' moments are instances."""
+    return decide(_floor)
+
+
 CEILING = {
     "v0 <= v_hat <= C, 0 <= v <= C": "as at the start, where both are v0, with C the larger of v0 and the largest g^2",
     "g^2 <= C": "H2, by coordinate",

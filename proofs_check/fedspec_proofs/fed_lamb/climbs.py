@@ -20,7 +20,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Vector, norm
 from fedspec.client.lamb import scaling
 from fedspec.plan import Oracle
-from fedspec.readings import Phi
+from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
@@ -58,6 +58,8 @@ class Climb:
         phi_M: what is claimed above phi.
         root: what is claimed of ||sqrt(v_hat)||, V^2.
         options: hyper-parameters and readings.
+        sign: what the gradients are multiplied by before a client sees them.
+        who: the clients that take part in every round; all of them where it is empty.
     """
 
     problem: Problem
@@ -72,6 +74,8 @@ class Climb:
     phi_M: float
     root: float
     options: tuple[tuple[str, Any], ...]
+    sign: float = 1.0
+    who: tuple[int, ...] = ()
 
     @property
     def h(self) -> FedLamb:
@@ -94,13 +98,13 @@ class Climb:
 
             def of(i: int, r: int = r, met: list[list[Vector]] = met) -> Oracle:
                 def gradient(k: int, x: Vector) -> Vector:
-                    g: Vector = along(self.problem.parts[i], x) + noise[r, i, k]
+                    g: Vector = self.sign * along(self.problem.parts[i], x) + noise[r, i, k]
                     met[i].append(g)
                     return g
 
                 return gradient
 
-            states.append(one_round(self.h, states[-1], [of(i) for i in range(n)], self.T))
+            states.append(one_round(self.h, states[-1], [of(i) for i in range(n)], self.T, self.who))
             taken.append(tuple(map(tuple, met)))
         return Run(tuple(states), tuple(taken))
 
@@ -202,12 +206,16 @@ def plain(problem: Problem, x: float, R: int, **changes: Any) -> Climb:
 HILL = Problem(((huber(F(1), reach=F(2)),),), (1,))
 APART = Problem(tuple((huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)), (1,))
 BEYOND = Problem(((huber(F(1), F(-9)),),), (1,))
+AWAY = Problem(tuple((huber(F(1), F(b)),) for b in (3, *[0] * 15)), (1,))
 
 HOLDS = {
+    "setting": lambda c: c.h.lam == c.h.eps == 0 and c.h.v0 > 0 and c.h.normalisation is Normalisation.LAYER,
     "H1": lambda c: c.slack >= 1,
+    "unbiased": lambda c: c.sign == 1,
     "H3": lambda c: c.sigma >= c.s,
     "H4": lambda c: all(_scaled(c, state) for run in c.runs for state in run.states[:-1]),
     "zeta": lambda c: c.zeta >= c.problem.heterogeneity() * (1 - 1e-12),
+    "everybody": lambda c: not c.who,
     "beta1 = 0": lambda c: c.h.beta1 == 0,
 }
 
@@ -218,12 +226,18 @@ def _scaled(c: Climb, state: State) -> bool:
     return all(c.phi_m <= scaling(state.x[at], h.phi, h.phi_m, h.phi_M) <= c.phi_M for at in state.layers)
 
 
+DECAYED = (("eta_l", 0.5), ("v0", 64.0), ("phi", Phi.CONSTANT), ("lam", 10.0**6))
+
 WITHOUT: Mapping[str, Climb] = {
+    "setting": plain(BEYOND, 1.0, 80, options=DECAYED),
     "H1": plain(HILL, 0.5, 6, slack=0.125),
+    "unbiased": plain(HILL, 1.5, 10, sign=-1.0),
     "H3": plain(HILL, 1.5, 4, s=4.0),
     "H4": plain(BEYOND, 1.0, 80, options=(("eta_l", 0.5), ("v0", 64.0), ("phi", Phi.IDENTITY))),
     "zeta": plain(APART, 1.0, 40, zeta=0.0, options=(("eta_l", 0.25), ("v0", 64.0), ("phi", Phi.CONSTANT))),
+    "everybody": plain(AWAY, 3.0, 60, who=(0,), options=(("eta_l", 0.25), ("v0", 64.0), ("phi", Phi.CONSTANT))),
     "beta1 = 0": plain(HILL, 3.0, 60, options=(("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT), ("beta1", 0.9))),
 }
-"""x^2/2 said to be flatter; noise left out; phi that vanishes at 0, behind which the minimum lies; clients that differ;
-momentum, which overshoots."""
+"""A decay to 0, where the minimum is not; x^2/2 said to be flatter; gradients with the wrong sign, of which none is
+noisy; noise left out; phi that vanishes at 0, behind which the minimum lies; clients that differ; of sixteen clients
+only the one that differs; momentum, which overshoots."""

@@ -81,7 +81,8 @@ ERRORS = {
     "H1": "the second is at most Lam_l ||x - x^t||",
     "lengths": "||x - x^t|| <= alpha phi_M sqrt(Lay) t: fed-lamb.lemma-1-repaired",
     "mean of t": "the mean of t = 0..T-1 is (T - 1)/2",
-    "H3": "E of the third is at most sigma sqrt(p_l): (E|.|)^2 <= E|.|^2 <= p_l sigma^2",
+    "H3": "E of the third is at most sigma sqrt(p_l), as gradients are unbiased, given everything before: (E|.|)^2 <= "
+    "E|.|^2 <= p_l sigma^2",
 }
 
 
@@ -172,12 +173,12 @@ def _lengths(rng: np.random.Generator) -> Mapping[str, F]:
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions={
-        "s D <= 1": "v_hat >= v0: fed-lamb.assumption-5",
+        "s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor",
         "M": "no layer's gradient is longer than the whole, hence than M",
         "Cauchy": "<f'^l, D f'^l> <= ||f'^l|| ||D f'^l||",
         "H5": "|f'_j| = sqrt(v_hat_j) |D_j f'_j| <= V^2 |D_j f'_j|, coordinate by coordinate",
     },
-    chain=("fed-lamb.assumption-5",),
+    chain=("fed-lamb.v-hat-floor",),
 )
 def squares_by_lengths() -> Finding:
     """Layer by layer; the layers add up, since all three left sides are sums over them."""

@@ -30,13 +30,18 @@ from fedspec_proofs.piecewise import huber
 TRIES = 400
 
 SETTING = {
-    "H1": "(7) holds with L_l, and no client's gradient changes faster than Lam_l in layer l",
-    "H3": "the standard deviation of each coordinate is at most sigma",
-    "H4": "phi_m <= phi <= phi_M",
-    "zeta": "1/n sum_i sum_l ||f_i'(x)^l - f'(x)^l|| <= zeta everywhere",
+    "setting": "lam = eps = 0; v_hat starts at v0 > 0 and never falls; every layer is normalised by itself, by "
+    "||p^l||, and stays where p^l = 0",
+    "H1": "f >= f_* everywhere, gap = f(x_0) - f_*; (7) holds with L_l, and no client's gradient changes faster than "
+    "Lam_l in layer l",
+    "unbiased": "given everything before, the mean of a stochastic gradient of client i is f_i' at its model",
+    "H3": "given everything before, the standard deviation of each coordinate about that mean is at most sigma",
+    "H4": "0 < phi_m <= phi <= phi_M",
+    "zeta": "f is the mean of the f_i, and 1/n sum_i sum_l ||f_i'(x)^l - f'(x)^l|| <= zeta everywhere",
+    "everybody": "all n clients take part in every round, with T steps each",
     "beta1 = 0": "no momentum",
 }
-ROUND = {name: SETTING[name] for name in ("H1", "H4", "beta1 = 0")}
+ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "beta1 = 0")}
 
 
 @claim(

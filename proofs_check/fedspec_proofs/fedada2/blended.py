@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.adding import confirmed, in_setting
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
-from fedspec_proofs.fedada2.derivation import derived, symbols
+from fedspec_proofs.fedada2.derivation import derived, fits_gamma, symbols
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, Case, drawn, inequality
+from fedspec_proofs.fedada2.runs import (
+    DRIFT_WORDS,
+    SETTING_WORDS,
+    SLOW,
+    WORDS,
+    Case,
+    astray,
+    dawdling,
+    drawn,
+    inequality,
+    steps_of,
+)
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
@@ -158,6 +171,70 @@ def blended_constants(case: Case, s: Setting) -> Constants:
     return constants(s, a=least, A=F(1), m=eps, M=F(top), low=w, high=w)
 
 
+def _smallest_weight(draw: Draw) -> Statement:
+    """w (a_(p,p) + those of older gradients)/theta_p >= Xi- a/M, times theta_p M."""
+    w, newest, older, theta, low, a, M = (draw(name) for name in ("w", "a_(p,p)", "older", "theta", "Xi-", "a", "M"))
+    given = {
+        "weights": every(w >= low, low > 0, newest >= a, a > 0, older >= 0),
+        "theta": every(theta > 0, theta <= M),
+    }
+    return Statement(given, {"a step": w * (newest + older) * M >= low * a * theta})
+
+
+def _one_more_weight(draw: Draw) -> Statement:
+    """From k steps to k + 1, and from some of a round's clients to one more."""
+    total, k, least, step = (draw(name) for name in ("sum", "k", "least", "step"))
+    mean, one, share, fewest = (draw(name) for name in ("mean", "one", "share", "K^-"))
+    given = {
+        "so far": every(total >= k * least, mean >= fewest * least),
+        "one more": every(step >= least, one >= fewest * least),
+        "share": every(share >= 0, share <= 1),
+    }
+    shown = {
+        "(k + 1) times": total + step >= (k + 1) * least,
+        "in the mean": (1 - share) * mean + share * one >= fewest * least,
+    }
+    return Statement(given, shown)
+
+
+def _at_least(rng: np.random.Generator) -> dict[str, Fraction]:
+    low, a, theta, least, k = (F(int(rng.integers(1, 9)), 4) for _ in range(5))
+    given = {"w": 2 * low, "Xi-": low, "a_(p,p)": a, "a": a, "older": low, "theta": theta, "M": theta + low}
+    given |= {"least": least, "k": k, "sum": k * least, "step": 2 * least, "K^-": k, "mean": k * least}
+    return given | {"one": 2 * k * least, "share": F(int(rng.integers(0, 5)), 4)}
+
+
+RULE = {
+    "weights": "the relaxed rule: a_(p,p) >= a > 0 and 0 <= a_(p,l) <= A; Xi- < w < Xi+ for the weight w of a client's "
+    "change, Xi- > 0",
+    "theta": "its denominators: 0 < m <= theta_p <= M",
+}
+
+
+@claim(
+    "fedada2.gamma-lower",
+    statement="gamma_r, eta_l times the mean over clients of w sum_p sum_(l <= p) a_(p,l)/theta_p, is at least eta_l "
+    "K^- Xi- a/M in every coordinate, K^- >= 1 the fewest steps of anybody drawn: at least eta_l Xi- a/M",
+    source=Source(FEDADA2, "ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=RULE,
+)
+def gamma_lower() -> Finding:
+    """A step by its newest gradient alone, then one step and one client more at a time."""
+    bodies = {"a step": _smallest_weight, "one more": _one_more_weight}
+    return all_proved({name: decide(body, sample=_at_least) for name, body in bodies.items()}, RULE)
+
+
+SETTING = {
+    "weights": RULE["weights"],
+    "theta": RULE["theta"] + "; a, A, m and M are those of fedada2.theorem-25-strategies-relaxed where v_0 = m_0 = 0 "
+    "on the clients, with SGD anyhow",
+    **steps_of("1 to K steps"),
+    **SETTING_WORDS,
+}
+
+
 @claim(
     "fedada2.theorem-25-repaired",
     statement="Theorem 25 under the relaxed rule, the same strategy for all clients, with L^2 and D in place of L and "
@@ -165,9 +242,14 @@ def blended_constants(case: Case, s: Setting) -> Constants:
     source=THEOREM,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={**WORDS, **DRIFT_WORDS},
+    assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.theorem-25",
-    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-26", "fedada2.theorem-25-strategies-relaxed"),
+    chain=(
+        "fedada2.theorem-20-assembly",
+        "fedada2.lemma-26",
+        "fedada2.theorem-25-strategies-relaxed",
+        "fedada2.gamma-lower",
+    ),
 )
 def theorem_25_repaired() -> Finding:
     """SGD, AdaGrad or Adam for all, any weight: Theorem 20's sum with K (K + 1)/2 gradients in a change.
@@ -175,7 +257,34 @@ def theorem_25_repaired() -> Finding:
     Clients with strategies of their own have it too, with a, A, m and M that hold of all.
     """
     looked = searched(inequality(drawn(_strategies), blended_constants, printed=False), 400, drop=150)
-    return confirmed(derived(of_theorem_25), looked, 400)
+    looked = replace(looked, dropped={**looked.dropped, **_broken()})
+    return confirmed([*derived(of_theorem_25), *gamma_1()], in_setting(looked, SETTING), 400)
+
+
+def _broken() -> dict[str, Dropped]:
+    """AdaGrad from a large second moment, and with a small weight; a = A = m = Xi = 1 and M = 2 all the same."""
+
+    def own(case: Case, s: Setting) -> Constants:
+        return constants(s, a=F(1), A=F(1), m=F(1), M=F(2), low=F(1), high=F(1))
+
+    h = fedblended.FedBlended(**SLOW, beta1_l=F(0), beta2_l=F(0))
+    far = replace(h, v0_l=F(10**12))
+    who: dict[str, Any] = {"strategies": ("adagrad",)}
+    return {
+        **dawdling(h, own, **who, scales=(F(1),)),
+        "theta": astray(far, "the client's v_0 = 10^12, M = 2", own, **who, scales=(F(1),)),
+        "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, **who, scales=(F(1, 10**6),)),
+    }
+
+
+def gamma_1() -> list[Finding]:
+    """That of Theorem 25, eta_l Xi- a/M, and why it is one."""
+
+    def least(draw: Draw, s: Any) -> Any:
+        low, a, M = (draw(name, positive=True) for name in ("low", "a", "M"))
+        return s.eta_l * low * a / M
+
+    return [gamma_lower.body(), fits_gamma(of_theorem_25, least)]
 
 
 def of_theorem_25(draw: Draw) -> tuple[Any, Constants, Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -10,23 +11,36 @@ import numpy as np
 
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.adding import confirmed, in_setting
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every, number
+from fedspec_proofs.fedada2.blended import gamma_lower
 from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Constants, Functions, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
-from fedspec_proofs.fedada2.derivation import derived, symbols
+from fedspec_proofs.fedada2.derivation import derived, fits_gamma, symbols
+from fedspec_proofs.fedada2.descent import ends
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, agdu_change, drawn
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
+from fedspec_proofs.fedada2.runs import (
+    DRIFT_WORDS,
+    SETTING_WORDS,
+    SLOW,
+    TIRED,
+    Case,
+    astray,
+    dawdling,
+    inequality,
+    steps_of,
+)
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
@@ -193,17 +207,22 @@ def sharper() -> Finding:
     return _summed(sharp=True)
 
 
-def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool) -> Constants:
-    """gamma1 and alpha1 of Corollary 29 with K^- = K, Phi_1 of Lemma 30.
+def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, fewest: Any) -> Constants:
+    """gamma1 and alpha1 of Corollary 29, Phi_1 of Lemma 30.
 
-    ``carried``: with the B^2 in Psi3 and Psi4 that the statement lacks.
+    Args:
+        s: the setting; its K is the most steps of anybody.
+        by: roots.
+        low, B: the ends of the weights, eps_w and B.
+        carried: with the B^2 in Psi3 and Psi4 that the statement lacks.
+        fewest: K^-, the fewest steps of anybody.
     """
     root = by.sqrt(s.v0 + s.updates * s.G**2) + s.eps
-    alpha1 = low * s.K / (2 * s.K * root)
+    alpha1 = low * fewest / (2 * s.K * root)
     least = by.sqrt(s.v0) + s.eps
     drift = s.K * (B**2 if carried else 1) / (alpha1 * s.tau * least**2)
     phi = s.eta_l * B * ((s.K - 1) // s.z + 1 + s.K * s.G / least)
-    return Constants(phi, s.eta_l * low * s.K / root, drift)
+    return Constants(phi, s.eta_l * low * fewest / root, drift)
 
 
 @claim(
@@ -218,7 +237,7 @@ def corollary() -> Finding:
     """The three clients of Theorem 20."""
     h = fedadaadagrad.FedAdaAdagrad(**rates())
     low, B = F(1, 2), F(1)
-    k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False)
+    k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False, fewest=1)
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
     return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
 
@@ -229,26 +248,98 @@ def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str
 
 def _agdu_constants(case: Case, s: Setting) -> Constants:
     w = case.who.scales[0]
-    return corollary_29(s, FLOAT, low=float(w), B=float(w), carried=True)
+    return corollary_29(s, FLOAT, low=float(w), B=float(w), carried=True, fewest=min(case.who.steps))
+
+
+def _unequal(choose: Choose) -> Case:
+    """Somebody takes fewer steps than the others."""
+    case = drawn_rounds(_agdu_clients)(choose)
+    steps = (choose.whole(1, case.K), *case.who.steps[1:])
+    return replace(case, who=replace(case.who, steps=steps))
+
+
+def _ceiling(draw: Draw) -> Statement:
+    """A step through the rule, at an update and between updates, after n updates."""
+    n, v, g, G, v0 = draw("n"), draw("v", 1), draw("g", 1), draw("G"), draw("v0")
+    with roots():
+        due, idle = (agdu(Agdu(x=g * 0, v=v, t=t), g, eta_l=F(1), eps=F(1), z=2).v[0] for t in (0, 1))
+    given = {
+        "so far": every(v[0] >= 0, v[0] <= v0 + n * G * G),
+        "bounded": every(g[0] <= G, -g[0] <= G),
+    }
+    return Statement(given, {"at an update": due <= v0 + (n + 1) * G * G, "between": idle <= v0 + n * G * G})
+
+
+def _in_reach(rng: np.random.Generator) -> dict[str, F]:
+    k = F(int(rng.integers(1, 5)), 2)
+    return {"g_0": 3 * k, "v_0": 16 * k * k, "G": 3 * k, "v0": 7 * k * k, "n": F(int(rng.integers(1, 4)))}
+
+
+@claim(
+    "fedada2.agdu-ceiling",
+    statement="v <= v_0 + ceil(k/z) G^2 after k steps of AdaGrad with delayed updates, so that 1/(sqrt(v) + eps) >= "
+    "1/(sqrt(v_0 + ceil(K/z) G^2) + eps) at every step k <= K",
+    source=Source(FEDADA2, "ours: gamma_1 of Corollary 29 (L1547)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=WORDS,
+)
+def ceiling() -> Finding:
+    """Induction over the steps, through the rule: an update adds g^2, the steps between add nothing."""
+    parts = {"a step": decide(_ceiling, sample=_in_reach), "roots": decide(ends, ablate=False, instances=10)}
+    return all_proved(parts, WORDS)
+
+
+def of_corollary_29(draw: Draw) -> tuple[Any, Constants, Any, Any]:
+    """At most K gradients, each with a weight of at most B/(sqrt(v_0) + eps)."""
+    s, by = symbols(draw)
+    low, B, fewest = (draw(name, positive=True) for name in ("low", "B", "fewest"))
+    return s, corollary_29(s, by, low=low, B=B, carried=True, fewest=fewest), s.K, B / (by.sqrt(s.v0) + s.eps)
+
+
+def _gamma_1(draw: Draw, s: Any) -> Any:
+    """eta_l K^- eps_w/M, M = sqrt(v_0 + ceil(K/z) G^2) + eps, whose root is one variable."""
+    low, fewest, root = (draw(name, positive=True) for name in ("low", "fewest", "root"))
+    return s.eta_l * fewest * low / (root + s.eps)
+
+
+SETTING = {
+    "weights": "eps_w < Xi_i <= B for the weights of the clients' changes, eps_w > 0",
+    "start": "v_0 >= 0 on the clients, in every round",
+    **steps_of("K^- to K steps"),
+    **SETTING_WORDS,
+}
 
 
 @claim(
     "fedada2.corollary-29-repaired",
-    statement="The bound of Corollary 29 with D, L^2, and B^2 in Psi3 and Psi4",
+    statement="The bound of Corollary 29 with D, L^2, and B^2 in Psi3 and Psi4; K^- the fewest steps of anybody drawn, "
+    "K the most",
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={**ROUND_WORDS, **DRIFT_WORDS},
+    assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-29",
-    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-30"),
+    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-30", "fedada2.agdu-ceiling", "fedada2.gamma-lower"),
 )
 def corollary_repaired() -> Finding:
     """The weights enter the drift squared, as in Corollary 27; one gradient a step, whose W is B times Theorem 20's."""
+    looked = searched(inequality(_unequal, _agdu_constants, printed=False), 400, drop=250)
+    looked = replace(looked, dropped={**looked.dropped, **_broken()})
+    parts = [*derived(of_corollary_29), ceiling.body(), gamma_lower.body(), fits_gamma(of_corollary_29, _gamma_1)]
+    return confirmed(parts, in_setting(looked, SETTING), 400)
 
-    def constants(draw: Draw) -> tuple[Any, Constants, Any, Any]:
-        s, by = symbols(draw)
-        low, B = draw("low", positive=True), draw("B", positive=True)
-        return s, corollary_29(s, by, low=low, B=B, carried=True), s.K, B / (by.sqrt(s.v0) + s.eps)
 
-    looked = searched(inequality(drawn_rounds(_agdu_clients), _agdu_constants, printed=False), 400, drop=250)
-    return confirmed(derived(constants), looked, 400)
+def _broken() -> dict[str, Dropped]:
+    """A small weight; one step where the bound is told of a hundred at least; a rate that warms up."""
+
+    def own(case: Case, s: Setting) -> Constants:
+        return corollary_29(s, FLOAT, low=1, B=1, carried=True, fewest=s.K)
+
+    h, one = fedadaadagrad.FedAdaAdagrad(**SLOW), (F(1),)
+    tired, few = fedadaadagrad.FedAdaAdagrad(**TIRED), "it takes one step in a round, K^- = 100, eps = z = 100"
+    return {
+        **dawdling(h, own, scales=one),
+        "steps": astray(tired, few, own, K=100, scales=one),
+        "weights": astray(h, "the client's weight is 10^-6, eps_w = B = 1", own, scales=(F(1, 10**6),)),
+    }

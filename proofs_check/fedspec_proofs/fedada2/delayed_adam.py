@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.adding import confirmed, in_setting
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.fedada2.blended import constants, of_theorem_25
+from fedspec_proofs.fedada2.blended import constants, gamma_1, of_theorem_25
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import LOCAL, PRINTED, lipschitz, ramp
 from fedspec_proofs.fedada2.derivation import derived
 from fedspec_proofs.fedada2.local_runs import MET, WORDS, Local, admu_change, drawn
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, Case, inequality
+from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, dawdling, inequality, steps_of
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
@@ -135,18 +136,47 @@ def _adam_constants(case: Case, s: Setting) -> Constants:
     return constants(s, a=1 - case.h.beta1_l, A=F(1), m=s.eps, M=s.G + s.eps, low=w, high=w)
 
 
+SETTING = {
+    "weights": "Xi- < Xi_i < Xi+ for the weights of the clients' changes, Xi- > 0",
+    "start": "m_0 = v_0 = 0 on the clients, corrected moments",
+    **steps_of("1 to K steps"),
+    **SETTING_WORDS,
+}
+
+
 @claim(
     "fedada2.corollary-27-repaired",
     statement="The bound of Theorem 25, with D and L^2, holds for Algorithm 8: a = 1 - beta1, A = 1, m = eps, M = G "
-    "+ eps, with m_0 = v_0 = 0",
+    "+ eps, with m_0 = v_0 = 0, so that gamma_1 = eta_l Xi- (1 - beta1)/(G + eps)",
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={**ROUND_WORDS, **DRIFT_WORDS},
+    assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-27",
-    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-26", "fedada2.theorem-25-strategies-relaxed"),
+    chain=(
+        "fedada2.theorem-20-assembly",
+        "fedada2.lemma-26",
+        "fedada2.theorem-25-strategies-relaxed",
+        "fedada2.gamma-lower",
+    ),
 )
 def corollary_repaired() -> Finding:
     """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them."""
     looked = searched(inequality(drawn_rounds(_adam_clients), _adam_constants, printed=False), 400, drop=150)
-    return confirmed(derived(of_theorem_25), looked, 400)
+    looked = replace(looked, dropped={**looked.dropped, **_broken()})
+    return confirmed([*derived(of_theorem_25), *gamma_1()], in_setting(looked, SETTING), 400)
+
+
+def _broken() -> dict[str, Dropped]:
+    """From a large second moment, and with a small weight; Xi- = Xi+ = 1 all the same."""
+
+    def own(case: Case, s: Setting) -> Constants:
+        return constants(s, a=F(1), A=F(1), m=s.eps, M=s.G + s.eps, low=F(1), high=F(1))
+
+    h = fedadaadam.FedAdaAdam(**SLOW, beta1_l=F(0), beta2_l=F(1, 2))
+    far = replace(h, v0_l=F(10**12))
+    return {
+        **dawdling(h, own, scales=(F(1),)),
+        "start": astray(far, "the client's v_0 = 10^12", own, scales=(F(1),)),
+        "weights": astray(h, "the client's weight is 10^-6, Xi- = 1", own, scales=(F(1, 10**6),)),
+    }

@@ -156,6 +156,21 @@ def fitting(of: Bounds) -> Finding:
     return identities({"the statement's own constants": off})
 
 
+def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
+    """Whether a statement's gamma_1 is the lower end of gamma_r that fedada2.gamma-lower has, with its own M.
+
+    Args:
+        of: the statement.
+        least: that end, from the variables and the setting.
+    """
+
+    def off(draw: Draw) -> list[Any]:
+        s, k, _, _ = of(draw)
+        return [k.gamma1 - least(draw, s)]
+
+    return identities({"gamma_1": off})
+
+
 ROUND: tuple[Part, ...] = (_smooth, _first, _times, apart, _young, _gathered, ends)
 """What eq. (11) puts together."""
 

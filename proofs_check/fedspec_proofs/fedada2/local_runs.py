@@ -66,7 +66,10 @@ MET: Mapping[str, Callable[[Local], bool]] = {BOUNDED: lambda c: bool((abs(c.g) 
 HELD: Mapping[str, Callable[[Local], bool]] = {CARRIED: lambda c: c.idle is not Idle.RESET}
 
 WORDS = {BOUNDED: "Assumption 2: |g_j| <= G for every draw"}
-HELD_WORDS = {CARRIED: "SM3's accumulators are kept at the steps without an update, which Alg. 2 sets to 0 (L675)"}
+HELD_WORDS = {
+    CARRIED: "SM3's accumulators start at v_0 and are kept at the steps without an update, at which Alg. 2 sets them "
+    "to 0 (L675)"
+}
 
 
 def _unit(choose: Choose, kind: str, due: bool) -> Any:

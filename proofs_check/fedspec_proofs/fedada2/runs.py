@@ -7,7 +7,7 @@ horizon is cut to the rounds that are run. Everything starts at the origin.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended
 from fedspec.arith import Vector
 from fedspec.plan import Plan
+from fedspec_proofs.claim import Dropped
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fedada2.bounds import FLOAT, Constants, Setting, terms, theorem_20
-from fedspec_proofs.fedada2.problems import Huber, Round, Run, gradients, rounds
+from fedspec_proofs.fedada2.local_runs import HELD_WORDS
+from fedspec_proofs.fedada2.problems import Huber, Round, Run, gradients, problem, rounds
 from fedspec_proofs.fedada2.rational import F
 
 ROUNDS, LONG = 8, 16
@@ -147,6 +149,29 @@ DRIFT_WORDS = {
     "0 for a step in the dead zone; 4 d G^2 always is"
 }
 
+SETTING_WORDS = {
+    "objective": "f is the mean of the F_i (eq. (1)) and has a minimiser (L90); clients use the gradients of their F_i "
+    "themselves, full batches (L128)",
+    "server": "AdaGrad with m_0 = 0 and beta1 in [0, 1); eps, tau, eta, eta_l > 0; the mean over those drawn, "
+    "whichever they are",
+    "pace": "the delay z counts steps, not epochs; the rate is eta_l at every step, without warm-up",
+}
+"""What every instance has."""
+
+
+def steps_of(how_many: str) -> dict[str, str]:
+    """How many steps those drawn take."""
+    return {"steps": f"everybody drawn takes {how_many} in every round"}
+
+
+ALGORITHM_2 = {
+    "clients": "AdaGrad over SM3, any cover; v_0 >= 0, the same in every round",
+    **HELD_WORDS,
+    **steps_of("K steps"),
+    **SETTING_WORDS,
+}
+"""What Theorem 20 is about."""
+
 
 def inequality(
     instance: Callable[[Choose], Case],
@@ -166,6 +191,47 @@ def inequality(
         yield float(run.least(case.f)), {name: float(part) for name, part in parts.items()}
 
     return Inequality(instance, {**MET} if printed else {**MET, **DRIFT}, sides)
+
+
+def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], K: int = 1, **plan: Any) -> Dropped:
+    """1600 rounds of one client on x^2/2, a line beyond 1, that takes a step a round and hardly moves from its start.
+
+    Args:
+        h: the hyper-parameters.
+        words: what is astray.
+        constants: those of the bound.
+        K: the local steps that the bound is told.
+        plan: what the plan holds beside.
+    """
+    f = problem((1, -1))
+    case = Case(f, h, Plan((0,), (1,), (1,), **plan), 1600, K, F(1), F(1), F(1))
+    run, D = outcome(case, case.T)
+    s = setting(case, case.T)
+    left, right = float(run.least(f)), float(sum(terms(s, constants(case, s), FLOAT, D).values()))
+    told = (
+        f"{words}; one Huber client about -1, x_0 = 0, K = {K}, T = 1600: left side {left:.4g}, right side {right:.4g}"
+    )
+    return Dropped(left > right, told)
+
+
+SLOW: Mapping[str, Any] = {
+    "eta_l": F(1, 50),
+    "eps": F(1),
+    "eta": F(1, 2),
+    "beta1": F(0),
+    "tau": F(1),
+    "v0": F(1),
+    "z": 1,
+    "eps_s": F(0),
+}
+"""Hyper-parameters for :func:`astray`."""
+TIRED: Mapping[str, Any] = {**SLOW, "eps": F(100), "z": 100}
+"""Those with which a hundred steps go as far as one does with the others."""
+
+
+def dawdling(h: Any, constants: Callable[[Case, Setting], Constants], **plan: Any) -> dict[str, Dropped]:
+    """Without the words on the pace: one step of a rate that warms up."""
+    return {"pace": astray(replace(h, warm_up=10**6), "the rate warms up over 10^6 steps", constants, **plan)}
 
 
 def algorithm_2(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -183,7 +183,8 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
 @claim(
     "fedada2.theorem-25-strategies-relaxed",
     statement="SGD, AdaGrad and Adam, with delayed updates or not, satisfy the rule with weights a_(p,l) >= 0 and one "
-    "denominator theta_p a step, of which only a_(p,p) >= a > 0: m <= theta_p <= M, a_(p,l) <= A",
+    "denominator theta_p a step, of which only a_(p,p) >= a > 0: m <= theta_p <= M, a_(p,l) <= A; AdaGrad with v_0 "
+    "= 0, Adam with m_0 = v_0 = 0",
     source=STRATEGIES,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

@@ -7,6 +7,7 @@ the left side is known for every T, while the printed right side falls to 0 with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -17,19 +18,19 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.adding import confirmed, in_setting
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every, prove
-from fedspec_proofs.fedada2.bounds import ABOVE, Setting, right, theorem_20
+from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Constants, Setting, right, theorem_20
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.inductive import patient
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.runs import DRIFT_WORDS, WORDS, known
+from fedspec_proofs.fedada2.runs import ALGORITHM_2, DRIFT_WORDS, SLOW, TIRED, WORDS, Case, astray, dawdling, known
 from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = tuple(
@@ -229,7 +230,7 @@ def moving() -> Finding:
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={**WORDS, **DRIFT_WORDS},
+    assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),
 )
@@ -239,4 +240,16 @@ def repaired() -> Finding:
     For every d, T, K, z, cover, clients and participants. The search, on the line, stays far below the bound. For
     identical clients and no dead zone D = L^2 |Phi1|^2 will do, by Lemma 15, and the bound falls as T^(-1/2).
     """
-    return confirmed(derived(of_theorem_20), searched(known(printed=False), 400, drop=150), 400)
+    looked = searched(known(printed=False), 400, drop=150)
+    looked = replace(looked, dropped={**looked.dropped, **_broken()})
+    return confirmed(derived(of_theorem_20), in_setting(looked, ALGORITHM_2), 400)
+
+
+def _broken() -> dict[str, Dropped]:
+    """A rate that warms up; and one step where the bound is told of a hundred."""
+
+    def own(case: Case, s: Setting) -> Constants:
+        return theorem_20(s, FLOAT, printed=False)
+
+    steps = astray(fedada2.FedAda2(**TIRED), "it takes one step in a round, eps = z = 100", own, K=100)
+    return {**dawdling(fedada2.FedAda2(**SLOW), own), "steps": steps}
