@@ -43,10 +43,14 @@ def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
 # What they sum to.
 
 
-def _largest_rate(setting: Setting) -> st.SearchStrategy[Scenario]:
+def _largest_rate(setting: Setting, rounds: tuple[int, int] = (1, 2)) -> st.SearchStrategy[Scenario]:
     """Small rates amplify the rounding of x - x_i."""
     rate = {} if "eta_l" in setting.fixed else {"eta_l": 0.125}
-    return round_scenarios(setting, rounds=(1, 2), clients=(2, 4)).map(lambda s: with_hyper(s, **rate))
+    return round_scenarios(setting, rounds=rounds, clients=(2, 4)).map(lambda s: with_hyper(s, **rate))
+
+
+def _longer_at_largest_rate(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return _largest_rate(setting, rounds=(2, 3))
 
 
 def _cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[Bench, Scenario], None]:
@@ -134,7 +138,7 @@ LAWS = (
         words="the corrections cancel: sum_i p_i c_i = 0 in every round",
         levels=ROUND,
         source="FedNova, L204",
-        cases=_several,
+        cases=_longer_at_largest_rate,
         check=_cancels("c_i", shares),
         applies=about(Fact.CROSS_CLIENT),
         shows="c_i",
