@@ -13,7 +13,7 @@ def drawn(rows: Sequence[Row], file: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg" if file.suffix == ".svg" else "agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     shown = [row for row in rows if row.counts and row.job.algorithm == "fedavg" and row.job.cores == 1]
     of: dict[str, list[Row]] = {}
@@ -28,6 +28,10 @@ def drawn(rows: Sequence[Row], file: Path) -> None:
         colours = ["tab:orange" if row.job.peer == "mirror" else "tab:gray" for row in some]
         axis.barh([row.job.name for row in some], [row.rate for row in some], color=colours)
         axis.set(xscale="log", title=f"{work.upper()}, d = {some[0].job.work.d}", xlabel="client-steps/s")
+        narrow = some[-1].rate < 100 * some[0].rate
+        axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if narrow else (1,)))
+        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
     figure.suptitle("FedAvg, cohort 100, K = 10, b = 32, one core")
     figure.savefig(file, dpi=120)
     pyplot.close(figure)
