@@ -109,6 +109,17 @@ def test_a_reading_and_a_defect_are_named_together() -> None:
 
 
 @pytest.mark.slow
+def test_a_reading_is_named_beside_a_defect_though_neither_shows_alone() -> None:
+    subject = Behind(
+        "dsgd",
+        "trace",
+        case=lambda c: replace(c, options={**c.options, "order": "gradient-at-combined"}),
+        take=lambda inner, e, k: inner.step(replace(e, mixing=np.array(e.mixing).T)),
+    )
+    assert "reading gradient-at-combined, and W is transposed" in in_words(diagnosed(subject), True)
+
+
+@pytest.mark.slow
 def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
     wrong = Behind("scaffold", "server", edits=(mutants.find("scaffold-participants"),))
     d = diagnosed(wrong)

@@ -180,7 +180,7 @@ def _stages(
         yield islice(doubled(setting, half[1:], likely), PAIRS[setting.level])
         # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
         read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-        yield islice(doubled(setting, read, [v for v in likely if v.kind == "edit"]), PAIRS[setting.level])
+        yield islice(doubled(setting, read, likely), PAIRS[setting.level])
 
 
 def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tuple[tuple[Link, ...], ...]:
