@@ -69,6 +69,11 @@ class Text:
         return out
 
     @cached_property
+    def values(self) -> dict[ast.stmt, ast.expr]:
+        """What each statement computes."""
+        return dict(self.statements)
+
+    @cached_property
     def expressions(self) -> dict[str, CodeType]:
         """What the text computes or reads anywhere: it may be computed or read elsewhere too."""
         # What is called for what it does is not called once more.
@@ -81,7 +86,7 @@ class Text:
         """What is done to a vector by more than one number, wherever it has run: clipping, a dead zone."""
         out = {}
         for statement, kinds in self.kinds.items():
-            for n in ast.walk(dict(self.statements)[statement]):
+            for n in ast.walk(self.values[statement]):
                 match n:
                     case ast.Call(args=[a, *more], keywords=named) if more or named:
                         whole = kinds.get(ast.unparse(n))
@@ -134,7 +139,7 @@ class Text:
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
         self._evaluate({BEGUN_FROM: _compiled(BEGUN_FROM)}, space, found)
-        for choice in ast.walk(dict(self.statements)[statement]):
+        for choice in ast.walk(self.values[statement]):
             if isinstance(choice, ast.IfExp) and asks_option(choice.test):
                 taken, other = "body", choice.orelse
                 if not eval(_compiled(ast.unparse(choice.test)), space):

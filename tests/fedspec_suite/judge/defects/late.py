@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import Any
@@ -53,28 +53,25 @@ def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
     return moved / a.steps if setting.options.get("normalise") == "per-step" else moved
 
 
-def _from_the_first(there: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(there)
-    def downloaded(versions: Any, delay: int) -> Any:
-        return versions[delay]
+def _downloaded(which: Callable[[int, int], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which version a late client has, from its delay and the number of versions."""
 
-    return downloaded
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def downloaded(versions: Any, delay: int) -> Any:
+            return versions[which(delay, len(versions))]
 
+        return downloaded
 
-def _one_at_most(there: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(there)
-    def downloaded(versions: Any, delay: int) -> Any:
-        return versions[-1 - min(delay, len(versions) - 1, 1)]
-
-    return downloaded
+    return around
 
 
-def _one_more(there: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(there)
-    def downloaded(versions: Any, delay: int) -> Any:
-        return versions[max(-2 - delay, -len(versions))]
-
-    return downloaded
+_VERSIONS: Mapping[str, Callable[[int, int], int]] = {
+    "the delay is counted from the first version of the model": lambda delay, n: delay,
+    "an update begins one version back at most": lambda delay, n: -1 - min(delay, n - 1, 1),
+    "every update begins one version earlier": lambda delay, n: max(-2 - delay, -n),
+}
+"""Which version a late client may begin from by mistake."""
 
 
 def _over_all(inner: Running, s: Scenario) -> Running:
@@ -145,11 +142,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.algorithm.event != "arrival":
         return
     downloaded: Any = population.downloaded
-    yield Defect(
-        words="the delay is counted from the first version of the model", session=behind({downloaded: _from_the_first})
-    )
-    yield Defect(words="an update begins one version back at most", session=behind({downloaded: _one_at_most}))
-    yield Defect(words="every update begins one version earlier", session=behind({downloaded: _one_more}))
+    for words, which in _VERSIONS.items():
+        yield Defect(words=words, session=behind({downloaded: _downloaded(which)}))
     if "buffer" not in setting.numbers:
         words = "the change of a late client's model is added to the present one, which counts in its place"
         yield Defect(words=words, session=_resent(lambda x, a, xs: x + _meanwhile(setting, a, xs)))
