@@ -14,6 +14,7 @@ from fedspec.problems.quadratic import given
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.adding import confirmed
+from fedspec_proofs.balls import mean_inside
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
@@ -246,7 +247,7 @@ def bounds() -> Finding:
     clients with two steps each, and a step of an induction over rounds.
     """
     parts = {
-        "any mean": decide(every_size.lengths, sample=every_size.on_the_line, ablate=False),
+        "any mean": decide(mean_inside, sample=every_size.on_the_line, ablate=False),
         "two clients, two steps": decide(_bounded, sample=_small),
     }
     return all_proved(parts)

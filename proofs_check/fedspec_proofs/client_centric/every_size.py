@@ -129,19 +129,8 @@ def one_more_lag(draw: Draw) -> Statement:
     return Statement(given, {"(s + 1) times": every(lags + part * late <= (s + 1) * all_)})
 
 
-def lengths(draw: Draw) -> Statement:
-    """|w u + (1 - w) v| <= r from |u|, |v| <= r: means stay in a ball, one member more at a time."""
-    u2, v2, uv, r, w = (draw(name) for name in ("u2", "v2", "uv", "r", "w"))
-    given = {
-        "|u|, |v| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, v2 >= 0, v2 <= r * r),
-        "0 <= w <= 1": every(w >= 0, w <= 1),
-        "Cauchy-Schwarz": uv * uv <= u2 * v2,
-    }
-    return Statement(given, {"in the ball": w * w * u2 + 2 * w * (1 - w) * uv + (1 - w) ** 2 * v2 <= r * r})
-
-
 def on_the_line(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """Squares and products of two numbers, for :func:`lengths`; partial sums of equal terms, for the inductions."""
+    """Squares and products of two numbers, for the ball; partial sums of equal terms, for the inductions."""
     u, v, n = (Fraction(int(rng.integers(-8, 9)), 4) for _ in range(3))
     n, w = abs(n), Fraction(int(rng.integers(0, 5)), 4)
     given = {"u2": u * u, "v2": v * v, "uv": u * v, "r": max(abs(u), abs(v)), "w": w, "n": n}

@@ -13,6 +13,7 @@ from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.adding import confirmed
+from fedspec_proofs.balls import farther, mean_inside
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
@@ -21,7 +22,7 @@ from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
-from fedspec_proofs.fed_lamb.links import farther, inside, layers, one_more_coordinate, shown
+from fedspec_proofs.fed_lamb.links import layers, one_more_coordinate, shown
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.problems import vector as of
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, noiseless, noisy, one_round, squared
@@ -183,7 +184,7 @@ def from_start() -> Finding:
     The mean of the clients' models stays as near.
     """
     whole = Inequality(walk, HOLDS, lambda w: [*_from_start(w), *_layerwise(w)])
-    return _proved(farther, layers, inside, looked=checked(whole, TRIES, WITHOUT))
+    return _proved(farther, layers, mean_inside, looked=checked(whole, TRIES, WITHOUT))
 
 
 @claim(

@@ -23,28 +23,6 @@ from fedspec_proofs.fed_lamb.shared import at
 F = Fraction
 
 
-def farther(draw: Draw) -> Statement:
-    """|u + s| <= r + a from |u| <= r and |s| <= a, by the squares of the lengths and the product <u, s>."""
-    u2, s2, us, r, a = (draw(name) for name in ("u2", "s2", "us", "r", "a"))
-    given = {
-        "|u| <= r": every(r >= 0, u2 >= 0, u2 <= r * r),
-        "|s| <= a": every(a >= 0, s2 >= 0, s2 <= a * a),
-        "Cauchy-Schwarz": us * us <= u2 * s2,
-    }
-    return Statement(given, {"|u + s| <= r + a": u2 + 2 * us + s2 <= (r + a) ** 2})
-
-
-def inside(draw: Draw) -> Statement:
-    """|w u + (1 - w) s| <= r from |u|, |s| <= r: a mean stays in the ball, one client more at a time."""
-    u2, s2, us, r, w = (draw(name) for name in ("u2", "s2", "us", "r", "w"))
-    given = {
-        "|u|, |s| <= r": every(r >= 0, u2 >= 0, u2 <= r * r, s2 >= 0, s2 <= r * r),
-        "0 <= w <= 1": every(w >= 0, w <= 1),
-        "Cauchy-Schwarz": us * us <= u2 * s2,
-    }
-    return Statement(given, {"in the ball": w * w * u2 + 2 * w * (1 - w) * us + (1 - w) ** 2 * s2 <= r * r})
-
-
 def layers(draw: Draw) -> Statement:
     """The squares of Lay layers, none above a^2, add up to Lay a^2 at most: one layer more at a time."""
     total, n, square, a = (draw(name) for name in ("total", "n", "s2", "a"))
@@ -55,7 +33,7 @@ def layers(draw: Draw) -> Statement:
 def on_the_line(rng: np.random.Generator) -> Mapping[str, F]:
     """Squares and products of two numbers."""
     u, s, n = (F(int(rng.integers(-8, 9)), 4) for _ in range(3))
-    given = {"u2": u * u, "s2": s * s, "us": u * s, "r": max(abs(u), abs(s)), "a": abs(s), "w": abs(n) / 2}
+    given = {"u2": u * u, "v2": s * s, "uv": u * s, "r": max(abs(u), abs(s)), "a": abs(s), "w": abs(n) / 2, "s2": s * s}
     return given | {"n": abs(n), "total": abs(n) * s * s, "h": abs(u) + abs(s), "M": abs(u) + abs(s)}
 
 
