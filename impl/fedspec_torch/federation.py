@@ -120,10 +120,14 @@ class Federation:
             self._seen.append(True)
         if self.way:
             return self.way
-        size = len(x).bit_length()
-        if size not in self.choices:
-            self.choices[size] = choose(self.network, x, batch)
-        return self.choices[size].name
+        if self.chosen(len(x)) is None:
+            self.choices[len(x).bit_length()] = choose(self.network, x, batch)
+        return self.choices[len(x).bit_length()].name
+
+    def chosen(self, n: int) -> str | None:
+        """The way for a block of n clients, if it is known already."""
+        choice = self.choices.get(n.bit_length())
+        return self.way or (choice and choice.name)
 
     def in_round(self, round: int, *, keeps: bool = False) -> Training:
         """The clients with the minibatches of that round; see :class:`fedspec_torch.training.Training`."""

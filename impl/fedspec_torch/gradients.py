@@ -1,8 +1,9 @@
 """The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Four ways to the same numbers, up to the order of sums:
+Five ways to the same numbers, up to the order of sums:
 
-* ``layered``: chains of linear layers and activations, forward and backward written out;
+* ``compiled``: chains of linear layers and activations on a CPU, in loops that numba compiles;
+* ``layered``: such chains anywhere, forward and backward written out in operators of torch;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, which takes any module.
@@ -28,6 +29,7 @@ from fedspec_torch import layered as layers
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data import Minibatch
 from fedspec_torch.descent import gradients
+from fedspec_torch.loops import Loops
 from fedspec_torch.workspace import Workspace
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -112,6 +114,19 @@ class Network:
         """Where such a block with minibatches of b is passed forward and backward, the same for this thread."""
         found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
         return found.first(len(x))
+
+    def loops(self, x: Stack, b: int) -> Loops:
+        """The compiled loops for such models and minibatches of b, the same for this thread.
+
+        Raises:
+            LayersError: they do not take the module, the loss, the precision or the models.
+        """
+        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(*self.written_out, x, b))
+        return found
+
+    def vector_of(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client of such a block, the same at every run of this thread."""
+        return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
 
     def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
         """What was made for blocks of that type that were no smaller, or is made and kept in its place."""
@@ -212,5 +227,15 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
     return g, gradients(chain, loss, x, batch, work, g, told=told)
 
 
-WAYS: dict[str, Way] = {"layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
+def compiled(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
+    """The same in compiled loops.
+
+    Raises:
+        LayersError: they do not take the module, the loss, the minibatch or the models.
+    """
+    g, loops = network.buffer(x), network.loops(x, batch.inputs.shape[1])
+    return g, loops.passed(x, batch, g, scale=1, adds=False, told=told)
+
+
+WAYS: dict[str, Way] = {"compiled": compiled, "layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
 """The ways by name."""

@@ -52,26 +52,23 @@ def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequenc
 def _by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
     n, d = x.shape
     vectors: dict[str, Tensor] = {}
+    kept = getattr(gradient, "memory", lambda x, name: torch.empty_like(x, memory_format=torch.contiguous_format))
+    descend = getattr(gradient, "descend", lambda k, y, rate: False)
 
     def memory(name: str) -> Tensor:
         if name not in vectors:
-            vectors[name] = torch.empty_like(x, memory_format=torch.contiguous_format)
+            vectors[name] = kept(x, name)
         return vectors[name]
 
     block = Block(n, n, solver.parts or ((slice(0, d), (d,)),), layerwise=False, memory=memory)
-    if solver.begin:
-        y = memory("y").copy_(x)
-        step = solver.begin(block, y)
+    y = memory("y").copy_(x)
+    step = solver.begin and solver.begin(block, y)
     for k, left in taken(steps):
-        if not solver.begin and k == 0:
-            assert solver.rate
-            # No copy of x is made that the first step would write over.
-            y = torch.sub(x, gradient(0, x), alpha=solver.rate(0))
-            continue
-        y_ = y[:left]
-        g = gradient(k, y_)
-        if solver.rate:
-            torch.sub(y_, g, alpha=solver.rate(k), out=y_)
-        if solver.begin:
+        y_, g = y[:left], y
+        if not (solver.rate and descend(k, y_, solver.rate(k))):
+            g = gradient(k, y_)
+            if solver.rate:
+                torch.sub(y_, g, alpha=solver.rate(k), out=y_)
+        if step:
             step(k, block.first(left), y, g.contiguous())
     return y, *(vectors[name] for name in solver.kept)

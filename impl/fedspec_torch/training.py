@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
 from fedspec_torch.data import Minibatch
-from fedspec_torch.gradients import WAYS, layered
+from fedspec_torch.gradients import WAYS, compiled, layered
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace
 from fedspec_torch.workspace import is_narrow
@@ -110,25 +110,47 @@ class Trained:
         self._tell(self.batches.clients, losses)
         return found
 
+    def descend(self, k: int, y: Stack, rate: float) -> bool:
+        """Write y - rate times the gradients at local step k over y; false: these clients have no way to do so."""
+        if len(self._sizes) > 1:
+            return False
+        some = self.batches.first(len(y))
+        batch = self._batch(k, some)
+        with self._named(some.clients, [batch]):
+            if self.training.federation.way_for(y, batch) != "compiled":
+                return False
+            loops = self.training.federation.network.loops(y, batch.inputs.shape[1])
+            losses = loops.passed(y, batch, y, scale=-rate, adds=True, told=self._untold(some.clients))
+        self._tell(some.clients, losses)
+        return True
+
+    def memory(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client: other clients write over it."""
+        return self.training.federation.network.vector_of(x, name)
+
     @cached_property
     def _sizes(self) -> list[int]:
         return [int(size) for size in np.unique(self.batches.sizes)]
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
         f = self.training.federation
-        size, across = self._sizes[0], f.way in (None, "layered") and f.network.is_written_out
+        size, across = self._sizes[0], f.chosen(len(some.clients)) == "layered" and f.network.is_written_out
         return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
         with self._named(who, [batch]):
             way = f.way_for(x, batch)
-            if way == "layered":
-                g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
+            if way in ("compiled", "layered"):
+                written: Any = compiled if way == "compiled" else layered
+                g, losses = written(f.network, x, batch, told=self._untold(who))
             else:
                 g, losses = WAYS[way](f.network, x, batch)
         self._tell(who, losses)
         return g
+
+    def _untold(self, who: Sequence[int]) -> bool:
+        return any(i not in self.training.losses for i in who)
 
     @staticmethod
     def _named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
