@@ -22,6 +22,29 @@ from fedspec_torch.data import Examples, Held, Minibatch, Pool
 
 
 @dataclass(frozen=True, eq=False)
+class Walk:
+    """Some clients' examples and how each walks through them, for those who read their minibatches by themselves.
+
+    Example e of step k is row ``start + order[(k size + e) % count]``.
+
+    Attributes:
+        size: of a minibatch.
+        inputs: [T, features] those of these clients, maybe among others'.
+        targets: [T, ...].
+        starts: [n] the row of each client's first example.
+        counts: [n] the sample sizes n_i.
+        order: [n, largest n_i] every client's order; None: that in which the examples lie.
+    """
+
+    size: int
+    inputs: Tensor
+    targets: Tensor
+    starts: Array
+    counts: Array
+    order: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
 class Batches:
     """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
 
@@ -118,6 +141,14 @@ class Batches:
             return Minibatch(x, y)
         i = self.clients[0]
         return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
+
+    @cached_property
+    def walk(self) -> Walk:
+        """How these clients, who have one batch size, walk through their examples."""
+        inputs, targets, starts = self._found
+        in_order = not self.shuffled or bool((self.sizes == self.counts).all())
+        order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
+        return Walk(int(self.sizes[0]), inputs.flatten(1), targets, starts, self.counts, order)
 
     def _of_even_pool(self, k: int, size: int, across: bool) -> Minibatch | None:
         """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""

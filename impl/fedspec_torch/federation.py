@@ -13,9 +13,10 @@ from fedspec.errors import PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, check_whole
 from fedspec_torch.checking import LossError, ModuleError, check_first, check_module, named
-from fedspec_torch.choosing import Choice, choose
+from fedspec_torch.choosing import Choice, Run, choose, choose_run
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, Loss, Network
+from fedspec_torch.layered import LayersError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.training import Training
 
@@ -36,8 +37,9 @@ class Federation:
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
-        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
-            fastest. The ways agree up to rounding; name one for runs that are equal bit for bit.
+        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered, but whole runs of plain SGD in one
+            kernel; None: the one that is measured to be fastest. The ways agree up to rounding; name one for runs that
+            are equal bit for bit.
         precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
             a model in float32, which is also what all else is computed in.
         shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
@@ -69,8 +71,8 @@ class Federation:
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
-        if self.way is not None and self.way not in WAYS:
-            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
+        if self.way not in (None, *WAYS, "fused"):
+            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
@@ -108,6 +110,15 @@ class Federation:
     def __len__(self) -> int:
         return len(self.pool.examples)
 
+    def known_way(self, x: Stack) -> str | None:
+        """How the gradients of a block are computed; None: the first block of about its size is to be measured."""
+        if self.way in ("layered", "fused"):
+            return "layered"
+        if self.way:
+            return self.way if self._seen else None
+        found = self.choices.get(len(x).bit_length())
+        return found.name if found and self._seen else None
+
     def way_for(self, x: Stack, batch: Minibatch) -> str:
         """How the gradients of a block are computed, measured when the first block of about its size comes by.
 
@@ -115,15 +126,37 @@ class Federation:
             ModuleError: the module draws at random, or keeps something from one call to the next.
             LossError: the loss does not depend on what is trained.
         """
-        if not self._seen and self.way != "layered":
+        known = self.known_way(x)
+        if known:
+            return known
+        if not self._seen:
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
             self._seen.append(True)
-        if self.way:
-            return self.way
         size = len(x).bit_length()
-        if size not in self.choices:
+        if not self.way and size not in self.choices:
             self.choices[size] = choose(self.network, x, batch)
-        return self.choices[size].name
+        return self.way or self.choices[size].name
+
+    def run_for(self, x: Stack, steps: int, fused: Run | str, in_place: Run) -> Run:
+        """How a block takes all its steps of plain SGD, measured when the first block of about its size comes by.
+
+        Args:
+            x: where the clients begin.
+            steps: the most that one takes.
+            fused: by the kernel, or why not.
+            in_place: operation by operation.
+
+        Raises:
+            LayersError: the kernel is asked for by name and does not take this.
+        """
+        if self.way == "fused":
+            if isinstance(fused, str):
+                raise LayersError(f"fused: {fused}; leave way out, or name another")
+            return fused
+        size = len(x).bit_length()
+        if not self.choices[size].run:
+            self.choices[size] = choose_run(self.choices[size], x, steps, fused, in_place)
+        return in_place if isinstance(fused, str) or self.choices[size].run != "fused" else fused
 
     def in_round(self, round: int, *, keeps: bool = False) -> Training:
         """The clients with the minibatches of that round; see :class:`fedspec_torch.training.Training`."""

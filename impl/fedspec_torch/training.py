@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedspec_torch import descent
+from fedspec_torch import descent, fused
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
+from fedspec_torch.choosing import Run
 from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, layered
 from fedspec_torch.plan import Oracle
@@ -91,24 +92,41 @@ class Trained:
         f = self.training.federation
         if len(self._sizes) > 1:
             return None
-        seen = [self._batch(0, self.batches)]
-        with self._named(self.batches.clients, seen):
-            if f.way_for(x, seen[0]) != "layered":
-                return None
+        at, seen = [-1], list[Minibatch]()
+
+        def batch(k: int, n: int) -> Minibatch:
+            if k != at[0]:
+                at[0], seen[:] = k, [self._batch(k, self.batches.first(n))]
+            return seen[0]
+
+        way = f.known_way(x)
+        if not way:
+            first = batch(0, len(x))
+            with self._named(self.batches.clients, seen):
+                way = f.way_for(x, first)
+        if way != "layered":
+            return None
         chain, loss = f.network.written_out
         if solver.parts and [at for at, _ in solver.parts] != [at for at, _ in chain.parts]:
             return None
-        work = f.network.workspace(x, seen[0].inputs.shape[1])
 
-        def batch(k: int, n: int) -> Minibatch:
-            if k:
-                seen[0] = self._batch(k, self.batches.first(n))
-            return seen[0]
+        def in_place() -> tuple[tuple[Stack, ...], Weights]:
+            work = f.network.workspace(x, batch(0, len(x)).inputs.shape[1])
+            with self._named(self.batches.clients, seen):
+                return descent.run_in_place(chain, loss, solver, x, batch, work, tau)
 
-        with self._named(self.batches.clients, seen):
-            found, losses = descent.run_in_place(chain, loss, solver, x, batch, work, tau)
+        run: Run = in_place
+        if fused.is_for(solver) and (f.way == "fused" or (f.way is None and fused.is_at_hand(x))):
+            run = f.run_for(x, tau[0], self._fused(solver, x, tau), in_place)
+        found, losses = run()
         self._tell(self.batches.clients, losses)
         return found
+
+    def _fused(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> Run | str:
+        """The same run in one kernel, or why there is none."""
+        network, walk = self.training.federation.network, self.batches.walk
+        chain, loss = network.written_out
+        return fused.refusal(chain, loss, x, walk) or partial(fused.run, chain, solver, x, walk, tau, network.buffer(x))
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -116,7 +134,7 @@ class Trained:
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
         f = self.training.federation
-        size, across = self._sizes[0], f.way in (None, "layered") and f.network.is_written_out
+        size, across = self._sizes[0], f.way in (None, "layered", "fused") and f.network.is_written_out
         return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
