@@ -108,6 +108,27 @@ DEVICE ?= cpu
 bench: venv ## Measure ours and its peers side by side (ARGS='--quick': three minutes; DEVICE=cuda)
 	$(BIN)/python -m fedspec_bench --device $(DEVICE) $(ARGS)
 
+# The fused kernel without a GPU: Triton takes 1.1 GB, so it has a folder of its own, beside the environment.
+TRITON_PIN := triton==3.9.0
+FUSED := out/$(subst ==,-,$(TRITON_PIN))
+
+.PHONY: fused
+fused: $(FUSED)/.installed ## Hold the fused GPU kernel to the specification in Triton's interpreter (installs Triton)
+	PYTHONPATH=$(FUSED) $(BIN)/pytest tests/test_mirror/test_fused.py $(ARGS)
+	PYTHONPATH=$(FUSED) FEDSPEC_TORCH_DEVICE=cpu TRITON_INTERPRET=1 $(BIN)/pytest -m gpu tests/test_gpu $(ARGS)
+
+$(FUSED)/.installed: | venv
+	@echo "installing $(TRITON_PIN) into $(FUSED) (285 MB to fetch, 1.1 GB unpacked)"
+	@$(BIN)/python -m pip install -qq --no-deps --target $(FUSED) '$(TRITON_PIN)'
+	@touch $@
+
+# What the mirror imports beside torch and NumPy, to be taken to a machine without a network; see docs/simulate.md.
+.PHONY: bare
+bare: venv ## Gather what a machine with a GPU, torch and NumPy alone lacks, in out/bare
+	rm -rf out/bare
+	$(BIN)/python -m pip install -qq --no-deps --target out/bare -c constraints.txt \
+	  array-api-compat jaxtyping safetensors wadler-lindig
+
 .PHONY: claims
 claims: venv ## Run the evidence of every claim of the ledger again
 	$(BIN)/fedspec claims run --all --jobs $(JOBS)

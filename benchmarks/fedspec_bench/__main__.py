@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="where ours and the torch.optim loop run: cpu or cuda")
     parser.add_argument("--workload", action="append", help="only this one: lr, mlp, 2nn; repeatable")
     parser.add_argument("--without", action="append", default=[], help="leave this implementation out; repeatable")
+    parser.add_argument("--bare", action="store_true", help="ours, the torch.optim loop and the specification alone")
     parser.add_argument("--no-single", action="store_true", help="leave the single operations out")
     parser.add_argument("--out", type=Path, help="where results go; default: out/bench")
     parser.add_argument("--publish", action="store_true", help="write benchmarks/results and docs too")
@@ -73,7 +74,7 @@ def main() -> None:
     machine = described()
     chosen = [
         group
-        for group in groups(quick=told.quick, device=told.device)
+        for group in groups(quick=told.quick, device=told.device, bare=told.bare)
         if not told.workload or group.jobs[0].workload in told.workload
     ]
     found = pythons(sorted({job.peer for group in chosen for job in group.jobs}), set(told.without))
@@ -82,11 +83,12 @@ def main() -> None:
     limits = {str(n): [child.run("machine:limits", cores=n, device=told.device)] for n in cores}
     by_group = [measured(group.jobs, group.effort, found, say) for group in chosen]
     rows = [(group.title, row) for group, some in zip(chosen, by_group, strict=True) for row in some]
-    names = [] if told.no_single else ["servers", "mixing", "population", "memory"] + ([] if told.quick else ["judge"])
+    names = [] if told.no_single else ["servers", "mixing", "population", "memory"]
+    names += [] if told.no_single or told.quick or told.bare else ["judge"]
     micro = single(1, told.device, names)
     for n in cores:
         limits[str(n)].append(child.run("machine:limits", cores=n, device=told.device))
-    results = Results(by_group, limits, micro)
+    results = Results(by_group, limits, micro, told.device)
     text = table.page(machine, date, results, rows)
     data: dict[str, Any] = {
         "date": date, "machine": machine, "quick": told.quick, "seconds": round(time.monotonic() - begun),
@@ -107,14 +109,20 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     (folder / "results.md").write_text(text, encoding="utf-8")
-    drawn([row for _, row in rows], folder / "benchmarks.png")
+    try:
+        drawn([row for _, row in rows], folder / "benchmarks.png")
+    except ImportError as error:
+        say(f"no picture: {error}")
 
 
 def publish(data: dict[str, Any], text: str, rows: list[tuple[str, Row]], device: str) -> None:
-    """What the repository keeps: the JSON by date, the tables in the page of the documents, the picture."""
+    """What the repository keeps: the JSON by date; the tables beside it, or a CPU's in the page of the documents."""
     kept = ROOT / "benchmarks/results"
     kept.mkdir(parents=True, exist_ok=True)
     (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    if device != "cpu":
+        (kept / f"{data['date']}-{device}.md").write_text(text, encoding="utf-8")
+        return
     page = ROOT / "docs/benchmarks.md"
     before, mark, _ = page.read_text(encoding="utf-8").partition("<!-- results -->\n")
     picture = "![client-steps a second of all implementations](pictures/benchmarks.png)"

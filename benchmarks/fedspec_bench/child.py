@@ -1,4 +1,4 @@
-"""A function of this package run in a pinned process of its own: ``python -I child.py MODULE:FUNCTION ARGUMENTS``."""
+"""A function of this package run in a pinned process of its own: ``python -P child.py MODULE:FUNCTION ARGUMENTS``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(function: str, cores: int = 1, **arguments: Any) -> Any:
     Raises:
         RuntimeError: it failed, with the last line of what it said.
     """
-    argv = [sys.executable, "-I", __file__, function, json.dumps({**arguments, "cores": cores})]
+    argv = [sys.executable, "-P", __file__, function, json.dumps({**arguments, "cores": cores})]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise RuntimeError((ended.stderr.strip().splitlines() or ["no word"])[-1][:200])

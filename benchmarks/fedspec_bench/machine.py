@@ -7,13 +7,14 @@ import platform
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+
+import fedspec
 
 
 def described() -> dict[str, Any]:
@@ -25,7 +26,7 @@ def described() -> dict[str, Any]:
         "system": platform.platform(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("fedspec", "numpy", "torch")},
+        "versions": {"fedspec": fedspec.__version__, "numpy": np.__version__, "torch": torch.__version__},
         "load_before": round(os.getloadavg()[0], 2),
     }
 

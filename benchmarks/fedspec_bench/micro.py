@@ -75,8 +75,8 @@ def server(name: str, step: Callable[..., Any], numbers: dict[str, float], place
 
 
 def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
-    """Milliseconds of a weighted mean and of gossip, dense and on a ring, n = 100 and d = 2e5; and of NumPy's and
-    torch's plain products of the same shapes.
+    """Milliseconds of a weighted mean and of gossip, dense and on a ring, n = 100 and d = 2e5; and of NumPy's (on a GPU
+    torch's) and torch's plain products of the same shapes.
     """
     torch.set_num_threads(cores)
     place = torch.device(device)
@@ -90,7 +90,7 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     sparse = torch.tensor(ring(100), dtype=X.dtype, device=place)
     rows, w = X.cpu().numpy(), p.cpu().numpy()
     works: dict[str, Callable[[], object]] = {
-        "gemv": lambda: w @ rows,
+        "gemv": (lambda: w @ rows) if place.type == "cpu" else (lambda: p @ X),
         "mean": lambda: weighted_mean(stacked_once(X), p),
         "gemm": lambda: torch.mm(dense, X, out=out),
         "dense": lambda: links(Exchange((), ((),), dense), 100).times(X, out),
@@ -140,24 +140,31 @@ def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[
 def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, float]:
     """What rounds of the 2NN hold beside model and data, in stacks of a block: made in a round, and kept between them.
 
-    From torch's own records of what it allocates on the CPU: what a process holds says little, since freed memory
+    From torch's own records of what it allocates: what a process holds says little, since freed memory
     stays with it. Measured from the second round on, when data are in order and the way to gradients is chosen.
     """
     torch.set_num_threads(cores)
     found = {}
     for algorithm in HOLDING:
-        trainer = Mirror(Job("mirror", "2nn", algorithm=algorithm, changes=(("clients", clients), ("steps", 2))))
+        changes = (("clients", clients), ("steps", 2))
+        trainer = Mirror(Job("mirror", "2nn", algorithm=algorithm, device=device, changes=changes))
         object.__setattr__(trainer.federation, "way", "layered")
         trainer.round()
         d = trainer.federation.x0.numel()
         unit = 4 * d * min(clients, default_block(trainer.federation.x0))
         kept = trainer.federation.network.workspace(trainer.federation.x0.expand(1, -1), WORKLOADS["2nn"].batch)
-        found[algorithm] = (allocated(trainer.round) + bytes_of({**vars(kept), "parts": ()})) / unit
+        found[algorithm] = (allocated(trainer.round, device) + bytes_of({**vars(kept), "parts": ()})) / unit
     return found
 
 
-def allocated(call: Callable[[], object]) -> int:
-    """The most bytes of tensors on the CPU that a call holds at a time, of those that it makes."""
+def allocated(call: Callable[[], object], device: str = "cpu") -> int:
+    """The most bytes of tensors on a device that a call holds at a time, of those that it makes."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        call()
+        return torch.cuda.max_memory_allocated(device) - before
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told:
         call()
     recorder: Any = told.profiler

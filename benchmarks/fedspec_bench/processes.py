@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +39,8 @@ class Worker:
         self.job = job
         self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115, it is read when the process has ended
         self.process = subprocess.Popen(
-            [python, "-I", str(WORKER), job.told()],
+            # What an environment of its own holds is all that it sees; this one's sees what this process sees.
+            [python, "-P" if python == sys.executable else "-I", str(WORKER), job.told()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,

@@ -10,6 +10,10 @@ from fedspec_bench.job import Job
 from fedspec_bench.side_by_side import Effort
 
 OURS = (("mirror", ""), ("mirror", "any-module"))
+STEPWISE = ("mirror", "layered")
+"""Beside ours on a GPU: without the fused kernel, operation by operation."""
+BARE = ("mirror", "torch_optim", "spec")
+"""Who needs nothing but torch, NumPy and what is in the repository."""
 PEERS = (
     ("torch_optim", ""),
     ("jax", "vmap"),
@@ -50,17 +54,21 @@ def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
                 yield Job(peer, workload, algorithm=algorithm, changes=changes, device=place)
 
 
-def groups(*, quick: bool, device: str) -> Iterator[Group]:
-    """All groups of a run, in order."""
+def groups(*, quick: bool, device: str, bare: bool = False) -> Iterator[Group]:
+    """All groups of a run, in order; bare: without those who need an environment of their own or a compiler."""
     for workload, effort in (QUICK if quick else FULL).items():
-        yield from of_workload(workload, effort, quick=quick, device=device)
+        for group in of_workload(workload, effort, quick=quick, device=device):
+            jobs = tuple(job for job in group.jobs if not bare or job.peer in BARE)
+            if any(job.peer != "spec" for job in jobs):
+                yield replace(group, jobs=jobs)
 
 
 def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> Iterator[Group]:
     """The peers on one core, the algorithms, a large cohort, and two cores."""
     place = {"mirror": device, "torch_optim": device}
     # Flower's processes do not rest between its rounds, so it is measured alone.
-    at_once = [name for name in (*OURS, *PEERS, SPEC) if name[0] != "flower"]
+    ours = OURS if device == "cpu" else (*OURS, STEPWISE)
+    at_once = [name for name in (*ours, *PEERS, SPEC) if name[0] != "flower"]
     jobs = tuple(Job(peer, workload, variant, device=place.get(peer, "cpu")) for peer, variant in at_once)
     yield Group("FedAvg, one core", jobs, effort)
     flower = Job("flower", workload), Job("spec", workload)
@@ -69,7 +77,8 @@ def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> I
         yield Group("algorithms, one core", tuple(algorithm_jobs(workload, device)), effort)
     if workload == "lr":
         crowd = (("clients", COHORT),)
-        many = tuple(Job(peer, workload, changes=crowd) for peer in ("mirror", "native", "spec"))
+        three = ("mirror", "native", "spec")
+        many = tuple(Job(peer, workload, changes=crowd, device=place.get(peer, "cpu")) for peer in three)
         yield Group(f"FedAvg, {COHORT} clients, one core", many, replace(effort, warm=1, rounds=1))
     if not quick and device == "cpu":
         two = tuple(Job(peer, workload, variant, cores=2) for peer, variant in TWO_CORES)

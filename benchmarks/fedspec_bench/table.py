@@ -38,10 +38,11 @@ def cells(row: Row, results: Results) -> tuple[str, ...]:
     assert row.loss is not None
     rate = f"{row.rate / 1e3:.3g} k"
     gflops = row.rate * row.job.work.flops / 1e9
-    share = gflops / results.limit("mm_gflops", row.job.cores)
+    here = row.job.device == results.device
+    share = f"{100 * gflops / results.limit('mm_gflops', row.job.cores):.0f} %" if here else "-"
     added = (row.peak_bytes - row.setup_bytes) / 2**20
     said = f"quartiles {100 * row.spread:.0f} % apart" + (", disturbed" if row.disturbed else "")
-    return name, algorithm, rate, f"{100 * share:.0f} %", f"{row.loss:.6f}", f"{added:.0f}", said
+    return name, algorithm, rate, share, f"{row.loss:.6f}", f"{added:.0f}", said
 
 
 def titles(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
@@ -58,6 +59,7 @@ HEAD = ("implementation", "algorithm", "client-steps/s", "of torch.mm", "loss", 
 def page(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> str:
     """All tables of a run, as Markdown."""
     where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
+    where += f"; ours on {machine['gpu']}" if results.device != "cpu" else ""
     versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items())
     parts = [
         f"Measured on {date}: {where}; {versions}; load before the run {machine['load_before']}.",

@@ -22,11 +22,13 @@ class Results:
         groups: the rows of jobs that took turns.
         limits: of the machine, by the number of cores; at the beginning and at the end.
         micro: of the single operations, by the name of the function that measured them.
+        device: where ours ran, and the limits were measured. A rate is compared with one of the same device alone.
     """
 
     groups: Sequence[Sequence[Row]]
     limits: dict[str, list[dict[str, float]]]
     micro: dict[str, dict[str, float]]
+    device: str = "cpu"
 
     def rate(self, peer: str, workload: str, variant: str = "", **more: Any) -> float:
         """Client-steps a second of a row.
@@ -34,7 +36,7 @@ class Results:
         Raises:
             LookupError: it was not measured, or does not count.
         """
-        wanted = Job(peer, workload, variant, **more)
+        wanted = Job(peer, workload, variant, device=self.device, **more)
         for row in chain.from_iterable(self.groups):
             if row.job == wanted and row.counts:
                 return row.rate
@@ -46,6 +48,7 @@ class Results:
         Raises:
             LookupError: no group has measured both, or one does not count.
         """
+        ours, other = (replace(job, device=self.device) for job in (ours, other))
         for rows in self.groups:
             found = {row.job: row.rate for row in rows if row.counts}
             if ours in found and other in found:

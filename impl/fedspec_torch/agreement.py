@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from math import nan
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedspec_torch.choosing import IN_PLACE, Choice
 from fedspec_torch.federation import Federation
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks import RankError, Ranks, here
@@ -63,8 +65,16 @@ def take_one_way(federation: Federation, shards: Shards, block: int | None) -> N
         who = shards.mine[: block or default_block(federation.x0)]
         federation.oracle(who)(0, federation.x0.repeat(len(who), 1))
     choices = shards.ranks.said(federation.choices)
+    if shards.ranks.size > 1:
+        # Each would measure whole runs on its own blocks, and come to other last bits than the rest.
+        choices = {size: replace(choice, run=choice.run or same_run(choice)) for size, choice in choices.items()}
     if choices:
         federation.choices.update(dict.fromkeys(range(64), choices[max(choices)]) | choices)
+
+
+def same_run(choice: Choice) -> str:
+    """How all ranks take whole runs with that way to the gradients."""
+    return choice.name if choice.name == "compiled" else IN_PLACE
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:

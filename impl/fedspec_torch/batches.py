@@ -22,6 +22,45 @@ from fedspec_torch.data import Examples, Held, Minibatch, Pool
 
 
 @dataclass(frozen=True, eq=False)
+class Walk:
+    """Some clients' examples and how each walks through them, for those who read their minibatches by themselves.
+
+    Example e of step k is row ``start + order[(k size + e) % count]``.
+
+    Attributes:
+        sizes: [n] of the minibatches.
+        inputs: [T, ...] those of these clients, maybe among others'.
+        targets: [T, ...].
+        starts: [n] the row of each client's first example.
+        counts: [n] the sample sizes n_i.
+        order: [n, largest n_i] every client's order; None: that in which the examples lie.
+    """
+
+    sizes: Array
+    inputs: Tensor
+    targets: Tensor
+    starts: Array
+    counts: Array
+    order: Tensor | None
+
+    @cached_property
+    def table(self) -> Array:
+        """[n, 3] of each client the row of its first example, its number of examples, the size of its minibatches."""
+        return np.stack([self.starts, self.counts, self.sizes], 1).astype(np.int64)
+
+    def at(self, i: int, k: int) -> Examples:
+        """The minibatch of step k of the client in row i; without a copy where its examples are neighbours."""
+        start, count, size = map(int, self.table[i])
+        place = k * size % count
+        if self.order is None and place + size <= count:
+            rows: Any = slice(start + place, start + place + size)
+            return self.inputs[rows], self.targets[rows]
+        places = torch.arange(place, place + size, device=self.inputs.device) % count
+        which = start + (places if self.order is None else self.order[i, places])
+        return self.inputs.index_select(0, which), self.targets.index_select(0, which)
+
+
+@dataclass(frozen=True, eq=False)
 class Batches:
     """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
 
@@ -118,6 +157,14 @@ class Batches:
             return Minibatch(x, y)
         i = self.clients[0]
         return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
+
+    @cached_property
+    def walk(self) -> Walk:
+        """How these clients walk through their examples."""
+        inputs, targets, starts = self._found
+        in_order = not self.shuffled or bool((self.sizes == self.counts).all())
+        order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
+        return Walk(self.sizes, inputs, targets, starts, self.counts, order)
 
     def _of_even_pool(self, k: int, size: int, across: bool) -> Minibatch | None:
         """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""

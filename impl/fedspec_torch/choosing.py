@@ -1,27 +1,50 @@
-"""Which way to the gradients is taken: the one that is measured to be fastest."""
+"""Which way to the gradients is taken, and which to whole runs of SGD: the one that is measured to be fastest."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Stack
+from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, Network, Way
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The way that a federation computes its gradients, and why it was taken."""
+    """The way that a federation computes its gradients, and why it was taken.
+
+    Attributes:
+        name: of the way.
+        why: what was measured, and what was refused.
+        run: how it takes whole runs of plain SGD (:mod:`fedspec_torch.whole_runs`); nothing where nobody asked.
+    """
 
     name: str
     why: str
+    run: str = ""
 
+
+Ended: TypeAlias = tuple[tuple[Stack, ...], Weights]
+"""The models of a block after a run, and the losses of the first minibatches."""
+
+Run: TypeAlias = Callable[[Sequence[int]], Ended]
+"""From how many steps each client takes, those with most first."""
+
+IN_PLACE = "in place"
+"""Step by step, by the way to the gradients: the run that there always is."""
+
+FEW = 4
+"""Steps of a run that is measured."""
+
+ROUNDING = 1e-3
+"""The share of a client's change by which two ways to its run may differ in float32: what lies at a kink may fall to
+either side."""
 
 SLACK = 0.05
 """Seconds that a machine may have spent on something else while one way had its turn."""
@@ -55,10 +78,59 @@ def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = 
     return Choice(found, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
 
 
+def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str], repeat: int = 3) -> Choice:
+    """How whole runs of plain SGD are taken: in the way that is fastest and comes to the models of that in place.
+
+    Args:
+        choice: the way to the gradients.
+        x: where the clients begin.
+        tau: how many steps each client takes; the first few are measured.
+        runs: the ways to a run by name, or why there is none.
+        repeat: how often they take turns, at most.
+    """
+    few = [min(t, FEW) for t in tau]
+    refused = {name: run for name, run in runs.items() if isinstance(run, str)}
+    taken = {name: run for name, run in runs.items() if not isinstance(run, str)}
+    seconds: dict[str, float] = {}
+    (models, *_), losses = taken[IN_PLACE](few)
+    want = models.clone(), losses
+    for name, run in taken.items() if len(taken) > 1 else ():
+        try:
+            (got, *_), losses = run(few)
+            apart = _apart(x, (got, losses), want)
+            if apart <= ROUNDING:
+                seconds[name] = _seconds(lambda run=run: run(few), x)  # type: ignore[misc]
+            else:
+                refused[name] = f"its models are {apart:.3g} of their change from those in place"
+        except Exception as error:
+            refused[name] = f"{type(error).__name__}: {first_line(error)}"
+    for _ in range(repeat - 1):
+        best = min(seconds.values(), default=0)
+        for name in [n for n, s in seconds.items() if s < 8 * best + SLACK]:
+            seconds[name] = min(seconds[name], _seconds(lambda run=taken[name]: run(few), x))  # type: ignore[misc]
+    parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
+    words = [f"a run of {few[0]} steps: {', '.join(parts)}"] if parts else []
+    words += [f"{name} refused ({why})" for name, why in refused.items()]
+    fastest = min(seconds, key=seconds.__getitem__, default=IN_PLACE)
+    return replace(choice, run=fastest, why="; ".join([choice.why, *words]))
+
+
+def _apart(x: Stack, one: tuple[Stack, Weights], other: tuple[Stack, Weights]) -> float:
+    """The largest distance of a client's models over its change, or of its losses; roundings of x do not count."""
+    ours, theirs = one[0].double(), other[0].double()
+    change = (theirs - x).norm(dim=1) + 1e-3 * x.double().norm(dim=1)
+    losses = ((one[1] - other[1]).abs() / (1 + other[1].abs())).double()
+    return float(torch.maximum((ours - theirs).norm(dim=1) / change, losses).max())
+
+
 def _timed(way: Way, network: Network, x: Stack, batch: Minibatch) -> float:
+    return _seconds(lambda: way(network, x, batch), x)
+
+
+def _seconds(work: Callable[[], object], x: Stack) -> float:
     _wait(x)
     begun = time.perf_counter()
-    way(network, x, batch)
+    work()
     _wait(x)
     return time.perf_counter() - begun
 

@@ -1,18 +1,19 @@
-"""Chains of layers on a CPU, one client after another in compiled loops: what one needs stays in the core's cache.
+"""Local steps on a CPU, one client after another in compiled loops: what one needs stays in the cache near the core.
 
     z = W h + c,  h' = a(z)                                    forward
     dW = dz h^T,  dc = dz 1,  dh = W^T dz,  dz = dh * a'(z)    backward
 
-Numba compiles the loops, and SciPy's OpenBLAS takes the products. Operators of torch are called some twenty times for a
-step, and each reads again what the last one has written for all clients. A client's numbers depend on its own alone:
-however clients are put into blocks, they are the same.
+For chains of linear layers. Numba compiles the loops, and SciPy's OpenBLAS takes the products. Minibatches are read
+where the examples lie. A client's numbers depend on its own alone: however clients are put into blocks, or blocks onto
+threads, they are the same.
 
 What is no number stays none: of fast mathematics only sums are taken in another order.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -26,58 +27,88 @@ WEIGHT, BIAS, INPUTS, OUTPUTS, ACTIVATION, Z, DZ = range(7)
 """Columns of a table of layers: where W begins in the vector of all parameters, and c, -1 where there is none; sizes;
 the activation; and where z [outputs, b] begins in a client's memory, and its derivative."""
 
-compiled: Any = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def compiled(function: Loop) -> Loop:
+    """Compile a function once for each type, without Python's lock."""
+    make: Any = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+    made: Loop = make(function)
+    return made
 
 
 @compiled
-def passed(
+def steps(
     layers: Array,
     x: Array,
     inputs: Array,
-    every: int,
     classes: Array,
     targets: Array,
+    walk: Array,
+    order: Array,
+    first: int,
+    tau: Array,
     to: Array,
-    scale: float,
+    scales: Array,
     adds: bool,
     losses: Array,
     memory: Array,
+    batch: Array,
     room: Array,
+    rows: Array,
 ) -> int:
-    """Write scale times the gradient of every client's minibatch to its row, or add it.
+    """Write multiples of the gradients of every client's minibatches to its row, one after another, or add them.
+
+    Added to the models themselves, with minus the rates for scales, they are local steps of SGD.
 
     Args:
         layers: the table of layers.
         x: [n, d] the models.
-        inputs: [., features] the examples, those of client i from row i every.
-        every: how many rows apart clients' minibatches are.
-        classes: [n, b] for the cross-entropy, or [n, 0] where the loss is a mean square.
-        targets: [n, b outputs] for the mean square, or [n, 0].
+        inputs: [T, features] the examples of these clients, maybe among others'.
+        classes: [T] for the cross-entropy; empty where the loss is a mean square.
+        targets: [T, outputs] for the mean square, or empty.
+        walk: [n, 3] of each client the row of its first example, its number of examples, the size of its minibatches.
+        order: [n, .] the order in which a client takes its examples; empty: that in which they lie.
+        first: the local step of the first minibatch.
+        tau: [n] how many each client takes.
         to: [n, d] where the gradients go; may be x.
-        scale: what they are multiplied by.
+        scales: [largest tau] what those of a step are multiplied by.
         adds: whether they are added to what is there.
-        losses: [n] where the losses are written; empty: nowhere.
+        losses: [n] where the losses of the first minibatches are written; empty: nowhere.
         memory: z and dz of one client.
+        batch: a minibatch that must be gathered.
         room: for products that are added, for examples turned round, and for two numbers of each example.
+        rows: [b] where the examples of a minibatch are.
 
     Returns:
         The first client with a class that is none, or -1.
     """
-    last = layers[-1]
-    n, outputs = len(x), last[OUTPUTS]
-    b = classes.shape[1] + targets.shape[1] // outputs
-    for i in range(n):
-        examples = inputs[i * every : i * every + b]
-        _forward(layers, x[i], examples, memory, room)
+    features, last = inputs.shape[1], layers[-1]
+    outputs = last[OUTPUTS]
+    for i in range(len(x)):
+        begin, count, b = walk[i]
         z, dz = _part(memory, last[Z], outputs, b), _part(memory, last[DZ], outputs, b)
-        if classes.size:
-            for k in range(b):
-                if not 0 <= classes[i, k] < outputs:
-                    return i
-            _cross_entropy(z, classes[i], dz, scale, losses[i:], room)
-        else:
-            _mean_square(z, targets[i], dz, scale, losses[i:])
-        _backward(layers, x[i], examples, to[i], adds, memory, room)
+        for k in range(tau[i]):
+            place = (first + k) * b % count
+            for e in range(b):
+                at = (place + e) % count
+                rows[e] = begin + (order[i, at] if len(order) else at)
+            if len(order) or place + b > count:
+                examples = _part(batch, 0, b, features)
+                for e in range(b):
+                    examples[e] = inputs[rows[e]]
+            else:
+                examples = inputs[begin + place : begin + place + b]
+            loss = losses[i:] if k == 0 else losses[:0]
+            _forward(layers, x[i], examples, memory, room)
+            if len(targets):
+                _mean_square(z, targets, rows, dz, scales[k], loss)
+            else:
+                for e in range(b):
+                    if not 0 <= classes[rows[e]] < outputs:
+                        return i
+                _cross_entropy(z, classes, rows, dz, scales[k], loss, room)
+            _backward(layers, x[i], examples, to[i], adds, memory, room)
     return -1
 
 
@@ -117,7 +148,7 @@ def _forward(layers: Array, x: Array, examples: Array, memory: Array, room: Arra
 
 
 @compiled
-def _cross_entropy(z: Array, classes: Array, dz: Array, scale: float, loss: Array, room: Array) -> None:
+def _cross_entropy(z: Array, classes: Array, rows: Array, dz: Array, scale: float, loss: Array, room: Array) -> None:
     """Of softmax(z) less one at the class, times scale / b; the mean loss, if it has a place."""
     outputs, b = z.shape
     top, total = room[:b], room[b : 2 * b]
@@ -138,7 +169,7 @@ def _cross_entropy(z: Array, classes: Array, dz: Array, scale: float, loss: Arra
     if len(loss):
         value = 0.0
         for k in range(b):
-            value += np.log(total[k]) + top[k] - z[classes[k], k]
+            value += np.log(total[k]) + top[k] - z[classes[rows[k]], k]
         loss[0] = value / b
     each = z.dtype.type(scale / b)
     for k in range(b):
@@ -147,7 +178,7 @@ def _cross_entropy(z: Array, classes: Array, dz: Array, scale: float, loss: Arra
         for k in range(b):
             dz[o, k] *= total[k]
     for k in range(b):
-        dz[classes[k], k] -= each
+        dz[classes[rows[k]], k] -= each
 
 
 @compiled
@@ -164,13 +195,13 @@ def _exp(t: float) -> float:
 
 
 @compiled
-def _mean_square(z: Array, targets: Array, dz: Array, scale: float, loss: Array) -> None:
+def _mean_square(z: Array, targets: Array, rows: Array, dz: Array, scale: float, loss: Array) -> None:
     """Of the errors, times 2 scale / (outputs b); the mean of their squares, if it has a place."""
     outputs, b = z.shape
     value, each = 0.0, z.dtype.type(2 * scale / z.size)
     for k in range(b):
         for o in range(outputs):
-            error = z[o, k] - targets[k * outputs + o]
+            error = z[o, k] - targets[rows[k], o]
             value += error * error
             dz[o, k] = each * error
     if len(loss):

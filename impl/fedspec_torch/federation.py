@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from fedspec.errors import PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, check_whole
 from fedspec_torch.checking import LossError, ModuleError, check_first, check_module, named
-from fedspec_torch.choosing import Choice, choose
+from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
-from fedspec_torch.gradients import WAYS, Loss, Network
+from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network
+from fedspec_torch.layered import LayersError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.training import Training
 
@@ -36,8 +37,9 @@ class Federation:
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
-        way: ``layered``, ``stacked``, ``vmapped`` or ``looped``; None: the one that is measured to be
-            fastest. The ways agree up to rounding; name one for runs that are equal bit for bit.
+        way: ``compiled``, ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered, but whole runs of
+            plain SGD in one kernel; None: the one that is measured to be fastest. The ways agree up to rounding; name
+            one for runs that are equal bit for bit.
         precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
             a model in float32, which is also what all else is computed in.
         shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
@@ -69,8 +71,8 @@ class Federation:
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
-        if self.way is not None and self.way not in WAYS:
-            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}")
+        if self.way not in (None, *WAYS, "fused"):
+            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
         if self.precision not in (None, "bf16"):
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
@@ -108,6 +110,16 @@ class Federation:
     def __len__(self) -> int:
         return len(self.pool.examples)
 
+    def known_way(self, n: int) -> str | None:
+        """How the gradients of a block of n clients are computed; None: the first of about that size is measured."""
+        if self.way == "fused":
+            return "layered"
+        if self.way in WRITTEN_OUT:
+            return self.way
+        found = self.choices.get(n.bit_length())
+        measured = found.name if found else None
+        return (self.way or measured) if self._seen else None
+
     def way_for(self, x: Stack, batch: Minibatch) -> str:
         """How the gradients of a block are computed, measured when the first block of about its size comes by.
 
@@ -115,19 +127,44 @@ class Federation:
             ModuleError: the module draws at random, or keeps something from one call to the next.
             LossError: the loss does not depend on what is trained.
         """
-        if not self._seen and self.way != "layered":
+        known = self.known_way(len(x))
+        if known:
+            return known
+        if not self._seen:
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
             self._seen.append(True)
-        if self.way:
-            return self.way
-        if self.chosen(len(x)) is None:
-            self.choices[len(x).bit_length()] = choose(self.network, x, batch)
-        return self.choices[len(x).bit_length()].name
+        size = len(x).bit_length()
+        if not self.way and size not in self.choices:
+            self.choices[size] = choose(self.network, x, batch)
+        return self.way or self.choices[size].name
 
-    def chosen(self, n: int) -> str | None:
-        """The way for a block of n clients, if it is known already."""
-        choice = self.choices.get(n.bit_length())
-        return self.way or (choice and choice.name)
+    def know(self, n: int, like: int) -> None:
+        """Take for blocks of n clients the way that was measured for fewer, unless there is one."""
+        if like.bit_length() in self.choices:
+            self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
+
+    def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> Run:
+        """How a block takes all its steps of plain SGD, measured when the first block of about its size comes by.
+
+        Args:
+            x: where the clients begin.
+            tau: how many steps each takes.
+            runs: the ways by name, or why there is none.
+
+        Raises:
+            LayersError: the way is asked for by name and does not take this.
+        """
+        size = len(x).bit_length()
+        if self.way:
+            name = {"looped": "alone"}.get(self.way, self.way if self.way in runs else IN_PLACE)
+        else:
+            if not self.choices[size].run:
+                self.choices[size] = choose_run(self.choices[size], x, tau, runs)
+            name = self.choices[size].run
+        run = runs[name if self.way or not isinstance(runs[name], str) else IN_PLACE]
+        if isinstance(run, str):
+            raise LayersError(f"{name}: {run}; leave way out, or name another")
+        return run
 
     def in_round(self, round: int, *, keeps: bool = False) -> Training:
         """The clients with the minibatches of that round; see :class:`fedspec_torch.training.Training`."""

@@ -14,12 +14,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
@@ -27,9 +29,10 @@ from torch.func import functional_call, grad_and_value, vmap
 from fedspec.errors import ShapeError
 from fedspec_torch import layered as layers
 from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.batches import Walk
 from fedspec_torch.data import Minibatch
 from fedspec_torch.descent import gradients
-from fedspec_torch.loops import Loops
+from fedspec_torch.loops import Loops, refusal
 from fedspec_torch.workspace import Workspace
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -115,13 +118,30 @@ class Network:
         found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
         return found.first(len(x))
 
-    def loops(self, x: Stack, b: int) -> Loops:
-        """The compiled loops for such models and minibatches of b, the same for this thread.
+    def own(self, x: Vector) -> tuple[nn.Module, list[nn.Parameter]]:
+        """A copy of the module for this thread, and what is trained of it: its parameters are views of the vector."""
+
+        def made() -> tuple[nn.Module, list[nn.Parameter]]:
+            module = deepcopy(self.module)
+            return module, [p for p in module.parameters() if p.requires_grad]
+
+        module, parameters = self._kept("own", x[None], (), made)
+        for p, part in zip(parameters, self.named(x).values(), strict=True):
+            p.data = part
+        return module, parameters
+
+    def loops(self, x: Stack, walk: Walk) -> Loops:
+        """The compiled loops for such models and minibatches, the same for this thread.
 
         Raises:
-            LayersError: they do not take the module, the loss, the precision or the models.
+            LayersError: they do not take the module, the loss, the precision, the models or the minibatches.
         """
-        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(*self.written_out, x, b))
+        chain, loss = self.written_out
+        refused = refusal(chain, loss, x, walk)
+        if refused:
+            raise layers.LayersError(f"compiled: {refused}")
+        b = int(walk.sizes.max())
+        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found
 
     def vector_of(self, x: Stack, name: str) -> Stack:
@@ -166,8 +186,16 @@ class Network:
         Raises:
             ShapeError: it is not one number.
         """
+        return self.value_of(lambda inputs: self.run(parameters, inputs), inputs, targets)
+
+    def value_of(self, run: Callable[[Tensor], Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch, from what gives the output.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
         with self.rounding(inputs.device):
-            loss = self.loss(self.run(parameters, inputs), targets)
+            loss = self.loss(run(inputs), targets)
         if not isinstance(loss, Tensor):
             raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
         if loss.numel() != 1:
@@ -227,15 +255,26 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
     return g, gradients(chain, loss, x, batch, work, g, told=told)
 
 
-def compiled(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
+def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """The same in compiled loops.
 
     Raises:
-        LayersError: they do not take the module, the loss, the minibatch or the models.
+        LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
     """
-    g, loops = network.buffer(x), network.loops(x, batch.inputs.shape[1])
-    return g, loops.passed(x, batch, g, scale=1, adds=False, told=told)
+    (n, b), g = batch.targets.shape[:2], network.buffer(x)
+    each = np.full(n, b)
+    walk = Walk(each, batch.inputs.flatten(0, 1), batch.targets.flatten(0, 1), b * np.arange(n), each, None)
+    return g, network.loops(x, walk).steps(x, walk, 0, [1] * n, g, [1], adds=False)
 
 
-WAYS: dict[str, Way] = {"compiled": compiled, "layered": layered, "stacked": stacked, "vmapped": vmapped, "looped": looped}
+WAYS: dict[str, Way] = {
+    "compiled": compiled,
+    "layered": layered,
+    "stacked": stacked,
+    "vmapped": vmapped,
+    "looped": looped,
+}
 """The ways by name."""
+
+WRITTEN_OUT = ("compiled", "layered")
+"""Those that look into the module."""

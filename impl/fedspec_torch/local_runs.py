@@ -46,10 +46,11 @@ def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequenc
         check_steps(tau_i)
     alone = getattr(gradient, "run_in_place", None)
     found: tuple[Stack, ...] | None = alone and alone(solver, x, steps)
-    return found or _by_gradients(solver, x, gradient, steps)
+    return found or by_gradients(solver, x, gradient, steps)
 
 
-def _by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
+def by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
+    """The same, a step of all clients after another."""
     n, d = x.shape
     vectors: dict[str, Tensor] = {}
     kept = getattr(gradient, "memory", lambda x, name: torch.empty_like(x, memory_format=torch.contiguous_format))

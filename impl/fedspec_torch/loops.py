@@ -1,135 +1,170 @@
 """Chains of layers in compiled loops (:mod:`fedspec_torch.compiled`), where numba and SciPy are at hand.
 
 They take linear layers with at most one activation each, in a CPU's memory; what else there is they refuse by name.
+Where torch has several threads, the clients are shared out among as many.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from fedspec.arith import Array
 from fedspec_torch.arith import Stack, Weights
-from fedspec_torch.data import Minibatch
-from fedspec_torch.layered import Chain, LayersError, Loss, cross_entropy
+from fedspec_torch.batches import Walk
+from fedspec_torch.layered import Chain, Loss, cross_entropy
+
+NEEDED = ("numba", "scipy", "threadpoolctl")
+"""What the loops are compiled with, where their products come from, and what keeps a product to one thread."""
 
 ROOM = 2**14
 """Entries of products that wait to be added: they stay in the cache nearest to the core."""
 
-NEEDED = ("numba", "scipy")
-"""What the loops are compiled with, and where their products come from."""
-
 CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
 """Activations of a layer, as the loops have them."""
 
+Memory: TypeAlias = tuple[Array, ...]
+"""What one thread writes to; see the compiled function."""
 
-def check(chain: Chain, x: Stack) -> None:
-    """Refuse what the loops do not take.
 
-    Raises:
-        LayersError: a package is missing, the models are elsewhere than in a CPU's memory or of another type than
-            float32 or float64, or the layers are others.
-    """
-    missing = [name for name in NEEDED if find_spec(name) is None]
+class NoClassError(IndexError):
+    """A target is no class, in the row of a client."""
+
+    def __init__(self, row: int, classes: int) -> None:
+        super().__init__(f"a class is not in 0 to {classes - 1}")
+        self.row = row
+
+
+def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
+    """Why the loops do not take such a block; nothing where they do."""
+    missing = missing_packages()
+    features, outputs = chain.stages[0].linear.inputs, chain.stages[-1].linear.outputs
+    inputs, targets = walk.inputs.flatten(1), walk.targets
     if missing:
-        raise LayersError(f"compiled: {' and '.join(missing)} not installed; pip install 'fedspec[fast]'")
+        return f"{', '.join(missing)} not installed: pip install 'fedspec[fast]'"
     if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
-        raise LayersError(f"compiled: models in float32 or float64 on a CPU only, not {x.dtype} on {x.device.type}")
+        return f"models in {x.dtype} on {x.device.type}, not in float32 or float64 on a CPU"
     if chain.before or any(stage.activations not in CODES for stage in chain.stages):
-        raise LayersError("compiled: at most one activation after each linear layer, none before the first")
+        return "an activation before the first layer, or two after one"
+    if inputs.dtype != x.dtype or inputs.shape[1] != features:
+        return f"{inputs.shape[1]} features in {inputs.dtype}, not {features} in {x.dtype}"
+    if loss is cross_entropy:
+        are_classes = targets.ndim == 1 and targets.dtype == torch.int64
+        return "" if are_classes else "targets that are no class numbers in int64"
+    return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
+
+
+@cache
+def missing_packages() -> tuple[str, ...]:
+    """Of those that the loops need."""
+    return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """The loops for one chain and batch size, with memory for one client.
+    """The loops for one chain and minibatches of no more than b.
 
     Attributes:
         classes: whether the loss is cross-entropy; else it is a mean square.
-        table: the layers, see :mod:`fedspec_torch.compiled`.
-        memory: z and dz of one client.
-        room: for products that are added.
+        table: the layers.
+        memory: makes that of one thread.
     """
 
     classes: bool
     table: Array
-    memory: Array
-    room: Array
+    memory: Callable[[], Memory]
+    _memories: list[Memory] = field(default_factory=list)
 
     @classmethod
     def of(cls, chain: Chain, loss: Loss, x: Stack, b: int) -> Loops:
-        """For such models and minibatches of b.
-
-        Raises:
-            LayersError: see :func:`check`.
-        """
-        check(chain, x)
+        """For such models."""
         layers = [stage.linear for stage in chain.stages]
-        ends = [*accumulate((l.outputs * b for l in layers), initial=0)]
+        *places, end = accumulate((l.outputs * b for l in layers), initial=0)
+        sizes = (2 * end, b * layers[0].inputs, max(ROOM, 2 * b, *(l.inputs for l in layers)))
         table = [
-            (l.weight.start, -1 if l.bias is None else l.bias.start, l.inputs, l.outputs, CODES[stage.activations])
-            for l, stage in zip(layers, chain.stages, strict=True)
+            (l.weight.start, l.bias.start if l.bias else -1, l.inputs, l.outputs, CODES[stage.activations], z, end + z)
+            for l, stage, z in zip(layers, chain.stages, places, strict=True)
         ]
-        places = [(z, ends[-1] + z) for z in ends[:-1]]
-        empty: Any = x.new_empty(2 * ends[-1] + max(ROOM, 2 * b, *(l.inputs for l in layers))).numpy()
-        rows = [(*row, *at) for row, at in zip(table, places, strict=True)]
-        return cls(loss is cross_entropy, np.array(rows), empty[: 2 * ends[-1]], empty[2 * ends[-1] :])
 
-    def passed(self, x: Stack, batch: Minibatch, to: Stack, *, scale: float, adds: bool, told: bool) -> Weights:
-        """Write scale times the gradients at the models to a stack, or add them; the losses, or none.
+        def memory() -> Memory:
+            return (*(x.new_empty(size).numpy() for size in sizes), np.empty(b, np.int64))
+
+        return cls(loss is cross_entropy, np.array(table), memory)
+
+    def steps(
+        self, x: Stack, walk: Walk, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float], *, adds: bool
+    ) -> Weights:
+        """Write multiples of the gradients of some minibatches to a stack, or add them; see the compiled function.
+
+        Args:
+            x: [n, d] the models.
+            walk: of these clients, or of more, of whom these are the first.
+            first: the local step of the first minibatch.
+            tau: how many minibatches each client takes.
+            to: [n, d] where the gradients go; may be x.
+            scales: what those of a step are multiplied by.
+            adds: whether they are added to what is there.
+
+        Returns:
+            The losses [n] of the first minibatches.
 
         Raises:
-            TypeError: the minibatch is of another type, or has other features.
-            IndexError: a target is no class.
-            LayersError: the targets are of another shape.
+            NoClassError: a target is no class.
         """
-        features, outputs = int(self.table[0, 2]), int(self.table[-1, 3])
-        inputs, every = _below(batch.inputs.flatten(2))
-        if inputs.dtype != x.dtype or inputs.shape[1] != features:
-            raise TypeError(f"inputs of {features} features in {x.dtype} are expected")
-        classes, targets = _told(batch.targets, self.classes, outputs, x)
-        losses = x.new_empty(len(x) if told else 0)
-        wrong = import_module("fedspec_torch.compiled").passed(
-            self.table,
-            x.contiguous().numpy(),
-            inputs.numpy(),
-            every,
-            classes.numpy(),
-            targets.numpy(),
-            to.numpy(),
-            scale,
-            adds,
-            losses.numpy(),
-            self.memory,
-            self.room,
-        )
-        if wrong >= 0:
-            raise IndexError(f"a class of the targets is not in 0 to {outputs - 1}")
+        steps = import_module("fedspec_torch.compiled").steps
+        losses, none = x.new_empty(len(x)), x.new_empty(0, 0)
+        classes = walk.targets if self.classes else none[:, :0].long().flatten()
+        targets = none if self.classes else walk.targets.to(x.dtype)
+        pool = [part.contiguous().numpy() for part in (walk.inputs.flatten(1), classes, targets)]
+        order = np.empty((0, 0), np.int32) if walk.order is None else walk.order.numpy()
+        X, T, Y, L = x.contiguous().numpy(), np.array(tau), to.numpy(), losses.numpy()
+        rates, table = np.array(scales, X.dtype), walk.table
+
+        def some(own: slice, memory: Memory) -> int:
+            rows = (table[own], order[own], first, T[own], Y[own], rates, adds, L[own])
+            return int(steps(self.table, X[own], *pool, *rows, *memory))
+
+        parts = shares(tau)
+        while len(self._memories) < len(parts):
+            self._memories.append(self.memory())
+        for part, wrong in zip(parts, together(some, parts, self._memories), strict=True):
+            if wrong >= 0:
+                raise NoClassError(part.start + wrong, int(self.table[-1, 3]))
         return losses
 
 
-def _told(targets: Tensor, classes: bool, outputs: int, x: Stack) -> tuple[Tensor, Tensor]:
-    """Classes [n, b] and numbers [n, b outputs], one of them empty."""
-    none = targets.new_empty(len(targets), 0)
-    if classes:
-        if targets.ndim != 2 or targets.dtype != torch.int64:
-            raise LayersError("compiled: cross-entropy of class numbers in int64 only, one for each example")
-        return targets.contiguous(), none.to(x.dtype)
-    if targets.ndim != 3 or targets.shape[2] != outputs:
-        raise LayersError("compiled: a mean square takes a target for each output")
-    return none.long(), targets.to(x.dtype).flatten(1).contiguous()
+def shares(tau: Sequence[int]) -> list[slice]:
+    """Which clients, one after another, each of torch's threads trains: about as many steps for each."""
+    threads = min(len(tau), torch.get_num_threads())
+    if threads == 1:
+        return [slice(0, len(tau))]
+    done = np.cumsum(tau)
+    ends = np.searchsorted(done, done[-1] * np.arange(1, threads) / threads, side="right")
+    return [slice(*ends) for ends in pairwise((0, *map(int, ends), len(tau)))]
 
 
-def _below(inputs: Tensor) -> tuple[Tensor, int]:
-    """The examples [n, b, features] one below the other, maybe with others between clients, and how far these are."""
-    (n, b, features), (client, example, feature) = inputs.shape, inputs.stride()
-    if feature != 1 or example != features or client % features:
-        inputs, client = inputs.contiguous(), b * features
-    every = client // features
-    return inputs.as_strided(((n - 1) * every + b, features), (features, 1)), every
+def together(work: Callable[[slice, Memory], int], parts: list[slice], memories: list[Memory]) -> list[int]:
+    """What the work gives for each part, done at the same time."""
+    if len(parts) == 1:
+        return [work(parts[0], memories[0])]
+    threads, products = _pool(os.getpid(), len(parts))
+    # Products would share one more pool of threads, and wait for each other.
+    with products.limit(limits=1):
+        return list(threads.map(work, parts, memories))
+
+
+@cache
+def _pool(process: int, threads: int) -> tuple[ThreadPoolExecutor, Any]:
+    # A child that is forked has none of its parent's threads.
+    controller: Any = import_module("threadpoolctl").ThreadpoolController()
+    return ThreadPoolExecutor(threads), controller.select(user_api="blas")

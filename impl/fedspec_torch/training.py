@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,9 +17,11 @@ from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
 from fedspec_torch.data import Minibatch
-from fedspec_torch.gradients import WAYS, compiled, layered
+from fedspec_torch.gradients import WAYS, layered
+from fedspec_torch.loops import NoClassError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace
+from fedspec_torch.whole_runs import is_plain, runs
 from fedspec_torch.workspace import is_narrow
 
 if TYPE_CHECKING:
@@ -72,7 +74,11 @@ class Trained:
 
     def __call__(self, k: int, x: Stack) -> Stack:
         """The gradients at local step k."""
-        some = self.batches.first(len(x))
+        some, f = self.batches.first(len(x)), self.training.federation
+        if f.known_way(len(x)) == "compiled":
+            g = f.network.buffer(x)
+            self.compiled(x, k, [1] * len(x), g, [1])
+            return g
         if len(self._sizes) == 1:
             return self._at(k, x, some.clients, self._batch(k, some))
         g = torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -81,7 +87,19 @@ class Trained:
             if len(rows):
                 batch = Minibatch(*some.at(k, rows, size))
                 g[rows] = self._at(k, x[rows], [some.clients[r] for r in rows], batch)
+                f.know(len(x), len(rows))
         return g
+
+    def descend(self, k: int, y: Stack, rate: float) -> bool:
+        """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
+        taken = self.training.federation.known_way(len(y)) == "compiled"
+        if taken:
+            self.compiled(y, k, [1] * len(y), y, [-rate])
+        return taken
+
+    def memory(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client: other clients write over it."""
+        return self.training.federation.network.vector_of(x, name)
 
     def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
         """The models after tau_i steps of a solver from x, those with most steps first, and what it hands back.
@@ -89,44 +107,49 @@ class Trained:
         None: step by step is the way.
         """
         f = self.training.federation
-        if len(self._sizes) > 1:
-            return None
-        seen = [self._batch(0, self.batches)]
-        with self._named(self.batches.clients, seen):
-            if f.way_for(x, seen[0]) != "layered":
-                return None
-        chain, loss = f.network.written_out
-        if solver.parts and [at for at, _ in solver.parts] != [at for at, _ in chain.parts]:
-            return None
-        work = f.network.workspace(x, seen[0].inputs.shape[1])
+        if not f.known_way(len(x)):
+            # The first minibatch is what the ways are measured on.
+            self(0, x)
+        if is_plain(solver) and f.known_way(len(x)):
+            found, losses = f.run_for(x, tau, runs(self, solver, x))(tau)
+            self.tell(self.batches.clients, losses)
+            return found
+        return self.layered(solver, x, tau) if self.is_layered(solver, x) else None
+
+    def is_layered(self, solver: InPlace, x: Stack) -> bool:
+        """Whether a solver takes all its steps in layers that are written out."""
+        f = self.training.federation
+        if len(self._sizes) > 1 or f.known_way(len(x)) != "layered":
+            return False
+        return not solver.parts or [at for at, _ in solver.parts] == [at for at, _ in f.network.written_out[0].parts]
+
+    def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
+        """The models after tau_i steps, and what the solver hands back."""
+        at, seen = [-1], list[Minibatch]()
 
         def batch(k: int, n: int) -> Minibatch:
-            if k:
-                seen[0] = self._batch(k, self.batches.first(n))
+            if k != at[0]:
+                at[0], seen[:] = k, [self._batch(k, self.batches.first(n))]
             return seen[0]
 
-        with self._named(self.batches.clients, seen):
-            found, losses = descent.run_in_place(chain, loss, solver, x, batch, work, tau)
-        self._tell(self.batches.clients, losses)
+        network = self.training.federation.network
+        work = network.workspace(x, batch(0, len(x)).inputs.shape[1])
+        with self.named(self.batches.clients, seen):
+            found, losses = descent.run_in_place(*network.written_out, solver, x, batch, work, tau)
+        self.tell(self.batches.clients, losses)
         return found
 
-    def descend(self, k: int, y: Stack, rate: float) -> bool:
-        """Write y - rate times the gradients at local step k over y; false: these clients have no way to do so."""
-        if len(self._sizes) > 1:
-            return False
-        some = self.batches.first(len(y))
-        batch = self._batch(k, some)
-        with self._named(some.clients, [batch]):
-            if self.training.federation.way_for(y, batch) != "compiled":
-                return False
-            loops = self.training.federation.network.loops(y, batch.inputs.shape[1])
-            losses = loops.passed(y, batch, y, scale=-rate, adds=True, told=self._untold(some.clients))
-        self._tell(some.clients, losses)
-        return True
-
-    def memory(self, x: Stack, name: str) -> Stack:
-        """Where a solver keeps something of each client: other clients write over it."""
-        return self.training.federation.network.vector_of(x, name)
+    def compiled(self, x: Stack, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float]) -> Weights:
+        """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves."""
+        walk, who, network = self.batches.walk, self.batches.clients, self.training.federation.network
+        try:
+            loops = network.loops(x, walk)
+            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x)
+        except NoClassError as error:
+            with self.named([who[error.row]], [Minibatch(*(part[None] for part in walk.at(error.row, first)))]):
+                raise
+        self.tell(who[: len(x)], losses)
+        return losses
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -134,31 +157,29 @@ class Trained:
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
         f = self.training.federation
-        size, across = self._sizes[0], f.chosen(len(some.clients)) == "layered" and f.network.is_written_out
+        size = self._sizes[0]
+        across = f.known_way(len(some.clients)) == "layered"
         return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
-        with self._named(who, [batch]):
+        with self.named(who, [batch]):
             way = f.way_for(x, batch)
-            if way in ("compiled", "layered"):
-                written: Any = compiled if way == "compiled" else layered
-                g, losses = written(f.network, x, batch, told=self._untold(who))
+            if way == "layered":
+                g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
             else:
                 g, losses = WAYS[way](f.network, x, batch)
-        self._tell(who, losses)
+        self.tell(who, losses)
         return g
 
-    def _untold(self, who: Sequence[int]) -> bool:
-        return any(i not in self.training.losses for i in who)
-
     @staticmethod
-    def _named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
+    def named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
         """What is not taken of the last of these minibatches is told with the clients."""
         some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
         return named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets))
 
-    def _tell(self, who: Sequence[int], losses: Weights) -> None:
+    def tell(self, who: Sequence[int], losses: Weights) -> None:
+        """Keep the losses of clients of whom none is known yet."""
         told = self.training.losses
         each = losses.tolist() if losses.device.type == "cpu" else losses.unbind()
         told.update((i, loss) for i, loss in zip(who, each, strict=False) if i not in told)

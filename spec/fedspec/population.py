@@ -85,7 +85,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     """
     plan.check_clients(range(len(clients)))
     named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
-    for name in named.keys() - inspect.signature(client).parameters.keys():
+    for name in (named.keys() - inspect.signature(client).parameters.keys()) if named else ():
         what = {"strategy": "strategies", "Xi": "scales"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):

@@ -20,6 +20,7 @@ from fedspec_bench.peers.spec import peer as spec
 from fedspec_bench.peers.torch_optim import peer as torch_optim
 from fedspec_bench.rows import Row, verdict
 from fedspec_bench.side_by_side import judged
+from fedspec_bench.suite import BARE, COHORT, groups
 from fedspec_bench.table import cells
 from fedspec_bench.targets import TARGETS, Results
 from fedspec_bench.worker import STATUS
@@ -77,6 +78,43 @@ def test_a_row_with_another_loss_is_void_and_used_nowhere() -> None:
         results.rate("torch_optim", "lr")
     assert cells(other, results)[-1].startswith("void: ends with loss")
     assert all(target.line(results)[-1] == "-" for target in TARGETS)
+
+
+def test_on_a_gpu_rates_are_those_of_the_gpu_and_nobody_on_a_cpu_is_beaten_by_it() -> None:
+    """Every target whose rows ran on the GPU finds them; those of peers that ran on the CPU are not measured."""
+    found = [
+        [
+            Row(job, (0.1,), (0.1,), (2000 if job.device == "cuda" else 1000,), loss=1.0)
+            for job in group.jobs
+            if job.peer != "spec"
+        ]
+        for group in groups(quick=False, device="cuda")
+    ]
+    results = Results(found, {"1": [{"mm_gflops": 100.0}]}, {}, "cuda")
+    assert results.rate("mirror", "mlp") == 20_000
+    said = {line[0]: line[2] for line in (target.line(results) for target in TARGETS)}
+    for name in (
+        "any module over the torch.optim loop, LR",
+        f"LR, cohort {COHORT} over cohort 100",
+        "MLP, FedNova with K_i in 1..20 over equal K",
+        "MLP, SM3 clients (FedAda2) over SGD clients",
+    ):
+        assert said[name] == "1"
+    assert said["MLP, share of torch.mm"] != "not measured"
+    for name in ("LR, client-steps/s over JAX by hand", "MLP over pfl", "two cores over one, MLP"):
+        assert said[name] == "not measured"
+    here, there = (next(row for row in found[0] if row.job.peer == peer) for peer in ("mirror", "jax"))
+    assert cells(here, results)[3].endswith("%") and cells(there, results)[3] == "-"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_bare_run_asks_for_nobody_who_needs_an_environment(device: str) -> None:
+    chosen = list(groups(quick=False, device=device, bare=True))
+    assert {job.peer for group in chosen for job in group.jobs} == set(BARE)
+    ours = {job.device for group in chosen for job in group.jobs if job.peer in ("mirror", "torch_optim")}
+    assert ours == {device}
+    for group in chosen:
+        assert len({job.workload for job in group.jobs}) == 1 and any(job.peer == "spec" for job in group.jobs)
 
 
 def test_nothing_counts_where_the_specification_did_not_run() -> None:

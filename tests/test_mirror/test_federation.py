@@ -16,7 +16,7 @@ from fedspec_torch import Federation, ModuleError, choosing, cohorts, simulate, 
 from fedspec_torch.batches import Batches, mixed
 from fedspec_torch.choosing import choose
 from fedspec_torch.data import Held, Minibatch
-from fedspec_torch.gradients import WAYS
+from fedspec_torch.gradients import WAYS, WRITTEN_OUT
 from fedspec_torch.layered import LayersError
 
 
@@ -48,7 +48,7 @@ class Unused(nn.Module):
         return out
 
 
-GENERIC = [way for way in WAYS if way != "layered"]
+GENERIC = [way for way in WAYS if way not in WRITTEN_OUT]
 """The ways that take modules of any parts."""
 
 MODULES: dict[str, Any] = {
@@ -76,6 +76,8 @@ CHAINS: dict[str, Any] = {
 }
 """What is written out."""
 
+NOT_COMPILED = ("compiled", "ends")
+
 LOSSES: dict[str, Any] = {
     "cross entropy": nn.functional.cross_entropy,
     "cross entropy, a module": nn.CrossEntropyLoss(),
@@ -83,9 +85,18 @@ LOSSES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", CHAINS)
+TAKEN = [
+    pytest.param(way, name, id=f"{way}, {name}")
+    for way in WRITTEN_OUT
+    for name in CHAINS
+    if (way, name) != NOT_COMPILED
+]
+"""What is written out, by the ways that take it."""
+
+
+@pytest.mark.parametrize(("way", "name"), TAKEN)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> None:
+def test_what_is_written_out_is_what_is_looped_over(way: str, name: str, loss: str) -> None:
     torch.manual_seed(2)
     classes = "cross" in loss
     data = [
@@ -93,7 +104,7 @@ def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> Non
         for n in (6, 6, 3, 6)
     ]
     module = CHAINS[name]().double()
-    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in ("layered", "looped")]
+    ways = [Federation(module, LOSSES[loss], data, batch_size=4, way=way) for way in (way, "looped")]
     x = ways[0].x0 + torch.randn(4, len(ways[0].x0)).double()
     before = [inputs.clone() for inputs, _ in data]
     for step in (0, 1, 2):
@@ -105,24 +116,27 @@ def test_what_is_written_out_is_what_is_looped_over(name: str, loss: str) -> Non
     assert all(torch.equal(inputs, b) for (inputs, _), b in zip(data, before, strict=True))
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(("way", "name"), TAKEN)
 @pytest.mark.parametrize(
     ("count", "size", "shuffled"), [((6,) * 5, 2, False), ((6,) * 5, 4, False), ((4, 7) * 3, 3, True)]
 )
-def test_sgd_in_place_is_sgd_by_gradients(name: str, count: tuple[int, ...], size: int, shuffled: bool) -> None:
+def test_sgd_in_place_is_sgd_by_gradients(
+    way: str, name: str, count: tuple[int, ...], size: int, shuffled: bool
+) -> None:
     """In order without a copy, in order beyond the end of the data, and shuffled; clients of unequal steps."""
     torch.manual_seed(4)
     module = CHAINS[name]().double()
     data = [(torch.randn(n, 3).double(), torch.randint(4, (n,))) for n in count]
-    ends, losses, ways = [], [], ("layered", "looped")
+    ends, losses, ways = [], [], (way, "stacked", "looped")
     for way in ways:
         fed = Federation(module, nn.functional.cross_entropy, data, batch_size=size, way=way, shuffled=shuffled)
         run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5)), rounds=3, block=3, eta_l=0.5)
         list(run)
         ends.append(run.x)
         losses.append([done.loss for done in run.history])
-    assert torch.allclose(*ends, rtol=1e-11, atol=1e-13) and not torch.allclose(ends[0], fed.x0, rtol=1e-3)
-    assert losses[0] == pytest.approx(losses[1], rel=1e-11)
+    for end, told in zip(ends[1:], losses[1:], strict=True):
+        assert torch.allclose(ends[0], end, rtol=1e-11, atol=1e-13) and not torch.allclose(end, fed.x0, rtol=1e-3)
+        assert losses[0] == pytest.approx(told, rel=1e-11)
 
 
 def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +373,7 @@ def test_data_that_do_not_fit_are_refused_by_name(data: Any, words: str) -> None
     ("more", "error", "words"),
     [
         ({"batch_size": 0}, PlanError, "batch_size: got 0"),
-        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: layered, stacked, vmapped, looped"),
+        ({"way": "fast"}, UnknownNameError, "way: got 'fast'; known: compiled, layered, stacked, vmapped, looped"),
         ({"data": lambda i: GOOD}, PlanError, r"examples: got \(\); data is a function"),
         ({"examples": (2,)}, PlanError, "examples: given"),
     ],

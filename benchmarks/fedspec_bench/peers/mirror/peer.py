@@ -1,7 +1,7 @@
 """Ours: ``fedspec_torch.simulate``, its own loop over rounds.
 
 Variants: "" takes whichever way to the gradients the federation measures as fastest; ``any-module`` has the same layers
-in a module that it cannot look into, so that the ways that are written out do not apply.
+in a module that it cannot look into, so that the ways that are written out do not apply; any other is a way by name.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Mirror:
             data,
             batch_size=work.batch,
             shuffled=False,
+            way=None if job.variant in ("", "any-module") else job.variant,
         )
         hyper = HYPER[job.algorithm](work)
         self.run = simulate(job.algorithm, self.federation, plan=schedule(job), rounds=10**9, **hyper)

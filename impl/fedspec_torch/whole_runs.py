@@ -1,0 +1,94 @@
+"""All local steps of plain SGD of a block of clients, in each of the ways that there are.
+
+* ``compiled``: one client after another in compiled loops (:mod:`fedspec_torch.loops`);
+* ``fused``: a program for each client on a GPU (:mod:`fedspec_torch.fused`);
+* ``alone``: one client after another, which takes any module: what the loop that a torch user writes first does;
+* ``in place``: every step of all clients before the next one, by one of the ways to the gradients.
+
+A client's model stays near the core through all of its steps in all of them but the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from fedspec_torch import fused, loops
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.choosing import IN_PLACE, Ended, Run
+from fedspec_torch.data import Examples, Minibatch
+from fedspec_torch.gradients import Network
+from fedspec_torch.local_runs import by_gradients
+from fedspec_torch.solvers import InPlace
+
+if TYPE_CHECKING:
+    from fedspec_torch.training import Trained
+
+
+def is_plain(solver: InPlace) -> bool:
+    """Whether a solver is plain SGD: a step is y - rate(k) g and nothing else."""
+    return solver.rate is not None and solver.begin is None and not (solver.parts or solver.kept)
+
+
+def descend_alone(network: Network, y: Vector, batch: Callable[[int], Examples], rates: Sequence[float]) -> Tensor:
+    """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
+    module, parameters = network.own(y)
+    first: Tensor = y.new_empty(())
+    for k, rate in enumerate(rates):
+        with torch.enable_grad():
+            loss = network.value_of(module, *batch(k))
+            grads = torch.autograd.grad(loss, parameters, allow_unused=True)
+        first = loss.detach() if k == 0 else first
+        with torch.no_grad():
+            for p, g in zip(parameters, grads, strict=True):
+                # A parameter that the loss does not see has the gradient zero.
+                if g is not None:
+                    p.sub_(g, alpha=rate)
+    return first
+
+
+def runs(clients: Trained, solver: InPlace, x: Stack) -> dict[str, Run | str]:
+    """The ways by name, or why there is none; those that nobody asks for here are left out.
+
+    Args:
+        clients: of the block.
+        solver: plain SGD.
+        x: where the clients begin.
+    """
+    federation, who, rate = clients.training.federation, clients.batches.clients, solver.rate
+    assert rate
+    network, walk = federation.network, clients.batches.walk
+
+    def compiled(tau: Sequence[int]) -> Ended:
+        y = clients.memory(x, "y").copy_(x)
+        return (y,), clients.compiled(y, 0, tau, y, [-rate(k) for k in range(tau[0])])
+
+    def in_one_kernel(tau: Sequence[int]) -> Ended:
+        return fused.run(network.written_out[0], solver, x, walk, tau, network.buffer(x))
+
+    def alone(tau: Sequence[int]) -> Ended:
+        y = clients.memory(x, "y").copy_(x)
+        losses = y.new_empty(len(y))
+        for i, client in enumerate(who):
+            with clients.named([client], [Minibatch(*(part[None] for part in walk.at(i, 0)))]):
+                losses[i] = descend_alone(network, y[i], partial(walk.at, i), [rate(k) for k in range(tau[i])])
+        return (y,), losses
+
+    def in_place(tau: Sequence[int]) -> Ended:
+        layered = clients.is_layered(solver, x)
+        models = clients.layered(solver, x, tau) if layered else by_gradients(solver, x, clients, tau)
+        told = (clients.training.losses[i] for i in who)
+        return models, torch.stack([torch.as_tensor(loss, dtype=x.dtype, device=x.device) for loss in told])
+
+    found: dict[str, Run | str] = {IN_PLACE: in_place}
+    if federation.way == "fused" or fused.is_at_hand(x):
+        found["fused"] = fused.refusal(network, x, walk) or in_one_kernel
+    if x.device.type == "cpu" and network.is_written_out:
+        found["compiled"] = loops.refusal(*network.written_out, x, walk) or compiled
+    if federation.way == "looped" or (x.device.type == "cpu" and found.get("compiled") is not compiled):
+        found["alone"] = alone
+    return found

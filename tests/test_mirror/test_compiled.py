@@ -1,0 +1,201 @@
+"""Local steps in compiled loops, held to loops over single examples, to the other ways, and to what they must say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.fused_cases import CASES, RUNS, Case
+from torch import nn
+
+from fedspec_torch import Federation, cohorts, loops, simulate
+from fedspec_torch.checking import ModuleError
+from fedspec_torch.layered import LayersError
+from fedspec_torch.local_runs import run_in_place
+from fedspec_torch.solvers import momentum, proximal
+from fedspec_torch.whole_runs import descend_alone
+
+SIZES = {
+    **CASES,
+    "three layers": Case((7, 11, 9, 4), 6, (5, 3, 3, 2), bias=(True, False, True), shuffled=False),
+    "room for half of a layer": Case((600, 40, 3), 4, (3, 2, 2, 1), shuffled=False),
+}
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", [name for name, case in SIZES.items() if not case.shuffled])
+def test_its_models_are_those_of_loops_over_single_examples(name: str) -> None:
+    case = SIZES[name]
+    want = case.by_examples()
+    for dtype, share in ((torch.float64, 1e-12), (torch.float32, 2e-6)):
+        got, _ = case.trained("compiled", dtype)
+        # Of what a client's run has changed: the models themselves may be much larger.
+        moved = np.abs(want - case.federation("looped", torch.float64).x0.numpy()).max()
+        assert np.abs(got - want).max() <= share * moved
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("way", ["layered", "looped", "stacked"])
+def test_its_models_and_losses_are_those_of_other_ways(name: str, way: str) -> None:
+    for got, want in zip(*(SIZES[name].trained(each, torch.float64) for each in ("compiled", way)), strict=True):
+        assert np.allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_whole_rounds_with_unequal_steps_are_those_of_other_ways(name: str) -> None:
+    ends = []
+    for way in ("compiled", "looped"):
+        federation = CASES["odd"].federation(way, torch.float64)
+        run = simulate(name, federation, plan=cohorts(3, steps=(1, 4)), rounds=3, eta_l=0.5, **RUNS[name])
+        list(run)
+        ends.append(run.x)
+    assert torch.allclose(*ends, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("solver", [proximal(0.25, 0.5), momentum(0.25, 0.5)])
+def test_other_solvers_step_by_its_gradients(solver: Any) -> None:
+    found = []
+    for way in ("compiled", "looped"):
+        federation = SIZES["three layers"].federation(way, torch.float64)
+        x = federation.x0.expand(3, -1)
+        found.append(run_in_place(solver, x, federation.in_round(1).oracle([2, 0, 1]), (4, 3, 1))[0].clone())
+    assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
+
+
+def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:
+    case = replace(SIZES["three layers"], tau=(9, 2, 2, 1))
+    ends = []
+    for count in (1, 2, 3):
+        threads(count)
+        ends.append(case.trained("compiled"))
+    for models, losses in ends[1:]:
+        assert (models == ends[0][0]).all() and (losses == ends[0][1]).all()
+
+
+@pytest.mark.parametrize(
+    ("tau", "count", "want"),
+    [([4, 3, 3, 2], 1, [4]), ([4, 3, 3, 2], 2, [1, 3]), ([9, 2, 2, 1], 3, [1, 3]), ([1], 2, [1]), ([5] * 7, 2, [3, 4])],
+)
+def test_each_thread_has_about_as_many_steps(tau: list[int], count: int, want: list[int], threads: Any) -> None:
+    threads(count)
+    parts = loops.shares(tau)
+    assert [part.stop - part.start for part in parts if part.stop > part.start] == want
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(tau)))
+
+
+def test_its_exponential_is_good_for_float32() -> None:
+    from fedspec_torch.compiled import _exp
+
+    for t in (0.0, -1e-9, -0.1, -1.0, -17.0, -40.0):
+        assert _exp(t) == pytest.approx(np.exp(t), rel=1e-8)
+    assert _exp(-90.0) == pytest.approx(np.exp(-90.0), rel=1e-5)
+    assert 0 <= _exp(-1e30) < 1e-30 and 0 <= _exp(-np.inf) < 1e-30
+    assert np.isnan(_exp(np.nan))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("place", [0, 20, -1])
+def test_what_is_no_number_stays_none(dtype: torch.dtype, place: int) -> None:
+    federation = SIZES["three layers"].federation("compiled", dtype)
+    x = federation.x0.repeat(2, 1)
+    x[1, place] = float("nan")
+    clients = federation.in_round(0)
+    g = clients.oracle([0, 1])(0, x)
+    assert g[0].isfinite().all() and np.isfinite(clients.losses[0]) and np.isnan(clients.losses[1])
+    assert g[1].isnan().any()
+
+
+def test_a_class_that_is_none_is_told_with_its_client() -> None:
+    data = [(torch.ones(4, 3), torch.full((4,), c)) for c in (0, 1, 2)]
+    federation = Federation(nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, way="compiled")
+    with pytest.raises(ModuleError, match=r"minibatch of client 2, .* from 2 to 2: .*a class is not in 0 to 1"):
+        federation.in_round(0).oracle([0, 2])(0, federation.x0.repeat(2, 1))
+
+
+@pytest.mark.parametrize(
+    ("module", "loss", "pair", "words"),
+    [
+        (nn.Sequential(nn.ReLU(), nn.Linear(3, 2)), "cross_entropy", (3, 0), "an activation before the first layer"),
+        (nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Tanh()), "mse_loss", (3, 2), "or two after one"),
+        (nn.Linear(3, 2), "cross_entropy", (4, 0), "4 features in torch.float32, not 3 in torch.float32"),
+        (nn.Linear(3, 2).double(), "cross_entropy", (3, 0), "3 features in torch.float32, not 3 in torch.float64"),
+        (nn.Linear(3, 2), "cross_entropy", (3, 2), "no class numbers in int64"),
+        (nn.Linear(3, 2), "mse_loss", (3, 1), "without a target for each output"),
+    ],
+)
+def test_what_it_does_not_take_is_refused_by_name(module: Any, loss: str, pair: tuple[int, int], words: str) -> None:
+    features, outputs = pair
+    data = [(torch.ones(4, features), torch.ones(4, outputs) if outputs else torch.zeros(4).long())]
+    federation = Federation(module, getattr(nn.functional, loss), data, batch_size=2, way="compiled")
+    with pytest.raises(LayersError, match=words):
+        federation.in_round(0).oracle([0])(0, federation.x0[None])
+
+
+def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "missing_packages", lambda: ("numba",))
+    with pytest.raises(LayersError, match=r"numba not installed: pip install 'fedspec\[fast\]'"):
+        CASES["odd"].trained("compiled")
+    federation = CASES["odd"].federation(None)
+    federation.in_round(0).oracle([0, 1])(0, federation.x0.repeat(2, 1))
+    (choice,) = federation.choices.values()
+    assert choice.name != "compiled" and "compiled refused (compiled: numba not installed" in choice.why
+
+
+def test_the_fastest_run_is_taken_and_said() -> None:
+    federation = CASES["mlp"].federation(None)
+    run = simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=1, eta_l=0.1)
+    list(run)
+    (choice,) = federation.choices.values()
+    assert choice.run in ("compiled", "alone", "in place")
+    assert "a run of 3 steps: " in choice.why and "compiled " in choice.why and "in place " in choice.why
+
+
+class Opaque(nn.Module):
+    """A module that nobody can look into, with a parameter used twice, one that is frozen and one that is not seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(5, 5), nn.Linear(5, 3)
+        self.one.bias.requires_grad_(False)
+        self.unseen = nn.Parameter(torch.ones(2))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Both layers, the first one twice."""
+        out: torch.Tensor = self.two(self.one(self.one(inputs)).tanh())
+        return out
+
+
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_whole_runs_alone_are_those_step_by_step(precision: str | None) -> None:
+    torch.manual_seed(3)
+    module = Opaque()
+    before = [p.clone() for p in module.parameters()]
+    data = [(torch.randn(n, 5), torch.randint(3, (n,))) for n in (7, 4, 9)]
+    ends = []
+    for way in ("looped", "stacked"):
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=4, way=way, precision=precision)
+        run = simulate("fedavg", fed, plan=cohorts(None, steps=(1, 5), seed=1), rounds=2, eta_l=0.5)
+        list(run)
+        ends.append((run.x, [done.loss for done in run.history]))
+    exact = precision is None
+    assert torch.allclose(ends[0][0], ends[1][0], rtol=1e-5 if exact else 0.1, atol=1e-6 if exact else 0.02)
+    assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-5 if exact else 0.02)
+    assert all(torch.equal(p, b) for p, b in zip(module.parameters(), before, strict=True))
+
+
+def test_a_run_alone_leaves_other_clients_and_the_module_alone() -> None:
+    federation = CASES["odd"].federation("looped", torch.float64)
+    y, walk = federation.x0.repeat(2, 1), federation.oracle([0, 1]).batches.walk  # type: ignore[attr-defined]
+    descend_alone(federation.network, y[0], lambda k: walk.at(0, k), [0.5, 0.5])
+    assert torch.equal(y[1], federation.x0) and not torch.equal(y[0], federation.x0)
+    assert torch.equal(federation.network.vector(), federation.x0)
