@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +24,7 @@ from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, 
 from fedspec_torch.blocks import Block
 from fedspec_torch.fast_clients import Made, Tau
 from fedspec_torch.local_runs import run_in_place
+from fedspec_torch.loops import is_compiled
 from fedspec_torch.solvers import InPlace, Step
 
 
@@ -70,9 +73,12 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
     p = together(h.beta2)
 
     def start(block: Block, y: Tensor) -> Step:
-        m, v, q = (block.memory(name) for name in ("m", "v", "q"))
+        m, v = block.memory("m"), block.memory("v")
         block.put(m, own.m_i)
         block.put(v, own.v_i)
+        if isinstance(h, fedlamb.FedLamb) and not block.layerwise and y.dtype == torch.float32 and is_compiled(y):
+            return in_two_passes(h, state, inverse, m, v)
+        q = block.memory("q")
         inverses = [inverse[l] for l in state.layers]
         before, (ys, ms, vs, qs) = block, parts_of(block, y, m, v, q)
 
@@ -103,6 +109,19 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
         return step
 
     return InPlace(start, parts=layers, kept=("m", "v"))
+
+
+def in_two_passes(h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor) -> Step:
+    """The same in compiled loops; v decays at every step, in the pass that adds to it."""
+    stepped: Any = import_module("fedspec_torch.compiled_lamb").stepped
+    layers = np.array([(l.start, l.stop) for l in state.layers])
+
+    def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+        c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
+        vectors = (y[: block.left].numpy(), g.numpy(), m.numpy(), v.numpy(), (inverse / c).numpy())
+        stepped(*vectors, layers, h.beta1, h.beta2, h.lam, h.eta_l)
+
+    return step
 
 
 def parts_of(block: Block, *vectors: Tensor) -> list[Parts]:

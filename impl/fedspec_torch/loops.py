@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fedspec.arith import Array
 from fedspec_torch.arith import Stack, Weights
@@ -62,6 +63,11 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
         are_classes = targets.ndim == 1 and targets.dtype == torch.int64
         return "" if are_classes else "targets that are no class numbers in int64"
     return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
+
+
+def is_compiled(x: Tensor) -> bool:
+    """Whether compiled loops take such numbers here."""
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
 
 
 @cache

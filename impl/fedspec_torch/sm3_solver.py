@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +23,7 @@ from fedspec.readings import Idle
 from fedspec_torch.adaptive_solvers import accumulated, along_quotient
 from fedspec_torch.blocks import Block, Part, parts_of
 from fedspec_torch.covers import AxisCover
+from fedspec_torch.loops import is_compiled
 from fedspec_torch.solvers import InPlace, Rate, Step
 
 FEW = 2**19
@@ -85,6 +88,8 @@ def sm3(
 def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, block: Block, y: Tensor) -> Step:
     """SM3's step where each adds to v and is taken: v is held of a few clients' part at a time, and is in the cache."""
     mu = [[y.new_full((block.n, *along), v0) for along in sides(shape)] for _, shape in parts]
+    if not block.layerwise and is_compiled(y) and all(len(shape) in (1, 2) for _, shape in parts):
+        return in_one_pass(parts, rate, eps, mu)
     few = [min(block.n, max(1, FEW // prod(shape))) for _, shape in parts]
     room = y.new_empty(max(size * prod(shape) for size, (_, shape) in zip(few, parts, strict=True)))
 
@@ -100,6 +105,19 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
                 axes = range(1, 1 + len(slices)) if others else ()
                 for a, m in zip(axes, (first, *others), strict=False):
                     torch.amax(v, [b for b in axes if b != a], keepdim=True, out=m)
+
+    return step
+
+
+def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequence[Tensor]]) -> Step:
+    """The same, of vectors and matrices, in compiled loops."""
+    stepped: Any = import_module("fedspec_torch.compiled_sm3").stepped
+    room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
+
+    def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+        for (at, shape), slices in zip(parts, mu, strict=True):
+            rows, columns, *_ = (*(m[: block.left].flatten(1).numpy() for m in slices), room[None, :0])
+            stepped(y[: block.left].numpy(), g.numpy(), at.start, rows, columns, rate(k), eps, room)
 
     return step
 
