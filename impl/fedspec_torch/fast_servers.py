@@ -2,15 +2,16 @@
 
 Bytes that a float32 coordinate must move: 28 for AdaGrad, Adam and Yogi (x, m, v both ways, Delta in), 36 for AMSGrad
 and FedAMS. As the rule is written, every operation makes a fresh vector: at d = 1e7 on one CPU core that moved 0.03 to
-0.04 of what a copy moves. In place, on one core of an EPYC, with torch 2.13.0 and beside other work, Adam moves 1.1 to
-1.2 as much as a copy and AdaGrad 1.0 (torch's fused kernel), AMSGrad with eps inside the root 0.7: the kernel has it
-outside, so that the root is taken again, by three more operations in the cache.
+0.04 of what a copy moves. In place, Adam is torch's fused kernel; AdaGrad and AMSGrad with eps inside the root, which
+it has outside, are one compiled pass (docs/benchmarks.md has what each moves).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
+from itertools import pairwise, starmap
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from fedspec.readings import AmsOption, BiasCorrection, Epsilon, SecondMoment
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_torch.arith import Vector
+from fedspec_torch.loops import is_compiled, together
 
 CHUNK = 2**17
 """Coordinates at a time on a CPU, which are still in the caches when they are read again; fewer are more calls."""
@@ -36,8 +38,12 @@ Server = Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
 def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: float) -> Adaptive:
     """:func:`fedspec.server.adagrad.adagrad`, written over the state.
 
-    By Adam's kernel with beta2 a half: it makes (v + Delta^2) / 2, and rate and tau are smaller by that number's root.
+    Where loops are not compiled, by Adam's kernel with beta2 a half: it makes (v + Delta^2) / 2, and rate and tau are
+    smaller by that number's root.
     """
+    if is_compiled(state.x):
+        compiled("adagrad", state.x, state.m, state.v, delta, numbers=(eta, beta1, tau))
+        return replace(state, t=state.t + 1)
     for x, m, v, change in chunks(state.x, state.m, state.v, delta):
         fused(x, change, m, v, lr=-eta * HALF, beta1=beta1, beta2=0.5, eps=tau * HALF)
         v.mul_(2)
@@ -54,6 +60,9 @@ def amsgrad_(
     state: AmsGrad, delta: Vector, *, eta: float, beta1: float, beta2: float, eps: float, epsilon: Epsilon
 ) -> AmsGrad:
     """:func:`fedspec.server.amsgrad.amsgrad`, written over the state; with eps outside the root its other reading."""
+    if epsilon is Epsilon.INSIDE and is_compiled(state.x):
+        compiled("amsgrad", state.x, state.m, state.v, state.v_hat, delta, numbers=(eta, beta1, beta2, eps))
+        return replace(state, t=state.t + 1)
     for x, m, v, v_hat, change in chunks(state.x, state.m, state.v, state.v_hat, delta):
         if epsilon is Epsilon.OUTSIDE:
             fused(x, change, m, v, v_hat, lr=-eta, beta1=beta1, beta2=beta2, eps=eps)
@@ -102,6 +111,15 @@ def fused(
     count = torch.full((), step, device=x.device)
     run: Any = torch._fused_adam_
     run([x], [g], [m], [v], most, [count], weight_decay=0, amsgrad=bool(most), maximize=False, **more)
+
+
+def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
+    """A compiled step, each of torch's threads on coordinates of its own."""
+    step: Any = getattr(import_module("fedspec_torch.compiled_servers"), name)
+    whole: list[Any] = [vector.numpy() for vector in vectors]
+    d, threads = len(vectors[0]), torch.get_num_threads()
+    ends = [d * t // threads for t in range(threads + 1)]
+    together(lambda own, _: step(*(v[own] for v in whole), *numbers), [*starmap(slice, pairwise(ends))])
 
 
 def chunks(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:

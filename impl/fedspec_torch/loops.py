@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from fedspec.arith import Array
 from fedspec_torch.arith import Stack, Weights
@@ -65,7 +64,7 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
 
 
-def is_compiled(x: Tensor) -> bool:
+def is_compiled(x: Any) -> bool:
     """Whether compiled loops take such numbers here."""
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
 
@@ -159,8 +158,9 @@ def shares(tau: Sequence[int]) -> list[slice]:
     return [slice(*ends) for ends in pairwise((0, *map(int, ends), len(tau)))]
 
 
-def together(work: Callable[[slice, Memory], int], parts: list[slice], memories: list[Memory]) -> list[int]:
-    """What the work gives for each part, done at the same time."""
+def together(work: Callable[[slice, Any], Any], parts: list[slice], memories: Sequence[Any] = ()) -> list[Any]:
+    """What the work gives for each part, with memory of its own where there is some, done at the same time."""
+    memories = memories or [None] * len(parts)
     if len(parts) == 1:
         return [work(parts[0], memories[0])]
     threads, products = _pool(os.getpid(), len(parts))

@@ -115,7 +115,7 @@ def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequ
     room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-        for (at, shape), slices in zip(parts, mu, strict=True):
+        for (at, _), slices in zip(parts, mu, strict=True):
             rows, columns, *_ = (*(m[: block.left].flatten(1).numpy() for m in slices), room[None, :0])
             stepped(y[: block.left].numpy(), g.numpy(), at.start, rows, columns, rate(k), eps, room)
 
