@@ -51,9 +51,18 @@ def _young(draw: Draw) -> Statement:
     )
 
 
+def _rest(draw: Draw) -> list[Any]:
+    """(I - J) W = W - J and (W - J) J = 0, entry by entry: columns and rows of W sum to one."""
+    n, entry, column, row = draw("n", positive=True), draw("W_ij"), draw("column"), draw("row")
+    # The last entry is what makes the sum 1.
+    in_column, in_row = column + (1 - column), row + (1 - row)
+    return [entry - in_column / n - (entry - 1 / n), in_row / n - n * (1 / n) * (1 / n)]
+
+
 def consensus_lines() -> tuple[Finding, ...]:
     """Eq. (44), last line."""
-    return added(one_step, ONE_STEP), decide(_young, ablate=False, instances=20)
+    shrunk = identities({"what an exchange leaves beside the mean, any n": _rest})
+    return shrunk, added(one_step, ONE_STEP), decide(_young, ablate=False, instances=20)
 
 
 def _passing(draw: Draw) -> Iterable[Any]:
@@ -117,6 +126,13 @@ def reach_lines() -> tuple[Finding, ...]:
     """How long Delta_r, m_r and v_r get."""
     lines = (decide(body, sample=_numbers, ablate=False, instances=20) for body in (_longer, _averaged))
     return (*passing_lines(), *lines)
+
+
+def one_more_slope(draw: Draw) -> Statement:
+    """|sum g_t|^2 <= I sum |g_t|^2, one step more at a time, in one coordinate."""
+    total, squares, g, count = draw("sum"), draw("squares"), draw("g"), draw("I")
+    given = {"so far": every(count >= 1, total * total <= count * squares)}
+    return Statement(given, {"one more": (total + g) ** 2 <= (count + 1) * (squares + g * g)})
 
 
 def _chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:

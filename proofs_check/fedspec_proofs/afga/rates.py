@@ -129,3 +129,52 @@ def eq_33_t1() -> Finding:
         return [n / (eta * eta_l * q**2 * i**2 * s**2) - 1 / (q * i * s), eta * eta_l - n / (q * i * s)]
 
     return identities({"all positive R, I, m, n": body})
+
+
+def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:
+    """sigma^2 beside 3 L^2 C_1 eta_l^2 in the first bracket of eq. (28), over I."""
+    return steps * rho**2 + (steps + H**2 * rho**2 / steps) / n
+
+
+@claim(
+    "afga.eq-29",
+    statement="What the first bracket of eq. (28) has of sigma^2, over eta eta_l I, is at most that of eq. (29), C L^2 "
+    "eta_l^2 I rho^2 (1 + 1/n) sigma^2, for a C that is irrelevant to the parameters",
+    source=Source(AFGA, "from eq. (28) to eq. (29) (L2081-2147), and so T2 of eq. (33) (L2299)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_29() -> Finding:
+    """At rho = 0 the right side is 0 for every C: I sigma^2/n is lost, and in T2's last line (L2344) a factor L^2 too.
+
+    Of the first loss eq. (8) needs no correction: with eta_l = 1/(sqrt(R) I) <= 1/(8IL), L^2 sigma^2/(n I R) is at most
+    sqrt(m)/(8 n sqrt(I)) times L sigma^2/sqrt(RIm).
+    """
+    steps, n, rho, L, eta_l = 1, 2, F(0), F(1), F(1, 8)
+    return refutation(
+        instance="n = 2, I = 1, L = sigma = 1, W = J so that rho = 0 and H = 1, eta_l = 1/8; C_1 = 1, any C",
+        conditions={"eta_l <= 1/(8IL)": eta_l * 8 * steps * L <= 1, "rho <= m/(m + n)": rho <= F(1, 1 + n)},
+        left=3 * L**2 * eta_l**2 * _noise_of_t_2(steps, n, rho, 1),
+        right=L**2 * eta_l**2 * steps * rho**2 * (1 + F(1, n)),
+    )
+
+
+@claim(
+    "afga.eq-29-repaired",
+    statement="The same with I {rho^2 (1 + 1/n) + 1/n} sigma^2 in eq. (29), C = 3 C_1",
+    source=Source(AFGA, "ours, for eq. (29) (L2147)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
+    repairs="afga.eq-29",
+)
+def eq_29_repaired() -> Finding:
+    """For all reals."""
+
+    def body(draw: Draw) -> Statement:
+        steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
+        right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
+        given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}
+        return Statement(given, {"eq. (29)": _noise_of_t_2(steps, n, rho, H) <= right})
+
+    return decide(body)
