@@ -26,6 +26,7 @@ from fedspec_proofs.afga import (
     explicit,
     lyapunov,
     one_local_step,
+    one_step,
     orders,
     recursion,
     rounds,
@@ -145,6 +146,13 @@ def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> No
     assert convergence.theorem_4_6().verdict is Verdict.PROVED
     monkeypatch.setattr(Setting, "bound", lambda self: whole(self) / 1000)
     assert convergence.theorem_4_6().verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("claim", [drift.eq_41, drift.lemma_f_1_repaired], ids=lambda c: c.id)
+def test_eq_41_is_proved_by_its_steps_not_by_its_certificates(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a smaller C_I in the sum of the steps alone."""
+    monkeypatch.setattr(one_step, "printed_growth", lambda I: 1 + 1 / (4 * I - 1) / 2)
+    assert claim().verdict is not Verdict.PROVED
 
 
 @pytest.mark.parametrize("term", assembly.right(symbolic))

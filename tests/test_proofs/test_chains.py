@@ -10,8 +10,8 @@ import pytest
 from test_judge.support import inside
 
 from fedspec_proofs import adding, chain, ledger, stored
+from fedspec_proofs.afga import ascent, difference, mixed
 from fedspec_proofs.afga import assembly as afga
-from fedspec_proofs.afga import difference, mixed
 from fedspec_proofs.afga import one_step as afga_step
 from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.client_centric import assembly as client_centric
@@ -149,7 +149,7 @@ SUMS: dict[str, Any] = {
     "afga, rounds": afga.sum_of_steps,
     **{
         f"afga, {make.__name__}": make
-        for make in (afga_step.drift_step, afga_step.consensus_step, difference.tight, *afga_lines)
+        for make in (afga_step.drift_step, afga_step.consensus_step, difference.tight, ascent.term_one, *afga_lines)
     },
     **{
         f"client-centric, {make.__name__}": make

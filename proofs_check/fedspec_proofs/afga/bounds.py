@@ -33,14 +33,14 @@ C_1 = 72
 """What the universal constant of Lemmas F.3 and F.4 is taken to be."""
 
 
-def printed_growth(steps: int) -> Fraction:
+def printed_growth(steps: Any) -> Any:
     """C_I as printed: 1 + 3/2 / (4I - 1)."""
     return 1 + F(3, 2) / (4 * steps - 1)
 
 
-def growth(steps: int) -> Fraction:
+def growth(steps: Any) -> Any:
     """C_I as the proof gives it under eta_l <= 1/(8IL)."""
-    return 1 + F(1, 4 * steps - 1) + F(1, 4 * steps)
+    return 1 + F(1) / (4 * steps - 1) + F(1) / (4 * steps)
 
 
 def drift_as_printed(net: Network) -> Iterable[Sides]:

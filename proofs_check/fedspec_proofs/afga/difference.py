@@ -29,6 +29,17 @@ from fedspec_proofs.afga.mixed import one_more_slope, senders_by_clusters
 from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.rounds import enumerated
+from fedspec_proofs.afga.sampling import (
+    DRAWS,
+    PAIR,
+    REPLACED,
+    TOGETHER,
+    TWO_PAIRS,
+    moment,
+    one_for_both,
+    otherwise,
+    twice_the_same,
+)
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
@@ -86,20 +97,29 @@ def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
     return body
 
 
-SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
+SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
 
 
 @claim(
     "afga.eq-75-exact",
-    statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly",
+    statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly, the "
+    "clients' models given",
     source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    assumptions=DRAWS,
+    chain=("afga.lemma-f-6-exact",),
 )
 def eq_75_exact() -> Finding:
     """The exact moment of Lemma F.6; then K <= 3 clusters of n <= 4, models relative to x_r, d = 1."""
     sizes = {f"K = {K}, n = {n}, m = {m}": senders_vary(K, n, m, K) for K, n, m in SIZES}
-    return identities({"any K, n and m": senders_by_clusters, **sizes}, instances=6)
+    found = identities({"any K, n and m": senders_by_clusters, **sizes}, instances=6)
+    # y are the models relative to x_r, and Delta_r the sum over those drawn, over K m.
+    dropped = {
+        "without replacement": otherwise(REPLACED, twice_the_same() / 4, moment(PAIR, 1, 2, 2) / 4),
+        "independent": otherwise(TOGETHER, one_for_both() / 4, moment(TWO_PAIRS, 2, 2, 1) / 4),
+    }
+    return Finding(found.verdict, found.evidence, dropped, found.second)
 
 
 @false("afga.false-75-one-cluster", of=eq_75_exact, statement="The same without 1/K")

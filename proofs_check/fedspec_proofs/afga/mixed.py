@@ -70,8 +70,7 @@ def _passing(draw: Draw) -> Iterable[Any]:
 
     W keeps 1 on both sides; on rest W^s is (W - J)^s, whose norm is at most rho^s.
     """
-    m, more, along = draw("m", positive=True), draw("more", positive=True), draw("along")
-    n = m + more
+    m, n, along = draw("m", positive=True), draw("n", positive=True), draw("along")
     p = m / n
     yield m * (1 - p) ** 2 + (n - m) * p**2 - m * (1 - p)
     yield m * (1 - p) - (n - m) * p
@@ -137,8 +136,7 @@ def one_more_slope(draw: Draw) -> Statement:
 
 def _chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:
     """n, m, the chances of one and of two clients of a cluster, and fac = m (n - m)/(n (n - 1))."""
-    m, more = draw("m", positive=True), draw("more", positive=True)
-    n = m + more
+    m, n = draw("m", positive=True), draw("n", positive=True)
     return n, m, m / n, m * (m - 1) / (n * (n - 1)), m * (n - m) / (n * (n - 1))
 
 

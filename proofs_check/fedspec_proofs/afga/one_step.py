@@ -7,20 +7,21 @@ Every expectation is a variable, a mean over the clusters: drift and consensus e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction as F
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec.arith import put
+from fedspec.arith import Mixing, put
 from fedspec.client.sgd import sgd
 from fedspec.mixing.gossip import gossip
 from fedspec.population import gradients
 from fedspec_proofs.adding import summed
 from fedspec_proofs.afga.bounds import consensus_terms, drift_terms, printed_growth
 from fedspec_proofs.afga.mixed import one_draw, variances
-from fedspec_proofs.afga.sequences import doubly, given
+from fedspec_proofs.afga.networks import DRAWN
+from fedspec_proofs.afga.sequences import doubly, given, row_stochastic
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
@@ -117,13 +118,15 @@ def sizes() -> Finding:
     return decide(_sizes)
 
 
-def _drawn(n: int, m: int) -> Body:
-    """The mean over all sets, through the rule, of |xbar_(t+1) - x_r|^2, less what it is said to be; no noise."""
+def _drawn(n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None) -> Body:
+    """The mean over all sets (or ``only`` some of them), through the rule, of |xbar_(t+1) - x_r|^2, less what it is
+    said to be; no noise.
+    """
 
     def body(draw: Draw) -> list[Any]:
-        eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), doubly(draw, n)
+        eta_l, g, X, W = draw("eta_l", positive=True), draw("g", n), draw("X", n, 1), matrix(draw, n)
         x, oracles = draw("x"), given(g.reshape(1, n, 1))
-        sets = list(combinations(range(n), m))
+        sets = list(combinations(range(n), m))[:only]
         moved = []
         for S in map(list, sets):
             stepped = sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l)
@@ -137,22 +140,49 @@ def _drawn(n: int, m: int) -> Body:
     return body
 
 
+def _noise(biased: bool = False, correlated: bool = False) -> Body:
+    """A step with noise, one client's noise more at a time; E of products of noises and with the rest are numbers."""
+
+    def body(draw: Draw) -> list[Any]:
+        rest2, noise2, variance, share = (draw(name) for name in ("rest^2", "noise^2", "variance", "eta_l/n"))
+        with_rest, together = (draw(name) if kept else 0 for name, kept in (("bias", biased), ("joint", correlated)))
+        so_far = rest2 + share**2 * noise2
+        # (rest - share (noise + one more))^2, multiplied out; so far the noise goes with nothing.
+        after = rest2 - 2 * share * with_rest + share**2 * (noise2 + 2 * together + variance)
+        return [after - so_far - share**2 * variance]
+
+    return body
+
+
 @claim(
     "afga.lemma-f-1-step",
     statement="E|xbar_(t+1) - x_r|^2 = |u - eta_l p h|^2 + eta_l^2 fac V/n over the draws of who computes, u = xbar_t "
-    "- x_r; noise adds the sum of m variances over n^2",
+    "- x_r; noise adds eta_l^2/n^2 times the sum of the m variances",
     source=Source(AFGA, "ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    assumptions={
+        "draws": "m different ones of the cluster's n >= 2 clients compute, all sets as likely whatever came before; "
+        "for n = 1 fac is 0 and p is 1",
+        "columns of W sum to one": "1'W = 1', so that the exchange keeps the mean",
+        "unbiased": DRAWN["unbiased"],
+        "uncorrelated": DRAWN["uncorrelated"],
+    },
 )
 def f_1_step() -> Finding:
-    """By the chances of one and of two clients; noise of mean zero that is independent from client to client adds up.
+    """By the chances of one and of two clients; noise adds up one client at a time.
 
     Through the exchange: n = 2 and 3, d = 1, every doubly stochastic W, slopes and models as free numbers.
     """
     sizes = ((2, 1), (2, 2), (3, 1), (3, 2))
     at_sizes = {f"n = {n}, m = {m}": _drawn(n, m) for n, m in sizes}
-    return identities({"any n and m": one_draw, **at_sizes}, instances=6)
+    without = {
+        "draws": {"n = 2, always the first": _drawn(2, 1, only=1)},
+        "columns of W sum to one": {"n = 2, rows only": _drawn(2, 1, row_stochastic)},
+        "unbiased": {"one more noise": _noise(biased=True)},
+        "uncorrelated": {"one more noise": _noise(correlated=True)},
+    }
+    return identities({"any n and m": one_draw, "noise": _noise(), **at_sizes}, without=without, instances=6)
 
 
 def _spread(values: Any) -> Any:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.arith import minimum
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
@@ -93,17 +95,64 @@ def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
 
 
 @claim(
+    "afga.eq-32-first",
+    statement="n(n-m)/(m^2 (n-1)) H rho^2 = n(n-m)/(m^2 (n-1)) rho^2/(1 - rho) where rho <= m/(m + n), H = min{1/(1 - "
+    "rho), I}: the first sign of eq. (32)",
+    source=Source(AFGA, "eq. (32), first equality (L2177)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_32_first() -> Finding:
+    """With one local step H is 1. It is <= for every I, which is enough, and = for I >= 2 (afga.eq-32)."""
+    n, m, rho, I = 2, 1, F(1, 3), 1
+    factor = F(n * (n - m), m**2 * (n - 1))
+    return refutation(
+        instance="n = 2, m = 1, I = 1, rho = 1/3, so that H = 1",
+        conditions={"0 <= rho < 1": 0 <= rho < 1, "rho <= m/(m + n)": rho <= F(m, m + n), "1 <= m < n": 1 <= m < n},
+        left=factor * minimum(1 / (1 - rho), F(I)) * rho**2,
+        right=factor * rho**2 / (1 - rho),
+        relation="=",
+    )
+
+
+def _steps(draw: Draw, least: int) -> Statement:
+    """H rho^2 beside rho^2/(1 - rho), over n(n-m)/(m^2 (n-1)); from two local steps on they are equal."""
+    n, m, rho, I = (draw(name) for name in ("n", "m", "rho", "I"))
+    H = minimum(1 / (1 - rho), I)
+    given = {
+        "sizes": every(m >= 1, m <= n, n > 1),
+        "rho": every(rho >= 0, rho < 1, rho * (m + n) <= m),
+        "I": least <= I,
+    }
+    shown = {"H rho^2 <= rho^2/(1 - rho)": H * rho**2 * (1 - rho) <= rho**2}
+    return Statement(given, {"H = 1/(1 - rho)": H * (1 - rho) >= 1} if least == 2 else shown)
+
+
+def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
+    return {**_sample_rho(rng), "I": F(int(rng.integers(1, 5)))}
+
+
+@claim(
     "afga.eq-32",
-    statement="rho <= m/(m + n) gives rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, and (n - m)/((n - 1)(m + n)) <= "
-    "1/n",
-    source=Source(AFGA, "eq. (32) (L2177)"),
+    statement="rho <= m/(m + n) gives H rho^2 <= rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, H = min{1/(1 - rho), "
+    "I}, and (n - m)/((n - 1)(m + n)) <= 1/n; the first is = for I >= 2",
+    source=Source(AFGA, "eq. (32) (L2177), but for its first sign (claim eq-32-first)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
-    assumptions={"sizes": "1 <= m <= n, n > 1", "rho": "0 <= rho < 1, rho <= m/(m + n)"},
+    assumptions={
+        "sizes": "1 <= m <= n, n > 1",
+        "rho": "0 <= rho < 1, rho <= m/(m + n)",
+        "I": "there is a local step; for the = there are two",
+    },
 )
 def eq_32() -> Finding:
-    """For all reals; at rho = m/(m + n) the first is an equality."""
-    return decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho)
+    """For all reals; at rho = m/(m + n) the second is an equality."""
+    parts = {
+        "rho": decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho),
+        "any I": decide(lambda draw: _steps(draw, 1), sample=_sample_steps, ablate=False),
+        "I >= 2": decide(lambda draw: _steps(draw, 2), sample=_sample_steps),
+    }
+    return all_proved(parts)
 
 
 @false("afga.false-32-twice", of=eq_32, statement="The same for rho <= 2m/(m + n)")
