@@ -44,6 +44,8 @@ BODIES: tuple[Body, ...] = (
     blended._smallest_weight,
     blended._one_more_weight,
     delayed_adagrad._ceiling,
+    delayed_adagrad._one_more_step,
+    delayed_adagrad._weighed,
     assumptions._floor,
     descent._denominators,
     logarithms._weaker,
