@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import z3
 
+from fedspec_proofs.afga import mixed
 from fedspec_proofs.client_centric import every_size
 from fedspec_proofs.engines.algebra import Body, variables
 from fedspec_proofs.engines.smt import Outcome, prove
@@ -35,6 +36,7 @@ BODIES: tuple[Body, ...] = (
         if getattr(one, "__annotations__", {}).get("return") == "Statement" and one.__module__ == module.__name__
     ),
     lemma_1.around_mean,
+    mixed.one_more_slope,
     *derivation.ROUND,
     lemma_15._cauchy,
     blended._one_more_gradient,
@@ -42,6 +44,8 @@ BODIES: tuple[Body, ...] = (
     blended._smallest_weight,
     blended._one_more_weight,
     delayed_adagrad._ceiling,
+    delayed_adagrad._one_more_step,
+    delayed_adagrad._weighed,
     assumptions._floor,
     descent._denominators,
     logarithms._weaker,

@@ -10,6 +10,9 @@ import pytest
 from test_judge.support import inside
 
 from fedspec_proofs import adding, chain, ledger, stored
+from fedspec_proofs.afga import ascent, difference, mixed
+from fedspec_proofs.afga import assembly as afga
+from fedspec_proofs.afga import one_step as afga_step
 from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.client_centric import assembly as client_centric
 from fedspec_proofs.client_centric import term_sums
@@ -30,6 +33,8 @@ THEOREMS = (
     "fed-lamb.theorem-1-repaired",
     "fed-lamb.theorem-3-repaired",
     "fed-lamb.corollary-1-repaired",
+    "afga.theorem-4-6",
+    "afga.theorem-d-3",
     "client-centric.theorem-4-1-repaired",
 )
 
@@ -57,9 +62,11 @@ TAKEN_FOR_GRANTED = {
     "fed-lamb.theorem-1-repaired": "setting, unbiased, everybody",
     "fed-lamb.theorem-3-repaired": "setting, unbiased, everybody",
     "fed-lamb.corollary-1-repaired": "setting, unbiased, everybody, H5",
+    "afga.theorem-4-6": "draws, unbiased, uncorrelated, start, box, rates",
+    "afga.theorem-d-3": "draws, unbiased, uncorrelated, start, box, rates",
     "client-centric.theorem-4-1-repaired": "unbiased, server, uniform, start",
 }
-FALLS = {"unbiased", "everybody", "setting", "weights", "theta", "uniform", "pace"}
+FALLS = {"unbiased", "uncorrelated", "draws", "everybody", "setting", "weights", "theta", "uniform", "pace"}
 """What they fall without, by an instance that meets the rest."""
 
 
@@ -128,6 +135,7 @@ def test_show_prints_the_chain_and_its_weakest_link(monkeypatch: pytest.MonkeyPa
     assert row["chain"] == list(CLAIMS[THEOREMS[0]].chain)
 
 
+afga_lines = (mixed.one_step, mixed.passed, mixed.slopes_apart)
 SUMS: dict[str, Any] = {
     "fedada2, a round": fedada2.one_round,
     "fedada2, rounds": fedada2.rounds,
@@ -138,6 +146,11 @@ SUMS: dict[str, Any] = {
     "fed-lamb, errors": fed_lamb_links.errors,
     "client-centric, a round": client_centric.one_round,
     "client-centric, rounds": lambda draw: client_centric.rounds(draw, 1),
+    "afga, rounds": afga.sum_of_steps,
+    **{
+        f"afga, {make.__name__}": make
+        for make in (afga_step.drift_step, afga_step.consensus_step, difference.tight, ascent.term_one, *afga_lines)
+    },
     **{
         f"client-centric, {make.__name__}": make
         for make in (term_sums.a_1, term_sums.a_3, term_sums.a_4, term_sums.a_8)

@@ -16,6 +16,7 @@ from fedspec.client.lamb import layer_step
 from fedspec.errors import InexactError
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
+from fedspec_proofs import stored
 from fedspec_proofs.claim import Claim, Engine, Verdict
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_refuted
@@ -144,6 +145,11 @@ def test_refutations_name_every_assumption(claim: Claim) -> None:
     for name in claim.assumptions:
         if name != "H3":
             assert f"met: {name}" in evidence
+
+
+def test_the_search_of_a_round_sees_which_bound_of_phi_goes_with_the_errors() -> None:
+    seen = stored.load()["fed-lamb.round-repaired"].sharpness
+    assert seen and seen.noticed["phi_M of the errors"] and seen.sharp
 
 
 def test_one_reading_that_stands_is_enough() -> None:

@@ -23,7 +23,7 @@ from fedspec.plan import Plan
 from fedspec.readings import Idle
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, variables
+from fedspec_proofs.engines.algebra import Statement, decide, variables
 from fedspec_proofs.engines.mutation import LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
@@ -120,6 +120,26 @@ def test_claims_are_about_the_rules(
     tested = claim(module, name)
     monkeypatch.setattr(importlib.import_module(place), rule, other)
     assert tested().verdict is not tested.verdict
+
+
+def test_the_integral_is_that_of_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another one typed Definition 1's instance is not shown."""
+    module = importlib.import_module("fedspec_proofs.fedada2.student_t")
+    monkeypatch.setattr(module, "integral", lambda a, log: log((1 - a) / a) - (1 - 2 * a))
+    assert claim("student_t", "heavy_tailed")().verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("_one_more_step", "between"), ("_weighed", "weights"), ("_weighed", "steps")]
+)
+def test_the_sum_of_lemma_30_needs_its_parts(name: str, missing: str) -> None:
+    body = getattr(importlib.import_module("fedspec_proofs.fedada2.delayed_adagrad"), name)
+
+    def without(draw: Any) -> Statement:
+        whole = body(draw)
+        return Statement({words: one for words, one in whole.given.items() if words != missing}, whole.shown)
+
+    assert decide(without, ablate=False).verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize(("L", "least"), [(F(1200), True), (F(1199), False), (F(1), False)])

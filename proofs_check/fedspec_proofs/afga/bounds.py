@@ -33,14 +33,14 @@ C_1 = 72
 """What the universal constant of Lemmas F.3 and F.4 is taken to be."""
 
 
-def printed_growth(steps: int) -> Fraction:
+def printed_growth(steps: Any) -> Any:
     """C_I as printed: 1 + 3/2 / (4I - 1)."""
     return 1 + F(3, 2) / (4 * steps - 1)
 
 
-def growth(steps: int) -> Fraction:
+def growth(steps: Any) -> Any:
     """C_I as the proof gives it under eta_l <= 1/(8IL)."""
-    return 1 + F(1, 4 * steps - 1) + F(1, 4 * steps)
+    return 1 + F(1) / (4 * steps - 1) + F(1) / (4 * steps)
 
 
 def drift_as_printed(net: Network) -> Iterable[Sides]:
@@ -51,18 +51,22 @@ def drift_as_printed(net: Network) -> Iterable[Sides]:
         yield drift(net, after), printed_growth(net.I) * drift(net, before) + rest
 
 
+def drift_terms(v: Any, C_I: Any, away: Any, inner: Any) -> dict[str, Any]:
+    """The right side of eq. (41), from drift and consensus error before the step."""
+    e2 = v.eta_l**2
+    return {
+        "drift": C_I * away,
+        "consensus error": 16 * v.I * e2 * v.L**2 * inner,
+        "gradients": 16 * v.I * e2 * v.heterogeneous,
+        "noise": e2 * v.sigma2 / v.n,
+        "sampling": v.fac * 16 * v.I * e2 * v.sbar2,
+    }
+
+
 def drift_of(net: Network, C_I: Any) -> Iterable[Sides]:
     """Eq. (41), step by step, with some C_I."""
-    states = path(net)
-    e2 = net.eta_l**2
-    rest = {
-        "gradients": 16 * net.I * e2 * net.heterogeneous,
-        "noise": e2 * net.sigma2 / net.n,
-        "sampling": net.fac * 16 * net.I * e2 * net.sigma2_l,
-    }
-    for before, after in pairwise(states):
-        spread = 16 * net.I * e2 * net.L**2 * consensus(net, before)
-        yield drift(net, after), {"drift": C_I * drift(net, before), "consensus error": spread, **rest}
+    for before, after in pairwise(path(net)):
+        yield drift(net, after), drift_terms(net, C_I, drift(net, before), consensus(net, before))
 
 
 def zetas(net: Network) -> list[Any]:
@@ -71,60 +75,81 @@ def zetas(net: Network) -> list[Any]:
     return [case, F(4 * net.I - 1), F(1)]
 
 
+def consensus_terms(v: Any, keep: Any, rho_L: Any, own: Any, inner: Any, away: Any) -> dict[str, Any]:
+    """The right side of eq. (42), averaged over the clusters: keep is rho_max^2 (1 + 1/zeta), own the mean of rho_k^2
+    (1 + zeta) sigma_k^2."""
+    e2 = v.eta_l**2
+    return {
+        "consensus error, kept": keep * inner,
+        "consensus error, by gradients": 4 * v.L**2 * e2 * rho_L * inner,
+        "drift": e2 * rho_L * 4 * v.L**2 * away,
+        "gradients": e2 * 4 * rho_L * v.heterogeneous,
+        "dissimilarity": e2 * 4 * own,
+        "noise": e2 * v.sigma2 * v.rho_max**2,
+    }
+
+
 def consensus_of(net: Network) -> Iterable[Sides]:
-    """Eq. (42), step by step, at several zeta; the second line is averaged over the clusters."""
-    states = path(net)
-    e2, L2 = net.eta_l**2, net.L**2
+    """Eq. (42), step by step, at several zeta."""
     for zeta in zetas(net):
-        keep = net.rho_max**2 * (1 + 1 / F(zeta))
-        rho_L = net.rho_max**2 * (1 + zeta)
+        keep, rho_L = net.rho_max**2 * (1 + 1 / F(zeta)), net.rho_max**2 * (1 + zeta)
         own = sum(r**2 * (1 + zeta) * s for r, s in zip(net.rho, net.sigma2_k, strict=True)) / F(net.K)
-        rest = {
-            "gradients": e2 * 4 * rho_L * net.heterogeneous,
-            "dissimilarity": e2 * 4 * own,
-            "noise": e2 * net.sigma2 * net.rho_max**2,
-        }
-        for before, after in pairwise(states):
+        for before, after in pairwise(path(net)):
             inner, away = consensus(net, before), drift(net, before)
-            yield (
-                consensus(net, after),
-                {
-                    "consensus error, kept": keep * inner,
-                    "consensus error, by gradients": 4 * L2 * e2 * rho_L * inner,
-                    "drift": e2 * rho_L * 4 * L2 * away,
-                    **rest,
-                },
-            )
+            yield consensus(net, after), consensus_terms(net, keep, rho_L, own, inner, away)
+
+
+def error_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
+    """What stands beside gradients, dissimilarities and noise in eq. (47), over (t + 1) C_1 eta_l^2."""
+    tail = 1 + H**2 * rho2 / I**2
+    return {
+        "gradients": I + rho2 * H,
+        "dissimilarity": rho2 * H,
+        "noise": rho2,
+        "noise of the mean": tail,
+        "sampling": tail,
+    }
+
+
+def consensus_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
+    """Likewise in eq. (69)."""
+    share = H**2 * rho2 / I**2
+    return {
+        "gradients": rho2 * H,
+        "dissimilarity": rho2 * H,
+        "noise": rho2,
+        "noise of the mean": share,
+        "sampling": share,
+    }
+
+
+def sources(v: Any) -> dict[str, Any]:
+    """What the factors are of, but for that of the gradients; sbar2 is the mean of the sigma_k^2."""
+    return {
+        "dissimilarity": v.sbar2,
+        "noise": v.sigma2,
+        "noise of the mean": v.sigma2 / v.n,
+        "sampling": v.fac * v.I * v.sbar2,
+    }
 
 
 def both_errors(net: Network, constant: Any, later: int) -> Iterable[Sides]:
     """Eq. (47) at t = 0, 1, ... with C_1 = constant and t + later in place of t + 1."""
-    rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
-    tail = 1 + H**2 / F(net.I) ** 2 * rho2
-    one = {
-        "gradients": (net.I + rho2 * H) * net.heterogeneous,
-        "dissimilarity": rho2 * H * net.sigma2_l,
-        "noise": net.sigma2 * rho2,
-        "noise of the mean": tail * net.sigma2 / net.n,
-        "sampling": tail * net.fac * net.I * net.sigma2_l,
-    }
-    for t, (inner, away) in enumerate(errors(net)[: net.I + 1 - later]):
-        yield inner + away, {name: (t + later) * constant * e2 * value for name, value in one.items()}
+    return _errors(net, error_factors, lambda inner, away: inner + away, constant, later)
 
 
 def consensus_error(net: Network, constant: Any, later: int) -> Iterable[Sides]:
     """Eq. (69), as :func:`both_errors`."""
-    rho2, H, e2 = net.rho_max**2, net.H, net.eta_l**2
-    share = H**2 / F(net.I) ** 2
-    one = {
-        "gradients": H * net.heterogeneous,
-        "dissimilarity": H * net.sigma2_l,
-        "noise": net.sigma2,
-        "noise of the mean": share * net.sigma2 / net.n,
-        "sampling": net.fac * share * net.I * net.sigma2_l,
-    }
-    for t, (inner, _) in enumerate(errors(net)[: net.I + 1 - later]):
-        yield inner, {name: (t + later) * constant * e2 * rho2 * value for name, value in one.items()}
+    return _errors(net, consensus_factors, lambda inner, _: inner, constant, later)
+
+
+def _errors(
+    net: Network, factors: Callable[..., dict[str, Any]], left: Callable[..., Any], constant: Any, later: int
+) -> Iterable[Sides]:
+    of = {"gradients": net.heterogeneous, **sources(net)}
+    one = {name: net.eta_l**2 * by * of[name] for name, by in factors(F(net.I), net.rho_max**2, net.H).items()}
+    for t, pair in enumerate(errors(net)[: net.I + 1 - later]):
+        yield left(*pair), {name: (t + later) * constant * value for name, value in one.items()}
 
 
 def change_as_printed(net: Network) -> Iterable[Sides]:
@@ -138,19 +163,25 @@ def change_as_printed(net: Network) -> Iterable[Sides]:
     yield change_squared(net, states[-1]), right
 
 
+def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
+    """What bounds E|Deltabar_r|^2, from consensus errors and squared slopes at the models, summed over t < I."""
+    e2, N = v.eta_l**2, v.K * v.n
+    return {
+        "noise": 2 * e2 * v.I * v.K * v.m * v.sigma2 / N**2,
+        "dissimilarity": 4 * e2 * v.I * v.fac * v.sbar2 / N,
+        "consensus errors": 4 * e2 * v.L**2 * v.fac / N * inner,
+        "slopes": 2 * e2 * v.m**2 / v.n**2 * v.I * at_models,
+    }
+
+
 def change_tight(net: Network) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
-    states, e2, steps, p = path(net), net.eta_l**2, net.I, F(net.m, net.n)
-    senders = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, states[-1])
-    errors_before, at_models = (sum(f(net, s) for s in states[:-1]) for f in (consensus, slopes_at_models))
-    right = {
-        "noise": 2 * e2 * steps * net.M * net.sigma2 / F(net.N) ** 2,
-        "dissimilarity": 4 * e2 * steps * net.fac * net.sigma2_l / net.N,
-        "consensus errors": 4 * e2 * net.L**2 / F(net.N) * net.fac * errors_before,
-        "slopes": 2 * e2 * p**2 * steps * at_models,
-    }
-    yield change_squared(net, states[-1]), {**right, "senders": senders}
-    yield mean_change_squared(net, states[-1]), {f"mean: {name}": term for name, term in right.items()}
+    *states, last = path(net)
+    by_drawing = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, last)
+    sums = (sum(f(net, s) for s in states) for f in (consensus, slopes_at_models))
+    right = change_terms(net, *sums)
+    yield change_squared(net, last), {**right, "senders": by_drawing}
+    yield mean_change_squared(net, last), {f"mean: {name}": term for name, term in right.items()}
 
 
 def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Finding:

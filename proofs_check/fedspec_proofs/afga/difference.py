@@ -1,15 +1,17 @@
 """Lemma F.5, the second moment of Delta_r: what is printed, and what is tight, with the steps that add up to it.
 
-In the sum of the steps every expectation is a variable: D2 and Db2 of Delta_r and Deltabar_r, cons_I and cons of the
-consensus error at I and summed over t < I, g2 of the slopes at the models, summed; e2 = eta_l^2, p = m/n and
+In the sum of the steps every expectation is a variable: D2 and Db2 of Delta_r and Deltabar_r, cons_I and inner of the
+consensus error at I and summed over t < I, at_models of the slopes at the models, summed; e2 = eta_l^2, p = m/n and
 fac = m(n-m)/(n(n-1)).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction as F
 from itertools import combinations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,15 +22,29 @@ from fedspec.arith import Array, Vector
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
+from fedspec_proofs.adding import confirmed, in_setting, summed
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.constants import Well
-from fedspec_proofs.afga.mixed import senders_by_clusters
+from fedspec_proofs.afga.mixed import one_more_slope, senders_by_clusters
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.afga.networks import ASSUMPTIONS, PRINTED, conditions, some, two_tilts
+from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.rounds import enumerated
+from fedspec_proofs.afga.sampling import (
+    DRAWS,
+    PAIR,
+    REPLACED,
+    TOGETHER,
+    TWO_PAIRS,
+    moment,
+    one_for_both,
+    otherwise,
+    twice_the_same,
+)
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.certificate import Step, Sum, added
+from fedspec_proofs.engines.algebra import decide
+from fedspec_proofs.engines.certificate import Step, Sum
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import Body, identities
@@ -61,22 +77,6 @@ def lemma_f_5() -> Finding:
     )
 
 
-@claim(
-    "afga.eq-86-tight",
-    statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
-    "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
-    "the braces bound E|Deltabar_r|^2; how it follows is claim eq-86-assembly",
-    source=Source(AFGA, OURS + " (L3729)"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.NOT_CONTRADICTED,
-    assumptions=some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"),
-    repairs="afga.lemma-f-5",
-)
-def eq_86_tight() -> Finding:
-    """It needs neither C_1 nor alpha, sigma_c, rho or a condition on eta_l."""
-    return bounds.one_round(bounds.change_tight, "4.1", "4.2", "D.1 within")
-
-
 def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
     """E over senders of Delta_r^2, less Deltabar_r^2 and the variance said to be left."""
 
@@ -97,20 +97,29 @@ def senders_vary(K: int, n: int, m: int, clusters: Any) -> Body:
     return body
 
 
-SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
+SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
 
 
 @claim(
     "afga.eq-75-exact",
-    statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly",
+    statement="Over the senders, E|Delta_r|^2 = |Deltabar_r|^2 + (n-m)/(Km(n-1)) 1/N sum_k |Xperp^k|^2 exactly, the "
+    "clients' models given",
     source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    assumptions=DRAWS,
+    chain=("afga.lemma-f-6-exact",),
 )
 def eq_75_exact() -> Finding:
     """The exact moment of Lemma F.6; then K <= 3 clusters of n <= 4, models relative to x_r, d = 1."""
     sizes = {f"K = {K}, n = {n}, m = {m}": senders_vary(K, n, m, K) for K, n, m in SIZES}
-    return identities({"any K, n and m": senders_by_clusters, **sizes}, instances=6)
+    found = identities({"any K, n and m": senders_by_clusters, **sizes}, instances=6)
+    # y are the models relative to x_r, and Delta_r the sum over those drawn, over K m.
+    dropped = {
+        "without replacement": otherwise(REPLACED, twice_the_same() / 4, moment(PAIR, 1, 2, 2) / 4),
+        "independent": otherwise(TOGETHER, one_for_both() / 4, moment(TWO_PAIRS, 2, 2, 1) / 4),
+    }
+    return Finding(found.verdict, found.evidence, dropped, found.second)
 
 
 @false("afga.false-75-one-cluster", of=eq_75_exact, statement="The same without 1/K")
@@ -123,30 +132,40 @@ TIGHT = {
     "senders": "E|Delta_r|^2 = E|Deltabar_r|^2 + (n-m)/(Km(n-1)) consensus error at I: afga.eq-75-exact",
     "two sums": "E|Deltabar_r|^2 <= e2 (2 P + 2 Q), P of the sum of p g_t, Q of that of the draws' and the noise's "
     "deviations: afga.eq-9 and afga.eq-76-repaired",
-    "Jensen": "P <= p^2 I sum_t E|g_t|^2",
-    "deviations": "Q <= sum_t V_t + I M sigma^2/N^2: given the past, draws and noise are independent, of mean zero",
+    "Jensen": "P <= p^2 I sum_t E|g_t|^2, one step more at a time: looked at here",
+    "deviations": "Q <= sum_t V_t + I M sigma^2/N^2: given the past, the deviations have mean zero, and so has the "
+    "noise given the draws and the other clients' noise",
     "draws": "sum_t V_t <= fac/N times the summed variances in the clusters: afga.lemma-f-6-exact",
     "variance": "the summed variances <= 2 L^2 consensus errors + 2 I sbar_l^2: afga.lemma-f-1-lines, 4.1, D.1 within",
 }
 
 
+def _round(draw: Draw) -> Any:
+    names = ("K", "n", "m", "I", "L", "eta_l", "fac", "sigma2", "sbar2", "inner", "at_models")
+    return SimpleNamespace(**{name: draw(name, positive=True) for name in names})
+
+
+def tight_right(draw: Draw) -> Mapping[str, Any]:
+    """What bounds E|Deltabar_r|^2, term by term, as it is searched."""
+    v = _round(draw)
+    return bounds.change_terms(v, v.inner, v.at_models)
+
+
 def tight(draw: Draw) -> Sum:
     """What stands in place of eq. (73)."""
-    names = ("K", "n", "m", "I", "L", "eta_l", "fac", "sigma2", "sbar2", "cons", "g2")
-    K, n, m, I, L, eta_l, fac, sigma2, sbar2, cons, g2 = (draw(name, positive=True) for name in names)
+    v = _round(draw)
     D2, Db2, P, Q, V, spread, cons_I = (draw(name) for name in ("D2", "Db2", "P", "Q", "V", "spread", "cons_I"))
-    p, e2, N, M = m / n, eta_l**2, K * n, K * m
-    senders = fac * n / m**2 / K
+    p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
+    by_drawing = v.fac * v.n / v.m**2 / v.K * cons_I
     steps = {
-        "senders": Step(1, D2, Db2 + senders * cons_I),
+        "senders": Step(1, D2, Db2 + by_drawing),
         "two sums": Step(1, Db2, e2 * (2 * P + 2 * Q)),
-        "Jensen": Step(2 * e2, P, p**2 * I * g2),
-        "deviations": Step(2 * e2, Q, V + I * M * sigma2 / N**2),
-        "draws": Step(2 * e2, V, fac / N * spread),
-        "variance": Step(2 * e2 * fac / N, spread, 2 * L**2 * cons + 2 * I * sbar2),
+        "Jensen": Step(2 * e2, P, p**2 * v.I * v.at_models),
+        "deviations": Step(2 * e2, Q, V + v.I * v.K * v.m * v.sigma2 / N**2),
+        "draws": Step(2 * e2, V, v.fac / N * spread),
+        "variance": Step(2 * e2 * v.fac / N, spread, 2 * v.L**2 * v.inner + 2 * v.I * v.sbar2),
     }
-    right = 2 * I * M * sigma2 / N**2 + 4 * I * fac * sbar2 / N + 4 * L**2 * fac * cons / N + 2 * p**2 * I * g2
-    return Sum(steps, D2, senders * cons_I + e2 * right)
+    return Sum(steps, D2, by_drawing + sum(tight_right(draw).values()))
 
 
 @claim(
@@ -156,10 +175,32 @@ def tight(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions=TIGHT,
+    chain=tuple(
+        f"afga.{link}" for link in ("eq-75-exact", "eq-9", "eq-76-repaired", "lemma-f-6-exact", "lemma-f-1-lines")
+    ),
 )
 def eq_86() -> Finding:
     """Without a factor to spare."""
-    return added(tight, TIGHT)
+    jensen = decide(one_more_slope, ablate=False, instances=20)
+    return all_proved({"sum": summed(tight, TIGHT, tight_right), "Jensen": jensen})
+
+
+@claim(
+    "afga.eq-86-tight",
+    statement="E|Delta_r|^2 <= (n-m)/(Km(n-1)) consensus error at I + eta_l^2 {2 I M sigma^2/N^2 + 4 I/N fac sbar_l^2 "
+    "+ 4 L^2/N fac sum_t consensus error at t + 2 p^2 I sum_t E|1/N sum grad f_i(x^i_t)|^2}, fac = m(n-m)/(n(n-1)); "
+    "the braces bound E|Deltabar_r|^2",
+    source=Source(AFGA, OURS + " (L3729)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
+    repairs="afga.lemma-f-5",
+    chain=("afga.eq-86-assembly",),
+)
+def eq_86_tight() -> Finding:
+    """It needs neither C_1 nor alpha, sigma_c, rho or a condition on eta_l."""
+    looked = bounds.one_round(bounds.change_tight, "4.1", "4.2", "D.1 within")
+    return confirmed((eq_86.body(),), in_setting(looked, DRAWN), bounds.TRIES)
 
 
 @dataclass(frozen=True)

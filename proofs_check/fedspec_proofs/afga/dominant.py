@@ -1,6 +1,6 @@
 """The explicit bound at the step sizes of Theorem 4.6: its term 1/sqrt(RIM), and what rho does to it. K = 1.
 
-With w = 1/sqrt(R), eta = n sqrt(I/m), eta_l = w/I and B = w beta the bound of :mod:`.assembly` times sqrt(RIm) is 8 C_0
+With w = 1/sqrt(R), eta = n sqrt(I/m), eta_l = w/I and B = w beta the bound of :mod:`.explicit` times sqrt(RIm) is 8 C_0
 (limit + w rest), with no w under a fraction in the rest, and C_0 = sqrt(w^2 beta^2 + eps), which tends to sqrt(eps).
 At the end stand Corollary 4.7, Remark 4.8, and the condition on rho in the paper's own settings.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import sympy
 
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
-from fedspec_proofs.afga.assembly import sum_of_steps
+from fedspec_proofs.afga.assembly import setting
 from fedspec_proofs.afga.bounds import C_1
+from fedspec_proofs.afga.explicit import terms
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.claim import AFGA, Engine, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -30,20 +32,14 @@ from fedspec_proofs.engines.smt import every
 RATES = ("w", "i", "q", "n", "beta", "fac", "L", "kappa", "root", "C_1", "C_0", "G", "d", "T")
 
 
-def _at_the_rate(draw: Draw) -> tuple[dict[str, Any], Any, Any]:
-    """The variables, the bound times sqrt(RIm), and the factor 8 C_0; i, q are the roots of I, m; sigma_c = 0."""
+def _at_the_rate(draw: Draw) -> tuple[dict[str, Any], Any]:
+    """The variables, and the bound times sqrt(RIm); i, q are the roots of I, m; sigma_c = 0."""
     names = (*RATES, "sigma2", "sbar2", "a_1", "s_1", "a_2", "s_2")
     v = {name: draw(name, positive=True) for name in names}
     w, i, q, n = (v[name] for name in ("w", "i", "q", "n"))
     rates = {"K": 1, "m": q**2, "I": i**2, "R": 1 / w**2, "eta": n * i / q, "eta_l": w / i**2, "B": w * v["beta"]}
-    known = {**v, **rates, "sigma2_c": 0}
-
-    def told(name: str, *shape: int, positive: bool = False) -> Any:
-        return known[name] if name in known else draw(name, *shape, positive=positive)
-
-    right = sum_of_steps(told).right
-    step = rates["eta"] * rates["eta_l"] * q**2 / n
-    return v, 8 * v["C_0"] / (step * i**2) * right * w**2 * (i * q / w), right
+    known = {**v, **rates, "sigma2_c": 0, "gap": draw("gap")}
+    return v, sum(terms(SimpleNamespace(**known)).values()) * i * q / w
 
 
 def _terms(v: dict[str, Any], gap: Any) -> tuple[Any, Any]:
@@ -59,9 +55,9 @@ def _terms(v: dict[str, Any], gap: Any) -> tuple[Any, Any]:
 
 
 def _limit(draw: Draw) -> list[Any]:
-    v, scaled, right = _at_the_rate(draw)
-    limit, rest = _terms(v, draw("f_1") - draw("f_star"))
-    return [right - limit - v["w"] * rest, scaled - 8 * v["C_0"] * right]
+    v, scaled = _at_the_rate(draw)
+    limit, rest = _terms(v, draw("gap"))
+    return [scaled - 8 * v["C_0"] * (limit + v["w"] * rest)]
 
 
 def _uniform(draw: Draw) -> Statement:
@@ -106,6 +102,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
         "H": "1 <= H <= I",
         "eq. (30)": "N^2 (N-M)/(M^2 (N-1)) H rho^2 <= 1, as afga.eq-32 and eq-30 have it for rho <= M/(M + N)",
     },
+    chain=("afga.eq-32", "afga.eq-30"),
 )
 def theorem_4_6_rate() -> Finding:
     """The limit by symbols, its bound by SMT. For M = N the condition on rho is not needed: eq. (30) is 0 <= 1."""
@@ -127,7 +124,7 @@ def remark_4_9() -> Finding:
     """s_2 is affine in sigma_g^2; fac = M(N-M)/(N(N-1)) is a factor of both terms. The bound is that of the rate."""
 
     def body(draw: Draw) -> list[Any]:
-        v, _, _ = _at_the_rate(draw)
+        v, _ = _at_the_rate(draw)
         H, rho, more = (draw(name, positive=True) for name in ("H", "rho", "more"))
         i, q, n, fac = (v[name] for name in ("i", "q", "n", "fac"))
 
@@ -148,16 +145,16 @@ GROWING = ("C_0", "B", "a_1", "s_1", "a_2", "s_2")
 
 
 def _growth(draw: Draw) -> Any:
-    """C_0 times the right side of the bound, at values that are all larger by something positive, less that at them."""
+    """The bound at values that are all larger by something positive, less that at them."""
 
     def right(larger: bool) -> Any:
         def told(name: str, *shape: int, positive: bool = False) -> Any:
-            if name in ("f_1", "f_star"):
-                return draw("gap", positive=True) if name == "f_1" else draw("gap", positive=True) * 0
-            value = draw(name, *shape, positive=positive)
+            value = draw(name, *shape, positive=True)
             return value + draw(f"{name}_more", positive=True) if larger and name in GROWING else value
 
-        return told("C_0", positive=True) * sum_of_steps(told).right
+        v = setting(told)
+        v.gap = draw("gap", positive=True)
+        return sum(terms(v).values())
 
     return right(True) - right(False)
 

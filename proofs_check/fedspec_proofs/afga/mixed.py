@@ -51,9 +51,18 @@ def _young(draw: Draw) -> Statement:
     )
 
 
+def _rest(draw: Draw) -> list[Any]:
+    """(I - J) W = W - J and (W - J) J = 0, entry by entry: columns and rows of W sum to one."""
+    n, entry, column, row = draw("n", positive=True), draw("W_ij"), draw("column"), draw("row")
+    # The last entry is what makes the sum 1.
+    in_column, in_row = column + (1 - column), row + (1 - row)
+    return [entry - in_column / n - (entry - 1 / n), in_row / n - n * (1 / n) * (1 / n)]
+
+
 def consensus_lines() -> tuple[Finding, ...]:
     """Eq. (44), last line."""
-    return added(one_step, ONE_STEP), decide(_young, ablate=False, instances=20)
+    shrunk = identities({"what an exchange leaves beside the mean, any n": _rest})
+    return shrunk, added(one_step, ONE_STEP), decide(_young, ablate=False, instances=20)
 
 
 def _passing(draw: Draw) -> Iterable[Any]:
@@ -61,8 +70,7 @@ def _passing(draw: Draw) -> Iterable[Any]:
 
     W keeps 1 on both sides; on rest W^s is (W - J)^s, whose norm is at most rho^s.
     """
-    m, more, along = draw("m", positive=True), draw("more", positive=True), draw("along")
-    n = m + more
+    m, n, along = draw("m", positive=True), draw("n", positive=True), draw("along")
     p = m / n
     yield m * (1 - p) ** 2 + (n - m) * p**2 - m * (1 - p)
     yield m * (1 - p) - (n - m) * p
@@ -119,10 +127,16 @@ def reach_lines() -> tuple[Finding, ...]:
     return (*passing_lines(), *lines)
 
 
+def one_more_slope(draw: Draw) -> Statement:
+    """|sum g_t|^2 <= I sum |g_t|^2, one step more at a time, in one coordinate."""
+    total, squares, g, count = draw("sum"), draw("squares"), draw("g"), draw("I")
+    given = {"so far": every(count >= 1, total * total <= count * squares)}
+    return Statement(given, {"one more": (total + g) ** 2 <= (count + 1) * (squares + g * g)})
+
+
 def _chances(draw: Draw) -> tuple[Any, Any, Any, Any, Any]:
     """n, m, the chances of one and of two clients of a cluster, and fac = m (n - m)/(n (n - 1))."""
-    m, more = draw("m", positive=True), draw("more", positive=True)
-    n = m + more
+    m, n = draw("m", positive=True), draw("n", positive=True)
     return n, m, m / n, m * (m - 1) / (n * (n - 1)), m * (n - m) / (n * (n - 1))
 
 

@@ -97,7 +97,7 @@ class Network:
         return Fraction(self.m * (self.n - self.m), self.n * max(self.n - 1, 1))
 
     @property
-    def sigma2_l(self) -> Any:
+    def sbar2(self) -> Any:
         """The mean of the sigma_k^2."""
         return Fraction(sum(self.sigma2_k)) / self.K
 

@@ -91,6 +91,14 @@ ASSUMPTIONS: dict[str, str] = {
 }
 """What the lemmas about one round assume, by the names of :data:`HOLDS`."""
 
+DRAWN = {
+    "draws": "S_r and every S_(r,t) are m of each cluster's n clients, without replacement, all sets as likely "
+    "whatever came before, in one cluster whatever in the others; S_r whatever the round's local steps were",
+    "unbiased": "given everything before and who computes, the noise has mean zero",
+    "uncorrelated": "and so it has given the noise of all other clients at that step",
+}
+"""What the paper does not print of what is random."""
+
 
 PRINTED = {"4.1": "", "4.2": "", "4.3": "every stochastic gradient is at most G long"} | ASSUMPTIONS
 """What the paper prints for Lemmas F.1 and F.5, Assumption 4.3 among it."""

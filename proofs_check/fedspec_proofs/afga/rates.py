@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.arith import minimum
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
@@ -93,17 +95,64 @@ def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
 
 
 @claim(
+    "afga.eq-32-first",
+    statement="n(n-m)/(m^2 (n-1)) H rho^2 = n(n-m)/(m^2 (n-1)) rho^2/(1 - rho) where rho <= m/(m + n), H = min{1/(1 - "
+    "rho), I}: the first sign of eq. (32)",
+    source=Source(AFGA, "eq. (32), first equality (L2177)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_32_first() -> Finding:
+    """With one local step H is 1. It is <= for every I, which is enough, and = for I >= 2 (afga.eq-32)."""
+    n, m, rho, I = 2, 1, F(1, 3), 1
+    factor = F(n * (n - m), m**2 * (n - 1))
+    return refutation(
+        instance="n = 2, m = 1, I = 1, rho = 1/3, so that H = 1",
+        conditions={"0 <= rho < 1": 0 <= rho < 1, "rho <= m/(m + n)": rho <= F(m, m + n), "1 <= m < n": 1 <= m < n},
+        left=factor * minimum(1 / (1 - rho), F(I)) * rho**2,
+        right=factor * rho**2 / (1 - rho),
+        relation="=",
+    )
+
+
+def _steps(draw: Draw, least: int) -> Statement:
+    """H rho^2 beside rho^2/(1 - rho), over n(n-m)/(m^2 (n-1)); from two local steps on they are equal."""
+    n, m, rho, I = (draw(name) for name in ("n", "m", "rho", "I"))
+    H = minimum(1 / (1 - rho), I)
+    given = {
+        "sizes": every(m >= 1, m <= n, n > 1),
+        "rho": every(rho >= 0, rho < 1, rho * (m + n) <= m),
+        "I": least <= I,
+    }
+    shown = {"H rho^2 <= rho^2/(1 - rho)": H * rho**2 * (1 - rho) <= rho**2}
+    return Statement(given, {"H = 1/(1 - rho)": H * (1 - rho) >= 1} if least == 2 else shown)
+
+
+def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
+    return {**_sample_rho(rng), "I": F(int(rng.integers(1, 5)))}
+
+
+@claim(
     "afga.eq-32",
-    statement="rho <= m/(m + n) gives rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, and (n - m)/((n - 1)(m + n)) <= "
-    "1/n",
-    source=Source(AFGA, "eq. (32) (L2177)"),
+    statement="rho <= m/(m + n) gives H rho^2 <= rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, H = min{1/(1 - rho), "
+    "I}, and (n - m)/((n - 1)(m + n)) <= 1/n; the first is = for I >= 2",
+    source=Source(AFGA, "eq. (32) (L2177), but for its first sign (claim eq-32-first)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
-    assumptions={"sizes": "1 <= m <= n, n > 1", "rho": "0 <= rho < 1, rho <= m/(m + n)"},
+    assumptions={
+        "sizes": "1 <= m <= n, n > 1",
+        "rho": "0 <= rho < 1, rho <= m/(m + n)",
+        "I": "there is a local step; for the = there are two",
+    },
 )
 def eq_32() -> Finding:
-    """For all reals; at rho = m/(m + n) the first is an equality."""
-    return decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho)
+    """For all reals; at rho = m/(m + n) the second is an equality."""
+    parts = {
+        "rho": decide(lambda draw: _rho_condition(draw, 1), sample=_sample_rho),
+        "any I": decide(lambda draw: _steps(draw, 1), sample=_sample_steps, ablate=False),
+        "I >= 2": decide(lambda draw: _steps(draw, 2), sample=_sample_steps),
+    }
+    return all_proved(parts)
 
 
 @false("afga.false-32-twice", of=eq_32, statement="The same for rho <= 2m/(m + n)")
@@ -129,3 +178,52 @@ def eq_33_t1() -> Finding:
         return [n / (eta * eta_l * q**2 * i**2 * s**2) - 1 / (q * i * s), eta * eta_l - n / (q * i * s)]
 
     return identities({"all positive R, I, m, n": body})
+
+
+def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:
+    """sigma^2 beside 3 L^2 C_1 eta_l^2 in the first bracket of eq. (28), over I."""
+    return steps * rho**2 + (steps + H**2 * rho**2 / steps) / n
+
+
+@claim(
+    "afga.eq-29",
+    statement="What the first bracket of eq. (28) has of sigma^2, over eta eta_l I, is at most that of eq. (29), C L^2 "
+    "eta_l^2 I rho^2 (1 + 1/n) sigma^2, for a C that is irrelevant to the parameters",
+    source=Source(AFGA, "from eq. (28) to eq. (29) (L2081-2147), and so T2 of eq. (33) (L2299)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def eq_29() -> Finding:
+    """At rho = 0 the right side is 0 for every C: I sigma^2/n is lost, and in T2's last line (L2344) a factor L^2 too.
+
+    Of the first loss eq. (8) needs no correction: with eta_l = 1/(sqrt(R) I) <= 1/(8IL), L^2 sigma^2/(n I R) is at most
+    sqrt(m)/(8 n sqrt(I)) times L sigma^2/sqrt(RIm).
+    """
+    steps, n, rho, L, eta_l = 1, 2, F(0), F(1), F(1, 8)
+    return refutation(
+        instance="n = 2, I = 1, L = sigma = 1, W = J so that rho = 0 and H = 1, eta_l = 1/8; C_1 = 1, any C",
+        conditions={"eta_l <= 1/(8IL)": eta_l * 8 * steps * L <= 1, "rho <= m/(m + n)": rho <= F(1, 1 + n)},
+        left=3 * L**2 * eta_l**2 * _noise_of_t_2(steps, n, rho, 1),
+        right=L**2 * eta_l**2 * steps * rho**2 * (1 + F(1, n)),
+    )
+
+
+@claim(
+    "afga.eq-29-repaired",
+    statement="The same with I {rho^2 (1 + 1/n) + 1/n} sigma^2 in eq. (29), C = 3 C_1",
+    source=Source(AFGA, "ours, for eq. (29) (L2147)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
+    repairs="afga.eq-29",
+)
+def eq_29_repaired() -> Finding:
+    """For all reals."""
+
+    def body(draw: Draw) -> Statement:
+        steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
+        right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
+        given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}
+        return Statement(given, {"eq. (29)": _noise_of_t_2(steps, n, rho, H) <= right})
+
+    return decide(body)

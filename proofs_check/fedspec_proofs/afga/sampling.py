@@ -16,7 +16,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import independent, mean, subsets
 from fedspec_proofs.engines.identities import Body, identities
 
-SIZES = [(1, 2, 1), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 3, 2), (3, 2, 1)]
+SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (1, 4, 3), (2, 2, 1), (2, 2, 2), (2, 3, 2), (3, 2, 1)]
 L = "Lemma F.6, eq. (87) (L4539)"
 
 
@@ -37,17 +37,37 @@ def _centres(y: Any, K: int, n: int) -> list[Any]:
     return [sum(y[k * n : (k + 1) * n, 0]) / F(n) for k in range(K)]
 
 
+def _spread(y: Any, K: int, n: int) -> Any:
+    centres = _centres(y, K, n)
+    return sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
+
+
+def moment(y: Any, K: int, n: int, m: int, chance: Any = None) -> Any:
+    """p^2 |sum y|^2 + fac sum |y - ybar_k|^2; p = m/n unless another chance is given."""
+    p = F(m, n) if chance is None else chance
+    return p**2 * sum(y[:, 0]) ** 2 + F(m * (n - m), n * (n - 1)) * _spread(y, K, n)
+
+
 def exactly(K: int, n: int, m: int, chance: Any = None) -> Body:
-    """The sharper identity: p^2 |sum y|^2 + fac sum |y - ybar_k|^2."""
+    """The sharper identity."""
 
     def body(draw: Draw) -> list[Any]:
         y = draw("y", K * n, 1)
-        centres = _centres(y, K, n)
-        spread = sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
-        p = F(m, n) if chance is None else chance
-        return [expected(y, K, n, m) - p**2 * sum(y[:, 0]) ** 2 - F(m * (n - m), n * (n - 1)) * spread]
+        return [expected(y, K, n, m) - moment(y, K, n, m, chance)]
 
     return body
+
+
+def bound(y: Any, K: int, n: int, m: int) -> Any:
+    """The right side of eq. (87)."""
+    return F(m * (m - 1), n * (n - 1)) * sum(y[:, 0]) ** 2 + K * F(m * (n - m), n * (n - 1)) * sum(y[:, 0] ** 2)
+
+
+def slack(y: Any, K: int, n: int, m: int) -> Any:
+    """What the lemma says is between its sides."""
+    centres = _centres(y, K, n)
+    apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
+    return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
 
 
 def gap(K: int, n: int, m: int) -> Body:
@@ -55,19 +75,14 @@ def gap(K: int, n: int, m: int) -> Body:
 
     def body(draw: Draw) -> list[Any]:
         y = draw("y", K * n, 1)
-        centres, fac = _centres(y, K, n), F(m * (n - m), n * (n - 1))
-        right = F(m * (m - 1), n * (n - 1)) * sum(y[:, 0]) ** 2 + K * fac * sum(y[:, 0] ** 2)
-        spread = sum((y[k * n + i, 0] - centres[k]) ** 2 for k in range(K) for i in range(n))
-        apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
-        return [right - expected(y, K, n, m) - fac * ((K - 1) * spread + n * apart)]
+        return [bound(y, K, n, m) - expected(y, K, n, m) - slack(y, K, n, m)]
 
     return body
 
 
 def _chances(draw: Draw) -> tuple[Any, Any, Any, Any]:
     """n, and by symmetry the chances of one and of two clients of a cluster, m/n and m(m-1)/(n(n-1)), and fac."""
-    m, more = draw("m", positive=True), draw("more", positive=True)
-    n = m + more
+    m, n = draw("m", positive=True), draw("n", positive=True)
     return n, m / n, m * (m - 1) / (n * (n - 1)), m * (n - m) / (n * (n - 1))
 
 
@@ -98,59 +113,84 @@ def any_gap(draw: Draw) -> list[Any]:
     ]
 
 
-def _with_replacement() -> Dropped:
-    """n = m = 2: both draws may be the same client."""
-    y = exact.vector(1, -1)
-    left = sum(F(1, 4) * (y[i] + y[j]) ** 2 for i, j in product((0, 1), repeat=2))
-    words = f"by hand: n = m = 2, y = (1, -1), drawn with replacement: left side {left}, right side 0"
-    return Dropped(left > 0, words)
+DRAWS = {
+    "without replacement": "S^k are m different ones of the n >= 2 clients of cluster k, all sets as likely; for n = "
+    "1 nothing is drawn",
+    "independent": "the clusters draw independently",
+}
+PAIR = exact.vector(1, -1)[:, None]
+TWO_PAIRS = exact.vector(1, -1, 1, -1)[:, None]
 
 
-def _one_draw_for_all() -> Dropped:
-    """Two clusters that always draw the same places: K makes up for it, and eq. (87) is an equality."""
-    y = exact.vector(1, -1, 1, -1)[:, None]
-    left = mean(lambda S: summed(y, 2, 2, (S, S)) ** 2, subsets(2, 1))
-    right = 2 * F(1, 2) * 4
-    at = "by hand: K = n = 2, m = 1, y = (1, -1, 1, -1), one draw for both"
-    return Dropped(left > right, f"{at}: left side {left}, right side {right}")
+def twice_the_same() -> Any:
+    """E|sum y|^2 where n = m = 2, y = (1, -1), and both draws may be the same client."""
+    return sum(F(1, 4) * (PAIR[i, 0] + PAIR[j, 0]) ** 2 for i, j in product((0, 1), repeat=2))
+
+
+def one_for_both() -> Any:
+    """The same for two clusters with y = (1, -1) that always draw the same place."""
+    return mean(lambda S: summed(TWO_PAIRS, 2, 2, (S, S)) ** 2, subsets(2, 1))
+
+
+REPLACED, TOGETHER = (
+    "n = m = 2, y = (1, -1), drawn with replacement",
+    "K = n = 2, m = 1, y = (1, -1, 1, -1), one draw for both",
+)
+
+
+def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dropped:
+    """An instance by hand at which two numbers are said to be equal, or the first at most the second."""
+    return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
+
+
+def _not_between() -> Dropped:
+    """K makes up for the one draw in eq. (87), which is an equality then, but the lemma's difference is not 0."""
+    left, right, between = one_for_both(), bound(TWO_PAIRS, 2, 2, 1), slack(TWO_PAIRS, 2, 2, 1)
+    words = f"by hand: {TOGETHER}: left side {left}, right side {right}, the difference said to be {between}"
+    return Dropped(right - left != between, words)
 
 
 @claim(
     "afga.lemma-f-6",
-    statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2; the "
-    "difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n sum_(k<l) |ybar_k - ybar_l|^2}",
+    statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 <= m(m-1)/(n(n-1)) |sum y|^2 + K m(n-m)/(n(n-1)) sum |y|^2, S^k "
+    "the clients of cluster k that are drawn; the difference is m(n-m)/(n(n-1)) {(K-1) sum |y - ybar_k|^2 + n "
+    "sum_(k<l) |ybar_k - ybar_l|^2}",
     source=Source(AFGA, L),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={
-        "without replacement": "m different clients of every cluster, all sets as likely",
-        "independent": "the clusters draw independently",
-    },
+    assumptions=DRAWS,
 )
 def lemma_f_6() -> Finding:
-    """From the exact moment, by sums over clients and over clusters, of which one more is taken at a time; any n > m.
+    """From the exact moment, by sums over clients and over clusters, of which one more is taken at a time; any m <= n.
 
     Through the server's mean: every draw at K <= 3, n <= 4, d = 1 (coordinates add up).
     """
     general = {"any clusters": one_more_cluster, "any gap": any_gap}
     sizes = {f"K = {K}, n = {n}, m = {m}": gap(K, n, m) for K, n, m in SIZES}
     found = identities({**general, **sizes}, instances=6)
-    dropped = {"without replacement": _with_replacement(), "independent": _one_draw_for_all()}
+    replaced = otherwise(REPLACED, twice_the_same(), bound(PAIR, 1, 2, 2))
+    dropped = {"without replacement": replaced, "independent": _not_between()}
     return Finding(found.verdict, found.evidence, dropped, found.second)
 
 
 @claim(
     "afga.lemma-f-6-exact",
     statement="E|sum_k sum_i 1{i in S^k} y_(k,i)|^2 = (m/n)^2 |sum y|^2 + m(n-m)/(n(n-1)) sum_k sum_i |y_(k,i) - "
-    "ybar_k|^2",
+    "ybar_k|^2, S^k the clients of cluster k that are drawn",
     source=Source(AFGA, "ours, about " + L),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
     """By the chances of one and of two clients, and one cluster more at a time; then at the same sizes."""
     sizes = {f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}
-    return identities({"any clusters": one_more_cluster, **sizes}, instances=6)
+    found = identities({"any clusters": one_more_cluster, **sizes}, instances=6)
+    dropped = {
+        "without replacement": otherwise(REPLACED, twice_the_same(), moment(PAIR, 1, 2, 2)),
+        "independent": otherwise(TOGETHER, one_for_both(), moment(TWO_PAIRS, 2, 2, 1)),
+    }
+    return Finding(found.verdict, found.evidence, dropped, found.second)
 
 
 @false(
@@ -163,17 +203,28 @@ def pair_probability() -> Finding:
     return identities({"K = 1, n = 2, m = 1": exactly(1, 2, 1, F(0))})
 
 
+def _around(draw: Draw) -> list[Any]:
+    """One cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
+    n, alone, both, fac = _chances(draw)
+    Q = draw("Q")
+    return [(alone * Q - both * Q) / n**2 - fac * Q / n**2]
+
+
 @claim(
     "afga.eq-39",
     statement="(1/n) sum over S^k_t of grad f_i(xbar^k) has the variance m(n-m)/(n(n-1)) 1/n^2 sum_i |grad f_i - grad "
     "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n",
     source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n <= 4, d = 1",
+    verdict=Verdict.PROVED,
+    assumptions={
+        "without replacement": DRAWS["without replacement"],
+        "D.1 within": "1/n sum over the cluster of |grad f_i - grad fbar_k|^2 <= sigma_k^2, for the inequality",
+    },
+    chain=("afga.lemma-f-6-exact",),
 )
 def eq_39() -> Finding:
-    """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero."""
+    """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero; then at n <= 4, d = 1, by every draw."""
 
     def body(n: int, m: int) -> Body:
         def one(draw: Draw) -> list[Any]:
@@ -183,4 +234,10 @@ def eq_39() -> Finding:
 
         return one
 
-    return identities({f"n = {n}, m = {m}": body(n, m) for n, m in ((2, 1), (3, 1), (3, 2), (4, 2))}, instances=8)
+    sizes = {f"n = {n}, m = {m}": body(n, m) for n, m in ((2, 1), (2, 2), (3, 1), (3, 2), (4, 2))}
+    found = identities({"any n": _around, **sizes}, instances=8)
+    dropped = {
+        "without replacement": otherwise(REPLACED, twice_the_same() / 4, F(0)),
+        "D.1 within": otherwise("n = 2, m = 1, gradients 1 and -1, sigma_k = 0", expected(PAIR, 1, 2, 1) / 4, F(0)),
+    }
+    return Finding(found.verdict, found.evidence, dropped, found.second)

@@ -93,12 +93,12 @@ def eq_9() -> Finding:
     return identities(bodies, without={"columns of W sum to one": rows}, instances=8)
 
 
-def _drawn(K: int, n: int, m: int, weight: Any = 1) -> Body:
-    """The mean of Delta_r over the senders less the mean change of all clients."""
+def _drawn(K: int, n: int, m: int, weight: Any = 1, only: int | None = None) -> Body:
+    """The mean of Delta_r over the senders (or ``only`` some sets of them) less the mean change of all clients."""
 
     def body(draw: Draw) -> list[Any]:
         X, x = draw("X", K * n, 1), draw("x", 1)
-        sets = list(combinations(range(n), m))
+        sets = list(combinations(range(n), m))[:only]
         one = [mean_change(X[k * n : (k + 1) * n], x, S) for k in range(K) for S in sets]
         means: list[Any] = [sum(one[k * len(sets) : (k + 1) * len(sets)]) / F(len(sets)) for k in range(K)]
         share = exact.vector(*[F(1, K)] * K)
@@ -126,7 +126,10 @@ def _dependent() -> Dropped:
     source=Source(AFGA, "eq. (12) (L1180-1239), whose words have it the other way round"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={"S_r independent": "the senders are drawn without regard to who computed"},
+    assumptions={
+        "S_r independent": "the senders are drawn without regard to who computed",
+        "uniform": "they are m of each cluster's n clients, every one as likely to be among them",
+    },
 )
 def eq_12() -> Finding:
     """Each client is among the senders with chance m/n; the clusters' means add up.
@@ -134,5 +137,6 @@ def eq_12() -> Finding:
     Through the server's mean: every set of K <= 3 clusters of n <= 4.
     """
     sizes = {f"K = {K}, n = {n}, m = {m}": _drawn(K, n, m) for K, n, m in SIZES}
-    found = identities({"any n and m": mean_of_senders, **sizes})
-    return Finding(found.verdict, found.evidence, {"S_r independent": _dependent()}, found.second)
+    first = {"n = 2, always the first": _drawn(1, 2, 1, only=1)}
+    found = identities({"any n and m": mean_of_senders, **sizes}, without={"uniform": first})
+    return Finding(found.verdict, found.evidence, {**found.dropped, "S_r independent": _dependent()}, found.second)

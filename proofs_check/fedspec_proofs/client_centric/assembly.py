@@ -23,14 +23,16 @@ PLACE = "Theorem 4.1 (L223-246), corrected"
 
 ROUND = {
     "smooth": "f(z_(t+1)) <= f(z_t) + <grad f(z_t), z_(t+1) - z_t> + (L/2) |z_(t+1) - z_t|^2 = f(z_t) + A_1 + A_5 + "
-    "A_6 + A_3 + A_4: assumption 1, client-centric.eq-4 and client-centric.a-2",
+    "A_6 + A_3 + A_4, A_6 = eta <grad f(x_t), a_t Delta_t>, the others as in client-centric.terms: assumption 1, "
+    "client-centric.eq-4 and client-centric.a-2",
     "A_1": "A_1 <= (eta^2 L/(2 E^2)) (C^2 |d_t|^2 + |Delta_t|^2): client-centric.terms",
     "A_3": "A_3 <= eta eta_l G^2 C |a_t - a_(t+1)|_1: client-centric.terms",
     "A_4": "A_4 <= (L eta^2/E^2) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2: client-centric.terms",
     "A_5": "A_5 <= (eta G/E^2) |Delta_t|^2: client-centric.terms",
     "A_6": "E A_6 = -eta eta_l <grad f(x_t), a_t u_t>: client-centric.participation-mean; noise is unbiased, whatever "
     "came before",
-    "A_7": "-2 <grad f(x_t), a_t u_t> = -|grad f(x_t)|_a^2 - |u_t|_a^2 + |grad f(x_t) - u_t|_a^2: client-centric.a-7",
+    "A_7": "-2 <grad f(x_t), a_t u_t> = -|grad f(x_t)|_a^2 - |u_t|_a^2 + |grad f(x_t) - u_t|_a^2: client-centric.a-7 "
+    "with client-centric.a-2",
     "gradient": "|grad f(x_t)|_a^2 >= |grad f(x_t)|^2/H: client-centric.v-0-repaired",
     "u_t": "|u_t|_a^2 >= |u_t|^2/H, likewise",
     "A_8": "|grad f(x_t) - u_t|_a^2 <= (2 L^2/E) (delays + drift): client-centric.a-8",
@@ -120,7 +122,8 @@ ROUNDS = {
     "changes": "E |Delta_t|^2 <= 2 eta_l^2 (the mean gradients' square over the draw + that of the noises' mean): "
     "client-centric.delta-square-repaired",
     "noise": "the noises' mean has a square of at most phi_3 sigma_l^2/m, as those of different clients are "
-    "uncorrelated: client-centric.delta-square-repaired",
+    "uncorrelated: client-centric.delta-square-repaired, whose 1/K_t is phi_3 in the mean over draws and rounds: "
+    "client-centric.participation-mean",
     "draw": "the mean gradients' square over the draw is |u_t|^2 + ((n - m)/(m (n - 1))) s^2: "
     "client-centric.participation-centred; n >= 2",
     "delay rate": "120 c_2 L^2 K_max^2 eta_l^2 (tau + 1) <= c_1",
@@ -197,6 +200,7 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
         "client-centric.delays",
         "client-centric.drift-every-k",
         "client-centric.delta-square-repaired",
+        "client-centric.participation-mean",
         "client-centric.participation-centred",
     ),
 )

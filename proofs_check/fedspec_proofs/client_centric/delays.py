@@ -45,19 +45,22 @@ def _a_8() -> Inequality[Local]:
 
 @claim(
     "client-centric.a-8",
-    statement="A_8 <= (eta eta_l L^2 / eps) times the mean over clients of |x_t - x_(t - tau)|^2 and of the mean drift",
+    statement="A_8 = (eta eta_l/2) |grad f(x_t) - u_t|^2, weighted by a_t, is at most (eta eta_l L^2 / eps) times the "
+    "mean over clients of |x_t - x_(t - tau)|^2 and of the mean drift; with E for eps where sqrt(v_hat_t) + eps >= E",
     source=Source(CLIENT_CENTRIC, "bound of A_8 (L711-732)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions={"smooth": "assumption 1"},
 )
 def a_8() -> Finding:
-    """Divided by eta eta_l / (2 eps). The square of a mean over clients and steps is at most the mean of the squares,
-    each at most L^2 |x_t - x^i_k|^2, which is parted at x_(t - tau): coordinate by coordinate.
+    """Searched over eta eta_l / (2 eps). Weighted by a_t <= 1/E a square is at most itself over E. The square of a mean
+    over clients and steps is at most the mean of the squares, each at most L^2 |x_t - x^i_k|^2, which is parted at
+    x_(t - tau): coordinate by coordinate.
 
     The search has exact gradients, one dimension, up to three clients, any points and steps.
     """
     proof = shown(every_size.convex, every_size.by_way_of, sample=every_size.on_the_line)
+    proof += shown(every_size.quotient)
     proof.append(added_up(a_8=term_sums.a_8))
     return confirmed(proof, searched(_a_8(), 700, drop=300), 700)
 

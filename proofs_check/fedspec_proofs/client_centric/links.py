@@ -25,12 +25,13 @@ BOUNDS = {
     "client-centric.terms",
     statement="Where sqrt(v_hat) + eps >= E: A_1 <= (eta^2 L/(2 E^2)) (C^2 |d_t|^2 + |Delta_t|^2), A_3 <= eta eta_l "
     "G^2 C |a_t - a_(t+1)|_1, A_4 <= (L eta^2/E^2) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2 and A_5 <= "
-    "(eta G/E^2) |Delta_t|^2",
+    "(eta G/E^2) |Delta_t|^2; here A_1 = eta <grad f(z_t) - grad f(x_t), a_(t+1) Delta_t>, A_3 = -eta C <grad f(z_t), "
+    "(a_t - a_(t+1)) d_t>, A_4 = (L/2) |z_(t+1) - z_t|^2 and A_5 = eta <grad f(x_t), (a_(t+1) - a_t) Delta_t>",
     source=Source(CLIENT_CENTRIC, "ours: bounds of A_1 (L595-616), A_5 (L635-659), A_3 and A_4 (L773-842) for any E"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions=BOUNDS,
-    chain=("client-centric.a-5-roots", "client-centric.bounds"),
+    chain=("client-centric.a-5-roots", "client-centric.bounds", "client-centric.v-0-repaired"),
 )
 def terms() -> Finding:
     """Coordinate by coordinate; kappa = L eta in A_1, where |grad f(z_t) - grad f(x_t)|^2 <= L^2 eta^2 C^2 |a_t d_t|^2.

@@ -114,7 +114,7 @@ ASSUMED: dict[str, Callable[[Local], bool]] = {
 
 WORDS = {
     "smooth": "assumption 1",
-    "local variance": "assumption 3",
+    "local variance": "assumption 3; the noise of a step is unbiased whatever came before",
     "rate": "eta_l <= 1 / (8 K L)",
 }
 

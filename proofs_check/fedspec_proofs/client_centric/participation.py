@@ -148,7 +148,7 @@ def everybody() -> Finding:
     source=Source(CLIENT_CENTRIC, "second identity (L1018-1032), where the conversion runs its last line together"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={"without replacement": "P(i and j in S) = m (m-1) / (n (n-1))"},
+    assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
 def drawn() -> Finding:
     """By the chances of one and of two clients; then every draw of up to five, through the rule.
@@ -201,11 +201,12 @@ def independently() -> Finding:
 
 @claim(
     "client-centric.participation-centred",
-    statement="E |mean over S of v_i|^2 = |mean v|^2 + ((n - m) / (m (n - 1))) s^2",
+    statement="E |mean over S of v_i|^2 = |mean v|^2 + ((n - m) / (m (n - 1))) s^2, s^2 = (1/n) sum |v_i - mean v|^2, "
+    "S m of n >= 2 clients",
     source=Source(CLIENT_CENTRIC, "ours: second identity (L1018-1032), centred"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={"without replacement": "no client is drawn twice"},
+    assumptions={"without replacement": "no client is drawn twice, and every set of m is equally likely"},
     repairs="client-centric.participation-independent",
 )
 def centred() -> Finding:

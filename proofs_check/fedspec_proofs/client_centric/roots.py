@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.algorithms.cc_adaptive import CCFedAdagrad, cc_fedadagrad, init_v
+from fedspec.arith import sqrt
+from fedspec.plan import Arrival, Setup
+from fedspec.problems.quadratic import constant
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.engines import exact
@@ -187,18 +191,46 @@ def bounded_fall(server: str) -> Finding:
 
 @claim(
     "client-centric.a-5",
-    statement="A_5 <= (eta G / (4 eps^2)) |Delta_t|^2 for CC-FedAdagrad with v_0 >= eps^2",
+    statement="A_5 = eta <grad f(x_t), (a_(t+1) - a_t) Delta_t> <= (eta G / (4 eps^2)) |Delta_t|^2 for CC-FedAdagrad "
+    "with v_0 >= eps^2, a_t = 1/(sqrt(v_hat_t) + eps): with the G of L765, which L656 leaves out",
     source=Source(CLIENT_CENTRIC, "bound of A_5 (L635-659, L765)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     assumptions=PARTS,
 )
 def a_5() -> Finding:
-    """Without v_0 >= eps^2 the constant is eta G / eps^2.
-
-    The conversion of L656 has no G; L765 and L976, which use the bound, do.
-    """
+    """Without v_0 >= eps^2 the constant is eta G / eps^2. L765 and L976, which use the bound, have the G."""
     return bounded_fall("adagrad")
+
+
+@claim(
+    "client-centric.a-5-l656",
+    statement="A_5 <= (eta / (4 eps^2)) |Delta_t|^2, the last line of its bound, in which G is missing",
+    source=Source(CLIENT_CENTRIC, "bound of A_5, last line (L656)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def a_5_without_g() -> Finding:
+    """The first round of one client; the line after it, L659, asks for the bounded gradient that gives the G."""
+    G, eps, v0, eta_l = Fraction(3), exact.number(1), exact.number(1), exact.number("4/9")
+    h = CCFedAdagrad(buffer=1, eta_l=eta_l, eta=exact.number(1), beta1=exact.number(0), tau=eps, v0=v0)
+    begun = init_v(h, exact.vector(0), Setup((1,), {"w": (1,)}))
+    slope = exact.vector(-3)
+    after, shown = cc_fedadagrad(h, begun, [constant(slope)], Arrival(client=0, steps=1, delay=0))
+    delta, p, q = shown["delta"], sqrt(begun.server.v), sqrt(after.server.v)
+    return refutation(
+        instance="f(x) = -3 x, one client that is drawn, K = 1, no delay, eta = eps = v_0 = 1, beta = 0, eta_l = 4/9, "
+        f"the first round: Delta = {delta[0]}, v_hat goes from {begun.server.v[0]} to {after.server.v[0]}",
+        conditions={
+            "v_0 >= eps^2": v0 >= eps**2,
+            "|grad f| <= G = 3": abs(slope[0]) <= G,
+            "smooth: grad f is constant": bool(all(constant(slope)(0, exact.vector(1)) == slope)),
+            "with G it holds": h.eta * (slope @ ((1 / (q + eps) - 1 / (p + eps)) * delta))
+            <= h.eta * G / (4 * eps**2) * (delta @ delta),
+        },
+        left=h.eta * (slope @ ((1 / (q + eps) - 1 / (p + eps)) * delta)),
+        right=h.eta / (4 * eps**2) * (delta @ delta),
+    )
 
 
 @claim(

@@ -146,7 +146,8 @@ def apart() -> Finding:
 
 @claim(
     "client-centric.delta-square-repaired",
-    statement="E |Delta_t|^2 is at most twice that sum",
+    statement="E |Delta_t|^2 <= (2 eta_l^2 / m) (1 / K_t) sigma_l^2 + (2 eta_l^2 / m^2) E |sum over S_t of the mean "
+    "exact gradients|^2, 1 / K_t the mean of 1 / K_(t,i) over S_t: twice the printed sum",
     source=Source(CLIENT_CENTRIC, "ours: E |Delta_t|^2 (L888-912), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,

@@ -6,7 +6,12 @@ coordinate. Inner products, lengths and expectations are variables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
@@ -18,6 +23,8 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.shared import at
+
+F = Fraction
 
 KEY = {
     "parts": "<h, D g> = <g, D g> + <h - g, D g>",
@@ -84,13 +91,59 @@ def lines() -> Finding:
     return decide(_lines)
 
 
+def _scaled(draw: Draw) -> Statement:
+    """X = <h, D g>/||D g||, A = s ||D h||, B = 2 ||h - g||."""
+    X, A, B, phi, phi_m, phi_M = (draw(name) for name in ("X", "A", "B", "phi", "phi_m", "phi_M"))
+    given = {
+        "key inequality": X >= A - B,
+        "lengths": every(A >= 0, B >= 0),
+        "H4": every(phi_m >= 0, phi_m <= phi, phi <= phi_M),
+    }
+    return Statement(given, {"scaled": phi * X >= phi_m * A - phi_M * B})
+
+
+def _scaled_by_phi_m(draw: Draw) -> Statement:
+    whole = _scaled(draw)
+    X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
+    return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
+
+
+def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
+    A, B, over, phi_m, more, above = (F(int(rng.integers(0, 9)), 4) for _ in range(6))
+    return {"A": A, "B": B, "X": A - B + over, "phi_m": phi_m, "phi": phi_m + more, "phi_M": phi_m + more + above}
+
+
+@claim(
+    "fed-lamb.key-inequality-scaled",
+    statement="phi <h, D g>/||D g|| >= phi_m s ||D h|| - 2 phi_M ||h - g||: the lower bound of phi goes with what is "
+    "gained, the upper one with what is lost",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "key inequality": "fed-lamb.key-inequality-assembly; 0 in place of <h, D g>/||D g|| where D g = 0",
+        "lengths": "s ||D h|| and ||h - g|| are not negative",
+        "H4": "0 <= phi_m <= phi <= phi_M",
+    },
+    chain=("fed-lamb.key-inequality-assembly",),
+)
+def scaled() -> Finding:
+    """Lengths and inner products are variables, so layers may have any size."""
+    return decide(_scaled, sample=_clipped)
+
+
+@false("fed-lamb.false-key-scaled", of=scaled, statement="The same with phi_m in place of phi_M")
+def _false_scaled() -> Finding:
+    """Where <h, D g> is negative a larger phi goes farther the wrong way."""
+    return decide(_scaled_by_phi_m, sample=_clipped, ablate=False)
+
+
 ROUND = {
     "(7)": "f(x_r) <= f(x_(r-1)) + <f', x_r - x_(r-1)> + sum_l L_l/2 ||x_r^l - x_(r-1)^l||^2",
     "steps": "<f', x_r - x_(r-1)> = -alpha times the mean over all n clients of sum_t sum_l phi <f'^l, p^l>/||p^l||, 0 "
     "for a layer with p^l = 0",
     "key inequality": "phi <f'^l, p^l>/||p^l|| >= phi_m s ||D f'^l|| - 2 phi_M ||f'^l - g^l||, with 0 on its left "
-    "where p^l = 0, summed: "
-    "fed-lamb.key-inequality-assembly, and H4",
+    "where p^l = 0, summed: fed-lamb.key-inequality-scaled",
     "lengths": "||x_r^l - x_(r-1)^l|| <= alpha phi_M T: fed-lamb.lemma-1-repaired",
 }
 
@@ -126,7 +179,7 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
     assumptions=ROUND,
-    chain=("fed-lamb.key-inequality-assembly", "fed-lamb.lemma-1-repaired"),
+    chain=("fed-lamb.key-inequality-scaled", "fed-lamb.lemma-1-repaired"),
 )
 def round_falls() -> Finding:
     """In every outcome."""

@@ -94,7 +94,7 @@ def _variance(draw: Draw) -> Statement:
     source=at("ours, about H3 (L186) and H2 (L184)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
-    sizes="gradients of two outcomes, with any probabilities",
+    sizes="gradients of two outcomes, with any probabilities; one coordinate, as H3 is about each",
     assumptions=NOISE,
 )
 def bounded_variance() -> Finding:

@@ -42,8 +42,11 @@ def converted(c: Climb) -> Iterator[Sides]:
     yield c.mean(lambda run: c.squares(run, 0.0)), _times(c.root * c.steepest, c.per_layer)
 
 
-def descended(c: Climb) -> Iterator[Sides]:
-    """One round of one outcome: how far f falls, with the errors of the gradients that were taken."""
+def descended(c: Climb, by_least: bool = False) -> Iterator[Sides]:
+    """One round of one outcome: how far f falls, with the errors of the gradients that were taken.
+
+    ``by_least`` spoils the factor of the errors: phi_m in place of phi_M.
+    """
     k = c.constants
     for run in c.runs:
         for before, after, taken in zip(run.states, run.states[1:], run.taken, strict=False):
@@ -53,4 +56,5 @@ def descended(c: Climb) -> Iterator[Sides]:
             errors = sum(norm(g[w] - one[w]) for row in taken for one in row for w in at) / len(taken)
             bend = k.alpha**2 * k.T**2 * k.phi_M**2 / 2 * k.L_bar
             change = c.problem.value(after.x) - c.problem.value(before.x)
-            yield float(change + progress), {"errors": float(2 * k.alpha * k.phi_M * errors), "rate": float(bend)}
+            scale = k.phi_m if by_least else k.phi_M
+            yield float(change + progress), {"errors": float(2 * k.alpha * scale * errors), "rate": float(bend)}

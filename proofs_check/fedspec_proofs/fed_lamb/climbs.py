@@ -173,7 +173,7 @@ def downhill(choose: Choose, c: Any) -> Piecewise:
 def climb(choose: Choose, steps: int = 2) -> Climb:
     """Instances whose claims are mostly true; ``steps`` is the largest number of local steps."""
     n, sizes, T = choose.whole(1, 2), choose.of((1,), (1, 1), (2,)), choose.whole(1, steps)
-    s = choose.of(0.0, 0.0, 0.5, 2.0)
+    s = choose.of(0.0, 0.0, 0.5, 2.0, 1.25)
     R = choose.of(*range(1, max(1, COINS // (n * T)) + 1)) if s else choose.of(6, 1, 3)
     c = choose.of(F(1), F(1), F(1, 64))
     exact = Problem(tuple(tuple(downhill(choose, c) for _ in range(sum(sizes))) for _ in range(n)), sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,12 +167,12 @@ def lemma_2() -> Finding:
         relation=">=",
     )
     finding = all_refuted(begun, ended)
-    found = hunt(Inequality(pulled, {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed), TRIES // 2)
+    found = hunt(
+        Inequality(partial(pulled, T=1), {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed), TRIES // 2
+    )
     if not found.violated:
         return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")
-    words = (
-        f"the search of the repaired form breaks it in {found.met} instances, at worst by a factor of {found.ratio:.4g}"
-    )
+    words = f"a search of the printed inequality breaks it too, at worst by a factor of {found.ratio:.4g}"
     return replace(finding, evidence=f"{finding.evidence}\n{words}")
 
 
@@ -252,13 +253,14 @@ def _skeleton(draw: Draw) -> Statement:
 
 @claim(
     "fed-lamb.lemma-2-scalar",
-    statement="The repaired Lemma 2 times v_hat, for any gradients: K is Lam^2 "
-    "times the mean square of the distances, and v_hat / v0 times K is at least K",
+    statement="((h_1' + h_2')/2)^2 >= ((h_1 + h_2)/2)^2/2 - (v_hat/v0) K with K >= the mean of (h_i' - h_i)^2: the "
+    "repaired Lemma 2 times v_hat, h_i and h_i' client i's gradients at x_r and at its own model, K = Lam^2 times the "
+    "mean square of their distances",
     source=at("ours, about Lemma 2 (L213)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
     sizes="two clients, d = 1",
-    assumptions={"H1": "the mean square of the gradients' changes is at most K", "v_hat >= v0": "K v_hat / v0 >= K"},
+    assumptions={"H1": "the mean of (h_i' - h_i)^2 is at most K", "v_hat >= v0": "(v_hat/v0) K >= K"},
 )
 def scalar() -> Finding:
     """Young's inequality and Jensen's."""

@@ -9,23 +9,26 @@ errors of its gradients and alpha^2 T^2 phi_M^2/2 sum_l L_l. Sums over rounds te
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from fedspec.arith import norm
+from fedspec.arith import norm, sqrt
+from fedspec.client.lamb import scaling
 from fedspec.readings import Phi
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.search import Inequality, hunt
 from fedspec_proofs.fed_lamb import climb_sides, climbs
 from fedspec_proofs.fed_lamb.assembly import round_falls, theorems
 from fedspec_proofs.fed_lamb.climbs import HOLDS, WITHOUT, Climb, climb, single
 from fedspec_proofs.fed_lamb.links import gradients_err, squares_by_lengths
-from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import F
-from fedspec_proofs.fed_lamb.shared import H5, at
+from fedspec_proofs.fed_lamb.problems import Problem, vector
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, one_round
+from fedspec_proofs.fed_lamb.shared import H5, at, constant
 from fedspec_proofs.fed_lamb.walks import checked, inexact
 from fedspec_proofs.piecewise import huber
+from fedspec_proofs.refutation import refutation
 
 TRIES = 400
 
@@ -56,11 +59,43 @@ ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "b
     chain=("fed-lamb.round-assembly",),
 )
 def one_round_falls() -> Finding:
-    """By fed-lamb.round-assembly. Searched: up to two clients, three layers' worth of coordinates, two local steps."""
+    """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may turn a gradient."""
     met = {name: HOLDS[name] for name in ROUND}
     without = {**{name: WITHOUT[name] for name in ROUND}, "H4": TOO_LONG}
-    looked = checked(Inequality(climb, met, climb_sides.descended), TRIES, without)
-    return confirmed((round_falls.body(),), looked, TRIES)
+    spoiled = {"phi_M of the errors": partial(climb_sides.descended, by_least=True)}
+    looked = checked(Inequality(climb, met, climb_sides.descended, spoiled), TRIES, without)
+    return replace(confirmed((round_falls.body(),), looked, TRIES), sharpness=looked.sharpness)
+
+
+@false(
+    "fed-lamb.false-round-phi",
+    of=one_round_falls,
+    statement="The same with phi_m in place of phi_M before the errors",
+    engine=Engine.EXACT,
+)
+def by_the_least_phi() -> Finding:
+    """Noise turns a gradient where phi is largest: the step goes uphill by alpha phi_M."""
+    problem, noise = Problem(((huber(F(1)),),), (1,)), F(-5, 4)
+    h = lamb(eta_l=F(1, 100), v0=F(4), phi=Phi.CLIP, phi_m=F(1, 2), phi_M=F(3, 2))
+    before = begin(h, vector([F(5)]), 1)
+    slope = problem.gradient(before.x)
+    after = one_round(h, before, [constant(*(slope + noise))])
+    gain = h.eta_l * h.phi_m * sqrt(h.v0) * norm(slope / sqrt(before.v_hat))
+    left, bend = problem.value(after.x) - problem.value(before.x) + gain, (h.eta_l * h.phi_M) ** 2 / 2
+    lost = {phi: 2 * h.eta_l * phi * norm(slope + noise - slope) for phi in (h.phi_m, h.phi_M)}
+    return refutation(
+        instance="x^2/2 (a line beyond |x| = 1), one client, from x = 5, noise 5/4 or -5/4, the outcome with the "
+        "gradient -1/4; alpha = 1/100, v0 = 4, phi clipped to [1/2, 3/2]",
+        conditions={
+            "H1: L = 1": problem.smoothness == problem.lipschitz == (1,),
+            "H4: phi is 3/2": scaling(before.x, h.phi, h.phi_m, h.phi_M) == h.phi_M,
+            **as_in_proofs(h),
+            "beta1 = 0": h.beta1 == 0,
+            "with phi_M before the errors it holds": left <= lost[h.phi_M] + bend,
+        },
+        left=left,
+        right=lost[h.phi_m] + bend,
+    )
 
 
 TOO_LONG = replace(

@@ -100,7 +100,7 @@ def _rising(rng: np.random.Generator) -> dict[str, F]:
     source=at("ours, about eq. (18), last two lines (L636-637)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
-    sizes="two clients",
+    sizes="two clients; one coordinate, as every one is by itself",
     assumptions=SUMMED,
 )
 def telescoping() -> Finding:

@@ -94,7 +94,7 @@ def _mean_of_t2() -> Any:
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED_AT_SIZES,
-    sizes="|S| <= 3, K = 1",
+    sizes="|S| <= 3, K = 1, d = 1, as the problem is",
     assumptions={"client 1 is drawn": "the Cauchy client takes part"},
 )
 def fedavg_has_no_mean() -> Finding:

@@ -63,7 +63,7 @@ def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
     source=EQ_19,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED_AT_SIZES,
-    sizes="t <= 5, z <= 3",
+    sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
     """For t up to 5 and z up to 3, all values of rates, moments and gradients."""
@@ -109,7 +109,7 @@ def bias_as_printed() -> Finding:
     source=BIAS,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED_AT_SIZES,
-    sizes="t <= 5, z <= 3",
+    sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
     assumptions={"g constant": "the gradients do not change", "v_0 = 0": "the second moment starts at 0"},
     repairs="fedada2.l1391",
 )

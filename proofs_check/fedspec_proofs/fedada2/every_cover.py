@@ -12,12 +12,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedspec.arith import maximum, minimum
+from fedspec.client.sm3 import accumulate_ii
+from fedspec.covers import Cover
 from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.rational import F
+
+ONE = Cover(((0,),), 1)
 
 
 def _fewest(draw: Draw) -> Statement:
@@ -29,10 +33,11 @@ def _fewest(draw: Draw) -> Statement:
 
 
 def _update(draw: Draw) -> Statement:
-    """v_k(j): the least of them and g^2; low is v_0 + s(j), high v_0 + n G^2."""
-    least, low, high, g, G = (draw(name) for name in ("least", "low", "high", "g", "G"))
+    """v_k(j): the least of them and g^2, by the rule where one set holds j; low is v_0 + s(j), high v_0 + n G^2."""
+    least, low, high, g, G = draw("least"), draw("low"), draw("high"), draw("g"), draw("G")
     given = {"least": every(least >= low, least <= high), "|g| <= G": every(g <= G, -g <= G)}
-    v = least + g * g
+    mu, squared = (np.array([value], dtype=object) for value in (least, g * g))
+    v = accumulate_ii(mu, squared, ONE)[1][0]
     return Statement(given, {"v >= v_0 + s + g^2": v >= low + g * g, "v <= v_0 + (n + 1) G^2": v <= high + G * G})
 
 

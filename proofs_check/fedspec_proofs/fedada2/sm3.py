@@ -268,13 +268,14 @@ def _refinable(over: dict[str, Cover]) -> Iterator[tuple[str, Cover]]:
 
 @claim(
     "fedada2.sm3-comparison",
-    statement="Gradients larger in every coordinate and step give larger mu and nu, for SM3-I and SM3-II",
+    statement="Gradients of larger absolute value in every coordinate and step give mu and nu that are no smaller, for "
+    "SM3-I and SM3-II",
     source=OURS,
     engine=Engine.SMT,
     verdict=Verdict.PROVED_AT_SIZES,
     sizes=SIZES,
-    assumptions={**SQUARES, "g2(j) <= h2(j)": "the other gradients are larger"},
+    assumptions={**SQUARES, "g2(j) <= h2(j)": "the other gradients are larger in absolute value: |g_j| <= |h_j|"},
 )
 def comparison() -> Finding:
-    """For any cover: sums, minima and maxima of larger numbers are larger."""
+    """For any cover: sums, minima and maxima of larger numbers are larger. Signed ones need not: -1 above -2."""
     return over_both(comparison_induction, covers())

@@ -49,7 +49,7 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
     source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
-    assumptions={"independent": "the q draws are independent"},
+    assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
 def both_moments() -> Finding:
     """By induction over the draws, in inner products; then every sample of up to three clients and draws.
@@ -113,7 +113,7 @@ def _close(rng: np.random.Generator) -> dict[str, Fraction]:
 LEMMA_5 = {
     "dissimilar": "sum p_i |g_i|^2 <= beta^2 |sum p_i g_i|^2 + kappa^2 (Assumption 3 for the weights p)",
     "weights": "p_i >= 0 and they sum to one",
-    "independent": "the q draws are independent",
+    "independent": "the q draws are independent, each l_j is i with chance p_i",
 }
 
 

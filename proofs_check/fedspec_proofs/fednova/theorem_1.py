@@ -141,6 +141,7 @@ def at_the_rate() -> Finding:
         "first": "2 eta L tau_eff <= 1",
         "second": "2 eta L max ||a_i||_1 sqrt(2 beta^2 + 1) <= 1",
         "last": "0 <= a_(i,-1) <= ||a_i||_1 <= max ||a_i||_1, C being attained at i",
+        "signs": "eta L > 0, tau_eff > 0, ||a_i||_1 >= 0, beta^2 >= 0",
     },
 )
 def sufficient_rate() -> Finding:
@@ -156,6 +157,7 @@ def sufficient_rate() -> Finding:
                 "first": 2 * y * steps <= 1,
                 "second": 4 * y**2 * largest**2 * (2 * beta2 + 1) <= 1,
                 "last": every(last >= 0, last <= norm, norm <= largest),
+                "signs": every(y > 0, steps > 0, norm >= 0, beta2 >= 0),
             },
             {"(98)": rates[0], "(99)": rates[1]},
         )
