@@ -9,6 +9,7 @@ from hashlib import sha256
 from math import nan
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -130,6 +131,4 @@ def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
     if not losses:
         return nan
     who = sorted(losses)
-    n_i = torch.tensor([examples[i] for i in who], dtype=torch.float64)
-    found = torch.tensor([losses[i] for i in who], dtype=torch.float64)
-    return float((n_i * found).sum() / n_i.sum())
+    return float(np.average([losses[i] for i in who], weights=[examples[i] for i in who]))

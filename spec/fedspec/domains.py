@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -208,14 +208,15 @@ def require_weights(name: str, value: Any) -> None:
             raise WeightError(f"{name}: entry {i} is {entry}; {what} {domain.words}")
 
 
-def require_size(what: str, n: Any) -> None:
-    """Refuse what is no sample size; it need not be whole.
+def require_sizes(what: str, sizes: Iterable[tuple[int, Any]]) -> None:
+    """Refuse what are no sample sizes, by clients' numbers; they need not be whole.
 
     Raises:
-        WeightError: it is negative, infinite or NaN, or no number.
+        WeightError: one is negative, infinite or NaN, or no number.
     """
-    if outside(n, NONNEGATIVE):
-        raise WeightError(f"{what} has {n!r}; sample sizes are finite numbers >= 0")
+    for i, n in sizes:
+        if outside(n, NONNEGATIVE):
+            raise WeightError(f"{what} {i} has {n!r}; sample sizes are finite numbers >= 0")
 
 
 NORMS = frozenset({"a_norm", "a_norms"})

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
-from fedspec.domains import REAL, check_steps, outside, require_count, require_size
+from fedspec.domains import REAL, check_steps, outside, require_count, require_sizes
 from fedspec.errors import PlanError
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
@@ -34,8 +34,7 @@ class Setup:
     def __post_init__(self) -> None:
         if not len(self.examples):
             raise PlanError("examples: there is no client; give the sample size of at least one")
-        for i, n in enumerate(self.examples):
-            require_size(f"examples: client {i}", n)
+        require_sizes("examples: client", enumerate(self.examples))
 
     @property
     def clients(self) -> int:
@@ -85,8 +84,7 @@ class Plan:
             raise PlanError(f"participants: {self.participants} names a client twice; name each once")
         for tau in self.steps:
             check_steps(tau)
-        for i, n in zip(self.participants, self.examples, strict=True):
-            require_size(f"examples: client {i}", n)
+        require_sizes("examples: client", zip(self.participants, self.examples, strict=True))
         for what, numbers in (("scales", self.scales), ("noise", self.noise)):
             for j, number in enumerate(numbers):
                 if outside(number, REAL):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
-from fedspec.domains import check_steps, is_number, require_size
+from fedspec.domains import check_steps, is_number, require_sizes
 from fedspec.errors import PlanError, WeightError
 from fedspec.population import Blocks, weigh
 from fedspec.readings import Shares, Weighting, choice
@@ -28,8 +28,7 @@ def shares(
     weighting = choice(Weighting, "weights", weighting)
     if not len(examples):
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
-    for i, n in enumerate(examples):
-        require_size(f"weight: client message {i}", n)
+    require_sizes("weight: client message", enumerate(examples))
     if weighting == Weighting.STEPS:
         check_tallied(examples, steps)
     counted = {Weighting.UNIFORM: [1] * len(examples), Weighting.STEPS: steps}
