@@ -42,7 +42,7 @@ class NoClassError(IndexError):
 
     def __init__(self, row: int, classes: int) -> None:
         super().__init__(f"a class is not in 0 to {classes - 1}")
-        self.row = row
+        self.row, self.classes = row, classes
 
 
 def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:

@@ -146,7 +146,9 @@ class Trained:
             loops = network.loops(x, walk)
             losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x)
         except NoClassError as error:
-            with self.named([who[error.row]], [Minibatch(*(part[None] for part in walk.at(error.row, first)))]):
+            seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
+            wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
+            with self.named([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
                 raise
         self.tell(who[: len(x)], losses)
         return losses

@@ -122,6 +122,16 @@ def test_a_class_that_is_none_is_told_with_its_client() -> None:
         federation.in_round(0).oracle([0, 2])(0, federation.x0.repeat(2, 1))
 
 
+def test_of_a_whole_run_the_minibatch_is_told_whose_class_is_none() -> None:
+    data = [(torch.ones(6, 3), torch.tensor([0, 1, 1, 0, 1, i])) for i in (1, 3)]
+    federation = Federation(
+        nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, way="compiled", shuffled=False
+    )
+    run = simulate("fedavg", federation, plan=cohorts(None, steps=4), rounds=1, eta_l=0.1)
+    with pytest.raises(ModuleError, match=r"minibatch of client 1, inputs \(1, 2, 3\).* from 1 to 3: "):
+        list(run)
+
+
 @pytest.mark.parametrize(
     ("module", "loss", "pair", "words"),
     [
