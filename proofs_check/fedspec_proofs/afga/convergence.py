@@ -28,7 +28,7 @@ SETTING = {
 }
 THEOREM = {
     "4.1": "every f_i is L-smooth",
-    "4.2": "given everything before, the noise has a mean square of at most sigma^2",
+    "4.2": "given everything before and who computes, the noise has a mean square of at most sigma^2",
     "4.3": "every stochastic gradient is at most G long",
     "dissimilarity": "Assumption 4.4, or D.1 with any alpha, which the third condition has",
     "rho": "Assumption 4.5, or D.2",
