@@ -172,6 +172,32 @@ def test_half_a_condition_is_not_enough(condition: str, monkeypatch: pytest.Monk
     assert spoiled(assembly.sum_of_steps).verdict is Verdict.REFUTED
 
 
+CHANGES, SENDERS = explicit.changes, explicit.senders
+
+
+def _less_noise(v: Any) -> tuple[Any, ...]:
+    C_D, e_0, e_1, e_2 = CHANGES(v)
+    return C_D, e_0 - v.eta_l**2 * v.I * v.m * v.sigma2 / (v.K * v.n**2), e_1, e_2
+
+
+def _less_slopes(v: Any) -> tuple[Any, ...]:
+    C_D, e_0, e_1, e_2 = CHANGES(v)
+    return C_D, e_0, e_1 / 200, e_2
+
+
+@pytest.mark.parametrize(
+    ("name", "less"),
+    [("changes", _less_noise), ("changes", _less_slopes), ("senders", lambda v: SENDERS(v) / 10)],
+    ids=["half the noise of e_0", "e_1 / 200", "senders / 10"],
+)
+def test_lemma_f_5_is_that_of_its_row(name: str, less: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound of Delta's second moment that the step's row does not show is noticed, in the bound or a condition."""
+    assert spoiled(assembly.sum_of_steps).verdict is Verdict.PROVED
+    for module in (explicit, assembly):
+        monkeypatch.setattr(module, name, less)
+    assert spoiled(assembly.sum_of_steps).verdict is Verdict.REFUTED
+
+
 def test_a_run_s_numbers_are_those_in_words() -> None:
     """K = m = 1, n = I = 2, rho = 1/2: H = 2, fac = 1/2, B = eta_l G (3/4 + 5/8), tail = sigma^2/2 + sbar^2."""
     s = Setting(1, 2, 1, 2, 3, 0.5, 0.1, 1.0, phi=((0.1,), (-0.4,)), nu=0.3, theta=0.5, beta1=0.5)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.adding import spoiled, summed
+from fedspec_proofs.afga.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.mixed import slope_lines
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
@@ -92,10 +93,15 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     step = eta * v.eta_l * p
     # Everything is divided by what stands before the mean of |grad f|^2 in the end.
     one = 8 * v.C_0 / (step * v.I * v.R)
-    C_D, e_0, e_1, _ = changes(v)
+    C_D, *_ = changes(v)
     inner = 4 * L**2 * e2 * v.fac / (v.K * v.n)
     both_errors = v.T * v.C_1 * e2 * (v.a_1 * (v.alpha2 * slope2 + v.R * v.sigma2_c) + v.R * v.s_1)
     one_error = v.C_1 * e2 * (v.a_2 * (v.alpha2 * slope2 + v.R * v.sigma2_c) + v.R * v.s_2)
+    # A round's terms, as eq-86-assembly has them; the errors and slopes are sums over the rounds already.
+    delta2 = {
+        name: (v.R if name in ("noise", "dissimilarity") else 1) * term
+        for name, term in change_terms(v, cons, g2).items()
+    }
     rates = conditions(v)
 
     steps = {
@@ -118,7 +124,7 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
         "x - z": Step(step / 4, XZ, L**2 / root * drift),
         "y - z": Step(step / 4, YZ, L**2 / root * cons),
         "Lemma F.3": Step(step * L**2 / (2 * root), cons + drift, both_errors),
-        "Lemma F.5": Step(C_D, D2, senders(v) * cons_I + v.R * e_0 + inner * cons + e_1 * g2),
+        "Lemma F.5": Step(C_D, D2, change_by_drawing(v, cons_I) + sum(delta2.values())),
         "Lemma F.4, t = I": Step(C_D * senders(v), cons_I, v.I * one_error),
         "Lemma F.4, t < I": Step(C_D * inner, cons, v.T * one_error),
         "second condition": Step(g2, *rates["second condition"]),

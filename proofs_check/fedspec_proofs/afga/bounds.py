@@ -174,6 +174,11 @@ def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
     }
 
 
+def change_by_drawing(v: Any, inner: Any) -> Any:
+    """What drawing the senders adds to E|Delta_r|^2: (n-m)/(Km(n-1)) times the consensus error at I."""
+    return v.fac * v.n / v.m**2 / v.K * inner
+
+
 def change_tight(net: Network) -> Iterable[Sides]:
     """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
     *states, last = path(net)

@@ -156,7 +156,7 @@ def tight(draw: Draw) -> Sum:
     v = _round(draw)
     D2, Db2, P, Q, V, spread, cons_I = (draw(name) for name in ("D2", "Db2", "P", "Q", "V", "spread", "cons_I"))
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
-    by_drawing = v.fac * v.n / v.m**2 / v.K * cons_I
+    by_drawing = bounds.change_by_drawing(v, cons_I)
     steps = {
         "senders": Step(1, D2, Db2 + by_drawing),
         "two sums": Step(1, Db2, e2 * (2 * P + 2 * Q)),
