@@ -143,7 +143,8 @@ def _shown(runs: list[Setting]) -> Finding:
     "(1-p) rho^s), C_0^2 = B^2 + eps, C_D = eta^2 L/(2 eps) (kappa^2 + 3), tail = sigma^2/n + fac I sbar^2, a_1 = I + "
     "rho^2 H, a_2 = rho^2 H, s_1 = rho^2 H sbar^2 + rho^2 sigma^2 + (1 + H^2 rho^2/I^2) tail, s_2 = rho^2 (H sbar^2 + "
     "sigma^2 + H^2/I^2 tail), e_0 = eta_l^2 (2 I M sigma^2/N^2 + 4 I fac sbar^2/N), e_1 = 2 p^2 I eta_l^2, e_2 = C_1 "
-    "eta_l^2 (4 L^2 eta_l^2 fac/N T + I (n-m)/(K m (n-1))); rho_max <= m/(m + n) is not needed",
+    "eta_l^2 (4 L^2 eta_l^2 fac/N T + I (n-m)/(K m (n-1))), fac and (n-m)/(K m (n-1)) both 0 for n = 1, sbar^2 the "
+    "mean of the sigma_k^2; rho_max <= m/(m + n) is not needed; the rate of eq. (8) for K > 1 is not shown here",
     source=Source(AFGA, "ours, for Theorem D.3, eq. (8) (L1093), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
@@ -164,8 +165,8 @@ def theorem_d_3() -> Finding:
 @claim(
     "afga.theorem-4-6",
     statement="The bound of theorem-d-3 with K = 1, alpha = 1 and sigma_c = 0: n = N, m = M and sbar = sigma_g. That "
-    "its first term is O(1/sqrt(RIM)) for the theorem's step sizes is claim theorem-4-6-rate; rho <= M/(M+N) is needed "
-    "for that alone",
+    "its first term is O(1/sqrt(RIM)) for the theorem's step sizes is claim theorem-4-6-rate; rho <= M/(M+N) is used "
+    "there alone, to free the constant of I, M and N; the other two terms of (3) are not derived",
     source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
