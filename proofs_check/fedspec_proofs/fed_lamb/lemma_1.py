@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
 
 from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
@@ -37,16 +40,24 @@ TRIES = 800
 NONZERO = {"p is not 0": "the direction is defined"}
 
 
-def _length(draw: Draw) -> Statement:
+def _length(draw: Draw, phi: Phi) -> Statement:
     x, p, alpha = draw("x", 2), draw("p", 2), draw("alpha")
-    step = layer_step(x, p, eta_l=alpha, phi=Phi.CONSTANT) - x
-    return Statement({"p is not 0": p @ p > 0}, {"length": step @ step == alpha * alpha})
+    step = layer_step(x, p, eta_l=alpha, phi=phi) - x
+    phi2 = x @ x if phi is Phi.IDENTITY else 1
+    return Statement({"p is not 0": p @ p > 0}, {"length": step @ step == alpha * alpha * phi2})
+
+
+def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
+    """Multiples of (3, 4) and (5, 12)."""
+    k, j = (F(int(one), 4) for one in rng.integers(1, 9, 2))
+    return {"x_0": 3 * k, "x_1": -4 * k, "p_0": 12 * j, "p_1": 5 * j}
 
 
 @claim(
     "fed-lamb.lemma-1-length",
     statement="A local step moves a layer by alpha phi exactly, whatever p is: "
-    "after T = 1 step the square of the gap to the round's start is alpha^2 times the number of layers that move",
+    "after T = 1 step the square of the gap to the round's start is alpha^2 times the sum of phi^2 over the layers "
+    "that move",
     source=at("ours, about the first display of the proof (L527)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
@@ -55,10 +66,11 @@ def _length(draw: Draw) -> Statement:
 def length() -> Finding:
     """p / ||p|| is a unit vector: its squares add up to 1, one coordinate more at a time; no M, beta2, v0 is left.
 
-    Two coordinates through the rule, with phi = 1, which multiplies the step.
+    Two coordinates through the rule, with phi = 1, which multiplies the step, and with phi the length of the layer.
     """
     parts = {
-        "two coordinates": decide(_length),
+        "two coordinates": decide(partial(_length, phi=Phi.CONSTANT)),
+        "two coordinates, phi(a) = a": decide(partial(_length, phi=Phi.IDENTITY), sample=_whole_lengths),
         "any layer, any phi": identities({"one more coordinate": one_more_coordinate}),
     }
     return all_proved(parts, NONZERO)
