@@ -33,6 +33,7 @@ STRONG = {
 }
 UNLIKE = {**STRONG, "zeta": "the clients' gradients at the minimiser x* of their mean F have the mean square zeta^2"}
 RATE = {"rate": "eta is in the interval"}
+LOCAL_RATE = {"rate": "eta_l is in the interval"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class Listed:
     low: str = "1/4"
     high: str = "1/2"
 
+    @property
+    def letter(self) -> str:
+        """The clients' rate, eta to the paper; for methods with a server's rate eta beside it, eta_l."""
+        return "eta_l" if self.round.keeps else "eta"
+
     def value(self, eta: Any) -> Any:
         """The bound at a rate."""
         return sum(Fraction(c) * eta**k for k, c in enumerate(self.bound))
@@ -64,11 +70,12 @@ class Listed:
         )
 
     def __str__(self) -> str:
-        powers = ("", " eta", " eta^2", " eta^3")
+        rate = self.letter
+        powers = ("", f" {rate}", f" {rate}^2", f" {rate}^3")
         bound = " + ".join(f"{c}{power}" for c, power in zip(self.bound, powers, strict=False) if c != "0")
         a = f", a = {self.round.share}" if self.round.keeps else ""
         name = f"{self.round.algorithm}, tau = {self.round.steps}"
-        return f"{name}, eta in [{self.low}, {self.high}]{a}: {bound}".replace("+ -", "- ")
+        return f"{name}, {rate} in [{self.low}, {self.high}]{a}: {bound}".replace("+ -", "- ")
 
 
 def _listed(algorithm: str, steps: tuple[int, ...], *bound: str, share: str = "0", **of: str) -> Listed:
@@ -127,7 +134,7 @@ def _claim(
         engine=Engine.WORST_CASE,
         verdict=verdict,
         assumptions=assumptions,
-        sizes="; ".join(map(str, listed)) + "; eta in units of 1/L",
+        sizes="; ".join(map(str, listed)) + f"; {listed[0].letter} in units of 1/L",
     )(certified(id, _cases(listed, claimed), without))
 
 
@@ -175,7 +182,7 @@ def _factor_without(
     def instance(but: str, curvature: int, rate: str = "1/2") -> Dropped:
         problem = claimed(replace(one.round, eta_l=Fraction(rate)), one.value(Fraction(rate)))
         zeros = dict.fromkeys(kept, Fraction(0))
-        words = f"F_i = {curvature} x^2/2, {one.round.algorithm} from x = 1, eta = {rate}"
+        words = f"F_i = {curvature} x^2/2, {one.round.algorithm} from x = 1, {one.letter} = {rate}"
         parabolas = [Parabola(Fraction(curvature))] * len(one.round.steps)
         return dropped(problem, parabolas, but=but, words=words, x=Fraction(1), **zeros)
 
@@ -277,24 +284,24 @@ unequal = _claim(
 
 variates = _claim(
     "fednova.scaffold-contracts",
-    "In a round of SCAFFOLD (option II, eta = 1) |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 falls by at least the "
-    "polynomial in eta_l, whatever zeta is: what is left of FedAvg's distance to x* is removed",
+    "In a round of SCAFFOLD (option II, eta = 1) |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 becomes at most "
+    "the polynomial in eta_l times what it was, whatever zeta is: what is left of FedAvg's distance to x* is removed",
     "ours, about SCAFFOLD (L204), external",
     VARIATES,
     contraction.problem_of,
     _factor_without(VARIATES[0], contraction.problem_of, "s0", "c0", "c1"),
-    STRONG | RATE,
+    STRONG | LOCAL_RATE,
 )
 
 duals = _claim(
     "fednova.feddyn-contracts",
-    "In a round of FedDyn (mu = L) |x - x*|^2 + a mean |lam_i - grad F_i(x*)|^2 falls by at least the polynomial in "
-    "eta_l, whatever zeta is, also with unequal steps",
+    "In a round of FedDyn (mu = L) |x - x*|^2 + a mean |lam_i - grad F_i(x*)|^2 becomes at most the polynomial in "
+    "eta_l times what it was, whatever zeta is, also with unequal steps",
     "ours, about FedDyn beside eq. (12) (L198), external",
     DUALS,
     contraction.problem_of,
     _factor_without(DUALS[0], contraction.problem_of, "s0", "c0", "c1"),
-    STRONG | RATE,
+    STRONG | LOCAL_RATE,
 )
 
 
