@@ -89,11 +89,12 @@ def _concludes(draw: Draw) -> Statement:
     ug, gg of the means of u and g, s = 1/q."""
     U, S, X, Y, uu, ug, gg = (draw(name) for name in ("U", "S", "X", "Y", "uu", "ug", "gg"))
     s, beta2, kappa2, moment = (draw(name) for name in ("s", "beta2", "kappa2", "moment"))
-    signs = [gg <= S, Y >= 0, uu <= U, uu >= 0, gg >= 0, uu - 2 * ug + gg >= 0, s > 0, s <= 1]
+    signs = [X + Y == 2 * U + 2 * S, uu >= 0, gg >= 0, uu - 2 * ug + gg >= 0, s > 0, s <= 1, beta2 >= 1, kappa2 >= 0]
     return Statement(
         {
             "dissimilar": beta2 * gg + kappa2 >= S,
-            "weights": every(X + Y == 2 * U + 2 * S, *signs),
+            "weights": every(gg <= S, Y >= 0, uu <= U),
+            "signs": every(*signs),
             "independent": moment == (1 - s) * (uu + 2 * ug + gg) + s * X,
         },
         {"(166)": moment <= 3 * U + 3 * gg + 3 * s * (beta2 * gg + kappa2)},
@@ -111,7 +112,8 @@ def _close(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 LEMMA_5 = {
-    "dissimilar": "sum p_i |g_i|^2 <= beta^2 |sum p_i g_i|^2 + kappa^2 (Assumption 3 for the weights p)",
+    "dissimilar": "sum p_i |g_i|^2 <= beta^2 |sum p_i g_i|^2 + kappa^2, beta^2 >= 1 and kappa^2 >= 0 (Assumption 3 "
+    "for the weights p)",
     "weights": "p_i >= 0 and they sum to one",
     "independent": "the q draws are independent, each l_j is i with chance p_i",
 }

@@ -81,6 +81,7 @@ def _concludes(draw: Draw) -> Statement:
             "dissimilar": V + mean2 <= beta2 * mean2 + kappa2,
             "positive": every(square >= 0, chi2 >= 0, apart >= 0),
             "sums": theta * chi2 == 1,
+            "signs": every(mean2 >= 0, beta2 >= 1, kappa2 >= 0),
         },
         {"Lemma 3": apart <= chi2 * ((beta2 - 1) * mean2 + kappa2)},
     )
@@ -126,9 +127,14 @@ def _met(rng: np.random.Generator) -> dict[str, Fraction]:
 
 def _passes(draw: Draw) -> Statement:
     """(109)-(110): from Lemma 3 and |a + b|^2 <= 2 |a|^2 + 2 |b|^2, a = grad F - grad F~ and b = grad F~."""
-    aa, ab, bb, chi2, beta2, kappa2 = (draw(n) for n in ("aa", "ab", "bb", "chi2", "beta2", "kappa2"))
+    aa, bb, chi2, beta2, kappa2 = (draw(n, positive=True) for n in ("aa", "bb", "chi2", "beta2", "kappa2"))
+    ab = draw("ab")
     return Statement(
-        {"Lemma 3": aa <= chi2 * ((beta2 - 1) * bb + kappa2), "square": aa - 2 * ab + bb >= 0},
+        {
+            "Lemma 3": aa <= chi2 * ((beta2 - 1) * bb + kappa2),
+            "square": aa - 2 * ab + bb >= 0,
+            "signs": every(aa >= 0, bb >= 0, ab * ab <= aa * bb, chi2 >= 0, beta2 >= 1, kappa2 >= 0),
+        },
         {"(110)": aa + 2 * ab + bb <= 2 * (chi2 * (beta2 - 1) + 1) * bb + 2 * chi2 * kappa2},
     )
 
@@ -139,7 +145,9 @@ def _passes(draw: Draw) -> Statement:
     source=Source(FEDNOVA, "eqs. (109)-(110) (L668-669)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
-    assumptions={"Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2]"},
+    assumptions={
+        "Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2], beta^2 >= 1 and kappa^2 >= 0"
+    },
 )
 def true_objective() -> Finding:
     """Any number of coordinates: only |a|^2, a.b and |b|^2 enter, and |a - b|^2 >= 0."""
