@@ -180,8 +180,8 @@ def _accumulated(G: Any, a: Vector, n: Any, eta: Any) -> Message:
 
 @claim(
     "fednova.local-scale",
-    statement="For fixed tau_eff FedNova does not change when a client rescales its accumulation vector: "
-    "a_i -> c_i a_i, for the same gradients",
+    statement="For fixed tau_eff FedNova does not change when a client rescales its accumulation vector by "
+    "c_i > 0: a_i -> c_i a_i, for the same gradients",
     source=Source(FEDNOVA, "ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED_AT_SIZES,
