@@ -85,7 +85,7 @@ def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
     sizes="t in 1, 2, 4, 6 and z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
-    """For t up to 6 and z up to 3."""
+    """For t in 1, 2, 4, 6 and z up to 3."""
     return identities({f"t = {t}, z = {z}": _unrolled(t, z) for t, z in SIZES}, instances=4)
 
 
