@@ -83,7 +83,8 @@ def network(choose: Choose) -> Network:
 
 ASSUMPTIONS: dict[str, str] = {
     "4.1": "every f_i is L-smooth",
-    "4.2": "the noise of every gradient has mean zero and variance at most sigma^2",
+    "4.2": "given everything before and who computes, the noise of every gradient has mean zero and variance at most "
+    "sigma^2",
     "D.1 within": "1/n sum over a cluster of |f_i' - fbar_k'|^2 <= sigma_k^2 everywhere",
     "D.1 between": "1/K sum_k |fbar_k'|^2 <= alpha^2 |f'|^2 + sigma_c^2 everywhere",
     "D.2": "every W_k is doubly stochastic with ||W_k - J||_2 <= rho_k < 1",
