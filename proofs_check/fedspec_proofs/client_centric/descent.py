@@ -125,9 +125,9 @@ def _polarised(draw: Draw, half: bool, d: int = 2) -> Any:
 
 @claim(
     "client-centric.a-7",
-    statement="The second expression of A_7 (after the step client-centric.participation-mean) is (eta eta_l / 2) (|grad "
-    "f|^2 - |u_t|^2 + |grad f - u_t|^2), all weighted by a_t, with u_t the mean over all clients of their mean local "
-    "gradients",
+    statement="The second expression of A_7 (after the step client-centric.participation-mean) is (eta eta_l / 2) "
+    "(|grad f|^2 - |u_t|^2 + |grad f - u_t|^2), all weighted by a_t, with u_t the mean over all clients of their mean "
+    "local gradients",
     source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,

@@ -26,8 +26,8 @@ from fedspec_proofs.fednova.settings import Setting
 from fedspec_proofs.refutation import refutation
 
 LEMMA = {
-    "dissimilar": "sum w_i |g_i|^2 <= beta^2 |sum w_i g_i|^2 + kappa^2, beta^2 >= 1 and kappa^2 >= 0 (Assumption 3 at the "
-    "point)",
+    "dissimilar": "sum w_i |g_i|^2 <= beta^2 |sum w_i g_i|^2 + kappa^2, beta^2 >= 1 and kappa^2 >= 0 (Assumption 3 at "
+    "the point)",
     "positive": "w_i > 0",
     "sums": "p and w sum to one",
 }
