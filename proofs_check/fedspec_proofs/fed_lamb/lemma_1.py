@@ -22,7 +22,9 @@ from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.links import layers, one_more_coordinate, shown
@@ -42,9 +44,10 @@ NONZERO = {"p is not 0": "the direction is defined"}
 
 def _length(draw: Draw, phi: Phi) -> Statement:
     x, p, alpha = draw("x", 2), draw("p", 2), draw("alpha")
-    step = layer_step(x, p, eta_l=alpha, phi=phi) - x
+    with roots() as known:
+        step = layer_step(x, p, eta_l=alpha, phi=phi) - x
     phi2 = x @ x if phi is Phi.IDENTITY else 1
-    return Statement({"p is not 0": p @ p > 0}, {"length": step @ step == alpha * alpha * phi2})
+    return Statement({"p is not 0": p @ p > 0, "roots": every(*known)}, {"length": step @ step == alpha * alpha * phi2})
 
 
 def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
