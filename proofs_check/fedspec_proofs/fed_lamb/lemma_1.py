@@ -73,7 +73,7 @@ def length() -> Finding:
     """
     parts = {
         "two coordinates": decide(partial(_length, phi=Phi.CONSTANT)),
-        "two coordinates, phi(a) = a": decide(partial(_length, phi=Phi.IDENTITY), sample=_whole_lengths),
+        "two coordinates, phi(a) = a": decide(partial(_length, phi=Phi.IDENTITY), sample=_whole_lengths, ablate=False),
         "any layer, any phi": identities({"one more coordinate": one_more_coordinate}),
     }
     return all_proved(parts, NONZERO)
