@@ -161,7 +161,10 @@ class Federation:
             if not self.choices[size].run:
                 self.choices[size] = choose_run(self.choices[size], x, tau, runs)
             name = self.choices[size].run
-        run = runs[name if self.way or not isinstance(runs[name], str) else IN_PLACE]
+        # A saved run may go on where its way is not offered.
+        run = runs.get(name, IN_PLACE)
+        if isinstance(run, str) and not self.way:
+            run = runs[IN_PLACE]
         if isinstance(run, str):
             raise LayersError(f"{name}: {run}; leave way out, or name another")
         return run

@@ -14,9 +14,10 @@ from torch import nn
 
 from fedspec_torch import Federation, cohorts, loops, simulate
 from fedspec_torch.checking import ModuleError
+from fedspec_torch.choosing import Choice
 from fedspec_torch.layered import LayersError
 from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import momentum, proximal
+from fedspec_torch.solvers import along, momentum, proximal
 from fedspec_torch.whole_runs import descend_alone
 
 SIZES = {
@@ -209,3 +210,14 @@ def test_a_run_alone_leaves_other_clients_and_the_module_alone() -> None:
     descend_alone(federation.network, y[0], lambda k: walk.at(0, k), [0.5, 0.5])
     assert torch.equal(y[1], federation.x0) and not torch.equal(y[0], federation.x0)
     assert torch.equal(federation.network.vector(), federation.x0)
+
+
+def test_a_run_that_was_chosen_elsewhere_is_taken_in_place_where_it_is_not_offered() -> None:
+    """A saved run knows the way of another machine, a GPU's kernel say."""
+    ends = []
+    for elsewhere in ("", "fused", "alone"):
+        federation = CASES["odd"].federation(None)
+        federation.choices[3] = Choice("compiled", "measured elsewhere", elsewhere or "in place")
+        x = federation.x0.expand(4, -1)
+        ends.append(run_in_place(along(lambda k: 0.5), x, federation.in_round(0).oracle([0, 1, 2, 3]), 3)[0].clone())
+    assert all(torch.equal(end, ends[0]) for end in ends[1:])
