@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data import Minibatch
-from fedspec_torch.gradients import WAYS, Network, Way
+from fedspec_torch.gradients import WAYS, Network
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,17 @@ def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = 
     """
     seconds: dict[str, float] = {}
     refused: dict[str, Exception] = {}
+    works = {name: partial(WAYS[name], network, x, batch) for name in names}
     for name in names:
         try:
             WAYS[name](network, x, batch)
-            seconds[name] = _timed(WAYS[name], network, x, batch)
+            seconds[name] = _seconds(works[name], x)
         except Exception as error:
             refused[name] = error
     if not seconds:
         raise refused[names[-1]]
-    for _ in range(repeat - 1):
-        best = min(seconds.values())
-        for name in [n for n, s in seconds.items() if s < 8 * best + SLACK]:
-            seconds[name] = min(seconds[name], _timed(WAYS[name], network, x, batch))
+    parts = _by_turns(works, seconds, x, repeat - 1)
     found = min(seconds, key=seconds.__getitem__)
-    parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
     parts += [f"{name} refused ({first_line(error)})" for name, error in refused.items()]
     return Choice(found, f"a step of {len(x)} clients, measured: {', '.join(parts)}")
 
@@ -99,16 +97,12 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
             (got, *_), losses = run(few)
             apart = _apart(x, (got, losses), want)
             if apart <= ROUNDING:
-                seconds[name] = _seconds(lambda run=run: run(few), x)  # type: ignore[misc]
+                seconds[name] = _seconds(partial(run, few), x)
             else:
                 refused[name] = f"its models are {apart:.3g} of their change from those in place"
         except Exception as error:
             refused[name] = f"{type(error).__name__}: {first_line(error)}"
-    for _ in range(repeat - 1):
-        best = min(seconds.values(), default=0)
-        for name in [n for n, s in seconds.items() if s < 8 * best + SLACK]:
-            seconds[name] = min(seconds[name], _seconds(lambda run=taken[name]: run(few), x))  # type: ignore[misc]
-    parts = [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
+    parts = _by_turns({name: partial(run, few) for name, run in taken.items()}, seconds, x, repeat - 1)
     words = [f"a run of {few[0]} steps: {', '.join(parts)}"] if parts else []
     words += [f"{name} refused ({why})" for name, why in refused.items()]
     fastest = min(seconds, key=seconds.__getitem__, default=IN_PLACE)
@@ -123,8 +117,13 @@ def _apart(x: Stack, one: tuple[Stack, Weights], other: tuple[Stack, Weights]) -
     return float(torch.maximum((ours - theirs).norm(dim=1) / change, losses).max())
 
 
-def _timed(way: Way, network: Network, x: Stack, batch: Minibatch) -> float:
-    return _seconds(lambda: way(network, x, batch), x)
+def _by_turns(works: Mapping[str, Callable[[], object]], seconds: dict[str, float], x: Stack, turns: int) -> list[str]:
+    """Time again what is not far behind, so often, and keep the least; what each took, in words, the fastest first."""
+    for _ in range(turns):
+        best = min(seconds.values(), default=0)
+        for name in [n for n, s in seconds.items() if s < 8 * best + SLACK]:
+            seconds[name] = min(seconds[name], _seconds(works[name], x))
+    return [f"{name} {1e3 * s:.3g} ms" for name, s in sorted(seconds.items(), key=lambda found: found[1])]
 
 
 def _seconds(work: Callable[[], object], x: Stack) -> float:

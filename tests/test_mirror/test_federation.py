@@ -248,7 +248,7 @@ def test_one_slow_turn_puts_no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     federation, *_ = quadratic()
     turns = {"stacked": iter((0.02, 0.0005, 0.0005)), "looped": iter((0.001,) * 3), "vmapped": iter((2.0,))}
     names = {WAYS[name]: name for name in turns}
-    monkeypatch.setattr(choosing, "_timed", lambda way, *given: next(turns[names[way]]))
+    monkeypatch.setattr(choosing, "_seconds", lambda work, x: next(turns[names[work.func]]))
     batch = Minibatch(*(torch.stack([pair[j][:4] for pair in federation.data]) for j in (0, 1)))  # type: ignore[union-attr]
     choice = choose(federation.network, federation.x0.repeat(6, 1), batch, tuple(turns), repeat=3)
     assert choice.name == "stacked"
