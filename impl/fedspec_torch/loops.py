@@ -107,7 +107,16 @@ class Loops:
         return cls(loss is cross_entropy, np.array(table), memory)
 
     def steps(
-        self, x: Stack, walk: Walk, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float], *, adds: bool
+        self,
+        x: Stack,
+        walk: Walk,
+        first: int,
+        tau: Sequence[int],
+        to: Stack,
+        scales: Sequence[float],
+        *,
+        adds: bool,
+        told: bool = True,
     ) -> Weights:
         """Write multiples of the gradients of some minibatches to a stack, or add them; see the compiled function.
 
@@ -119,15 +128,16 @@ class Loops:
             to: [n, d] where the gradients go; may be x.
             scales: what those of a step are multiplied by.
             adds: whether they are added to what is there.
+            told: whether losses are computed.
 
         Returns:
-            The losses [n] of the first minibatches.
+            The losses [n] of the first minibatches, or none.
 
         Raises:
             NoClassError: a target is no class.
         """
         steps = import_module("fedspec_torch.compiled").steps
-        losses, none = x.new_empty(len(x)), x.new_empty(0, 0)
+        losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
         classes = walk.targets if self.classes else none[:, :0].long().flatten()
         targets = none if self.classes else walk.targets.to(x.dtype)
         pool = [part.contiguous().numpy() for part in (walk.inputs.flatten(1), classes, targets)]

@@ -77,7 +77,7 @@ class Trained:
         some, f = self.batches.first(len(x)), self.training.federation
         if f.known_way(len(x)) == "compiled":
             g = f.network.buffer(x)
-            self.compiled(x, k, [1] * len(x), g, [1])
+            self.compiled(x, k, [1] * len(x), g, [1], told=self._untold(some.clients))
             return g
         if len(self._sizes) == 1:
             return self._at(k, x, some.clients, self._batch(k, some))
@@ -94,7 +94,7 @@ class Trained:
         """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
         taken = self.training.federation.known_way(len(y)) == "compiled"
         if taken:
-            self.compiled(y, k, [1] * len(y), y, [-rate])
+            self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
         return taken
 
     def memory(self, x: Stack, name: str) -> Stack:
@@ -139,12 +139,17 @@ class Trained:
         self.tell(self.batches.clients, losses)
         return found
 
-    def compiled(self, x: Stack, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float]) -> Weights:
-        """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves."""
+    def compiled(
+        self, x: Stack, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float], *, told: bool = True
+    ) -> Weights:
+        """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves.
+
+        Losses that nobody wants to be told are none.
+        """
         walk, who, network = self.batches.walk, self.batches.clients, self.training.federation.network
         try:
             loops = network.loops(x, walk)
-            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x)
+            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x, told=told)
         except NoClassError as error:
             seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
@@ -168,11 +173,14 @@ class Trained:
         with self.named(who, [batch]):
             way = f.way_for(x, batch)
             if way == "layered":
-                g, losses = layered(f.network, x, batch, told=any(i not in self.training.losses for i in who))
+                g, losses = layered(f.network, x, batch, told=self._untold(who))
             else:
                 g, losses = WAYS[way](f.network, x, batch)
         self.tell(who, losses)
         return g
+
+    def _untold(self, who: Sequence[int]) -> bool:
+        return any(i not in self.training.losses for i in who)
 
     @staticmethod
     def named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
