@@ -120,8 +120,9 @@ def digest(pieces: Iterable[bytes]) -> str:
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
     """The loss of the first minibatch of every client of all ranks that computed one, by the clients' numbers."""
-    tensors = [loss for loss in clients.losses.values() if isinstance(loss, Tensor)]
-    values: Iterable[Any] = torch.stack(tensors).double().tolist() if tensors else clients.losses.values()
+    given: Any = clients.losses.values()
+    on_device = Tensor in {*map(type, given)}
+    values = torch.stack([*given]).double().tolist() if on_device else given
     found = dict(zip(clients.losses, values, strict=True))
     return {i: loss for some in ranks.told(found) for i, loss in sorted(some.items())}
 
@@ -131,4 +132,5 @@ def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
     if not losses:
         return nan
     who = sorted(losses)
-    return float(np.average([losses[i] for i in who], weights=[examples[i] for i in who]))
+    values, w = (np.array([numbers[i] for i in who], np.float64) for numbers in (losses, examples))
+    return float((values * w).sum() / w.sum())

@@ -192,4 +192,5 @@ def resume(
         found["test_every"],
         list(found["history"]),
         parts,
+        found.get("lends", False),
     )

@@ -41,6 +41,7 @@ def compiled(function: Loop) -> Loop:
 def steps(
     layers: Array,
     x: Array,
+    begun: Array,
     inputs: Array,
     classes: Array,
     targets: Array,
@@ -64,6 +65,7 @@ def steps(
     Args:
         layers: the table of layers.
         x: [n, d] the models.
+        begun: [n, d] what is written to them first; [1, d]: the same to all, [0, d]: nothing.
         inputs: [T, features] the examples of these clients, maybe among others'.
         classes: [T] for the cross-entropy; empty where the loss is a mean square.
         targets: [T, outputs] for the mean square, or empty.
@@ -86,6 +88,8 @@ def steps(
     features, last = inputs.shape[1], layers[-1]
     outputs = last[OUTPUTS]
     for i in range(len(x)):
+        if len(begun):
+            x[i] = begun[i if len(begun) > 1 else 0]
         begin, count, b = walk[i]
         z, dz = _part(memory, last[Z], outputs, b), _part(memory, last[DZ], outputs, b)
         for k in range(tau[i]):

@@ -24,7 +24,7 @@ from fedspec.readings import AmsOption, BiasCorrection, Epsilon, SecondMoment
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_torch.arith import Vector
-from fedspec_torch.loops import is_compiled, together
+from fedspec_torch.loops import is_compiled, threads, together
 
 CHUNK = 2**17
 """Coordinates at a time on a CPU, which are still in the caches when they are read again; fewer are more calls."""
@@ -117,9 +117,9 @@ def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
     """A compiled step, each of torch's threads on coordinates of its own."""
     step: Any = getattr(import_module("fedspec_torch.compiled_servers"), name)
     whole: list[Any] = [vector.numpy() for vector in vectors]
-    d, threads = len(vectors[0]), torch.get_num_threads()
-    ends = [d * t // threads for t in range(threads + 1)]
-    together(lambda own, _: step(*(v[own] for v in whole), *numbers), [*starmap(slice, pairwise(ends))])
+    d, parts = len(vectors[0]), threads()
+    ends = [d * t // parts for t in range(parts + 1)]
+    together(lambda own: step(*(v[own] for v in whole), *numbers), [*starmap(slice, pairwise(ends))])
 
 
 def chunks(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:

@@ -21,6 +21,7 @@ from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights, column
 from fedspec_torch.joining import Block, begun_with, joined
+from fedspec_torch.loops import threads
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
 
 AT_ONCE = 2**16
@@ -128,7 +129,8 @@ class Batched:
     def _alike(self, x: Vector, kinds: Sequence[tuple[int, str]]) -> Iterator[list[int]]:
         """The places of those of one kind, a block at a time."""
         size = self.block or default_block(x)
-        for _, group in groupby(sorted(range(len(kinds)), key=lambda r: kinds[r]), key=lambda r: kinds[r]):
+        order = range(len(kinds)) if len(set(kinds)) == 1 else sorted(range(len(kinds)), key=lambda r: kinds[r])
+        for _, group in groupby(order, key=lambda r: kinds[r]):
             places = list(group)
             yield from (places[start : start + size] for start in range(0, len(places), size))
 
@@ -210,11 +212,13 @@ def default_block(x: Vector) -> int:
 
     On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
     minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
-    start its products. Elsewhere 256 MiB. At least one.
+    start its products; and that for each thread. Elsewhere 256 MiB. At least one.
     """
     size = x.numel() * x.element_size()
-    clients: int = max(min(2**21 // size, 200), min(2**23 // size, 10)) if x.device.type == "cpu" else 2**28 // size
-    return max(1, clients)
+    few: int = (
+        max(min(2**21 // size, 200), min(2**23 // size, 10)) * threads() if x.device.type == "cpu" else 2**28 // size
+    )
+    return max(1, few)
 
 
 def stacked(vectors: Sequence[Vector]) -> Stream:

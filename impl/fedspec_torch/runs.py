@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +24,7 @@ from fedspec_torch.data import Examples
 from fedspec_torch.fast import client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
+from fedspec_torch.loops import lent
 from fedspec_torch.ranks import Ranks
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
@@ -69,6 +71,8 @@ class Run:
         rounds: after how many the run ends.
         history: the rounds done so far.
         shards: how the clients are divided over ranks; None: they are not.
+        lends: whether torch lends its threads to compiled loops in the next round, because all clients of this one were
+            trained in them.
     """
 
     algorithm: Algorithm
@@ -82,6 +86,7 @@ class Run:
     test_every: int = 1
     history: list[Round] = field(default_factory=list)
     shards: Shards | None = None
+    lends: bool = False
     whole: bool = field(default=True, init=False)
     """Whether no round was broken off, which may leave the state half written over."""
 
@@ -123,8 +128,10 @@ class Run:
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         check_events(events, self.algorithm, number)
         clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange))
-        self.state = self._after(clients, events)
+        with lent() if self.lends else nullcontext():
+            self.state = self._after(clients, events)
         self.whole = True
+        self.lends = clients.ways == {"compiled"}
         losses = first_losses(clients, self.ranks)
         check_losses(losses, number)
         loss = mean_loss(losses, self.federation.pool.examples)
@@ -202,6 +209,7 @@ class Run:
             "choices": self.federation.choices,
             "federation": fingerprint(self.federation),
             "shards": self.shards.count if self.shards else 1,
+            "lends": self.lends,
         }
         refused: OSError | saved.CheckpointError | None = None
         if self.ranks.rank == 0:

@@ -40,12 +40,14 @@ class Training:
             function has made them.
         losses: the loss of every client's first minibatch, which is that of the model it began from; as a tensor where
             a device would be waited for.
+        ways: to gradients that were taken, or to whole runs.
     """
 
     federation: Federation
     round: int
     keeps: bool = False
     losses: dict[int, Tensor | float] = field(default_factory=dict)
+    ways: set[str] = field(default_factory=set)
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
     _memory: list[Tensor] = field(default_factory=list, repr=False)
 
@@ -132,6 +134,7 @@ class Trained:
                 at[0], seen[:] = k, [self._batch(k, self.batches.first(n))]
             return seen[0]
 
+        self.training.ways.add("layered")
         network = self.training.federation.network
         work = network.workspace(x, batch(0, len(x)).inputs.shape[1])
         with self.named(self.batches.clients, seen):
@@ -140,16 +143,25 @@ class Trained:
         return found
 
     def compiled(
-        self, x: Stack, first: int, tau: Sequence[int], to: Stack, scales: Sequence[float], *, told: bool = True
+        self,
+        x: Stack,
+        first: int,
+        tau: Sequence[int],
+        to: Stack,
+        scales: Sequence[float],
+        *,
+        told: bool = True,
+        begun: Stack | None = None,
     ) -> Weights:
         """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves.
 
         Losses that nobody wants to be told are none.
         """
         walk, who, network = self.batches.walk, self.batches.clients, self.training.federation.network
+        self.training.ways.add("compiled")
         try:
             loops = network.loops(x, walk)
-            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x, told=told)
+            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x, told=told, begun=begun)
         except NoClassError as error:
             seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
@@ -172,6 +184,7 @@ class Trained:
         f = self.training.federation
         with self.named(who, [batch]):
             way = f.way_for(x, batch)
+            self.training.ways.add(way)
             if way == "layered":
                 g, losses = layered(f.network, x, batch, told=self._untold(who))
             else:
@@ -192,4 +205,7 @@ class Trained:
         """Keep the losses of clients of whom none is known yet."""
         told = self.training.losses
         each = losses.tolist() if losses.device.type == "cpu" else losses.unbind()
-        told.update((i, loss) for i, loss in zip(who, each, strict=False) if i not in told)
+        if told.keys().isdisjoint(who):
+            told.update(zip(who, each, strict=False))
+        else:
+            told.update((i, loss) for i, loss in zip(who, each, strict=False) if i not in told)

@@ -64,8 +64,8 @@ def runs(clients: Trained, solver: InPlace, x: Stack) -> dict[str, Run | str]:
     network, walk = federation.network, clients.batches.walk
 
     def compiled(tau: Sequence[int]) -> Ended:
-        y = clients.memory(x, "y").copy_(x)
-        return (y,), clients.compiled(y, 0, tau, y, [-rate(k) for k in range(tau[0])])
+        y = clients.memory(x, "y")
+        return (y,), clients.compiled(y, 0, tau, y, [-rate(k) for k in range(tau[0])], begun=x)
 
     def in_one_kernel(tau: Sequence[int]) -> Ended:
         return fused.run(network.written_out[0], solver, x, walk, tau, network.buffer(x))
@@ -73,6 +73,7 @@ def runs(clients: Trained, solver: InPlace, x: Stack) -> dict[str, Run | str]:
     def alone(tau: Sequence[int]) -> Ended:
         y = clients.memory(x, "y").copy_(x)
         losses = y.new_empty(len(y))
+        clients.training.ways.add("alone")
         for i, client in enumerate(who):
             with clients.named([client], [Minibatch(*(part[None] for part in walk.at(i, 0)))]):
                 losses[i] = descend_alone(network, y[i], partial(walk.at, i), [rate(k) for k in range(tau[i])])

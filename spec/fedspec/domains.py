@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -158,6 +158,15 @@ def outside(value: Any, domain: Domain) -> bool:
     return is_number(value) and not (is_finite(number) and domain.holds(number))
 
 
+def all_at_least(least: int, values: Sequence[Any]) -> bool:
+    """Whether they are plain finite numbers, and so large; what a round asks of every client is answered at once.
+
+    False where they must be looked at one by one.
+    """
+    kinds = {*map(type, values)}
+    return (kinds == {int} or (kinds == {float} and math.isfinite(sum(values)))) and min(values) >= least
+
+
 def require(name: str, value: Any) -> None:
     """Refuse a hyper-parameter outside its domain; a column of numbers, one for each client of a stack, each of them.
 
@@ -200,6 +209,8 @@ def require_weights(name: str, value: Any) -> None:
     """
     domain = POSITIVE if name in NORMS else NONNEGATIVE
     entries = [value] if namespace(value) is None else np.ravel(value.tolist()).tolist()
+    if domain is NONNEGATIVE and all_at_least(0, entries):
+        return
     for i, entry in enumerate(entries):
         # The ledger asks exact norms outside of what a client can have.
         exact = name in NORMS and isinstance(entry, Fraction)
@@ -208,13 +219,15 @@ def require_weights(name: str, value: Any) -> None:
             raise WeightError(f"{name}: entry {i} is {entry}; {what} {domain.words}")
 
 
-def require_sizes(what: str, sizes: Iterable[tuple[int, Any]]) -> None:
-    """Refuse what are no sample sizes, by clients' numbers; they need not be whole.
+def require_sizes(what: str, sizes: Sequence[Any], clients: Sequence[int] = ()) -> None:
+    """Refuse what are no sample sizes; they need not be whole.
 
     Raises:
-        WeightError: one is negative, infinite or NaN, or no number.
+        WeightError: one is negative, infinite or NaN, or no number, with its client's number, or its place.
     """
-    for i, n in sizes:
+    if all_at_least(0, sizes):
+        return
+    for i, n in zip(clients or range(len(sizes)), sizes, strict=True):
         if outside(n, NONNEGATIVE):
             raise WeightError(f"{what} {i} has {n!r}; sample sizes are finite numbers >= 0")
 

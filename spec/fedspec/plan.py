@@ -34,7 +34,7 @@ class Setup:
     def __post_init__(self) -> None:
         if not len(self.examples):
             raise PlanError("examples: there is no client; give the sample size of at least one")
-        require_sizes("examples: client", enumerate(self.examples))
+        require_sizes("examples: client", self.examples)
 
     @property
     def clients(self) -> int:
@@ -84,7 +84,7 @@ class Plan:
             raise PlanError(f"participants: {self.participants} names a client twice; name each once")
         for tau in self.steps:
             check_steps(tau)
-        require_sizes("examples: client", zip(self.participants, self.examples, strict=True))
+        require_sizes("examples: client", self.examples, self.participants)
         for what, numbers in (("scales", self.scales), ("noise", self.noise)):
             for j, number in enumerate(numbers):
                 if outside(number, REAL):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,13 +23,6 @@ SIZES = {
     "three layers": Case((7, 11, 9, 4), 6, (5, 3, 3, 2), bias=(True, False, True), shuffled=False),
     "room for half of a layer": Case((600, 40, 3), 4, (3, 2, 2, 1), shuffled=False),
 }
-
-
-@pytest.fixture
-def threads() -> Iterator[Any]:
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", [name for name, case in SIZES.items() if not case.shuffled])
@@ -71,27 +62,6 @@ def test_other_solvers_step_by_its_gradients(solver: Any) -> None:
         x = federation.x0.expand(3, -1)
         found.append(run_in_place(solver, x, federation.in_round(1).oracle([2, 0, 1]), (4, 3, 1))[0].clone())
     assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
-
-
-def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:
-    case = replace(SIZES["three layers"], tau=(9, 2, 2, 1))
-    ends = []
-    for count in (1, 2, 3):
-        threads(count)
-        ends.append(case.trained("compiled"))
-    for models, losses in ends[1:]:
-        assert (models == ends[0][0]).all() and (losses == ends[0][1]).all()
-
-
-@pytest.mark.parametrize(
-    ("tau", "count", "want"),
-    [([4, 3, 3, 2], 1, [4]), ([4, 3, 3, 2], 2, [1, 3]), ([9, 2, 2, 1], 3, [1, 3]), ([1], 2, [1]), ([5] * 7, 2, [3, 4])],
-)
-def test_each_thread_has_about_as_many_steps(tau: list[int], count: int, want: list[int], threads: Any) -> None:
-    threads(count)
-    parts = loops.shares(tau)
-    assert [part.stop - part.start for part in parts if part.stop > part.start] == want
-    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(tau)))
 
 
 def test_its_exponential_is_good_for_float32() -> None:

@@ -1,0 +1,114 @@
+"""Threads of the compiled loops: they share clients, change no bit, and have nobody else's in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_mirror.test_compiled import SIZES
+
+from fedspec_torch import cohorts, loops, resume, simulate
+
+pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install 'fedspec[fast]'")
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:
+    case = replace(SIZES["three layers"], tau=(9, 2, 2, 1))
+    ends = []
+    for count in (1, 2, 3):
+        threads(count)
+        ends.append(case.trained("compiled"))
+    for models, losses in ends[1:]:
+        assert (models == ends[0][0]).all() and (losses == ends[0][1]).all()
+
+
+@pytest.mark.parametrize(
+    ("tau", "count", "want"),
+    [([4, 3, 3, 2], 1, [4]), ([4, 3, 3, 2], 2, [1, 3]), ([9, 2, 2, 1], 3, [1, 3]), ([1], 2, [1]), ([5] * 7, 2, [3, 4])],
+)
+def test_each_thread_has_about_as_many_steps(tau: list[int], count: int, want: list[int], threads: Any) -> None:
+    threads(count)
+    parts = loops.shares(tau)
+    assert [part.stop - part.start for part in parts if part.stop > part.start] == want
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(tau)))
+
+
+@pytest.mark.parametrize(("way", "then"), [("compiled", [2, 1, 1]), ("layered", [2, 2, 2])])
+def test_torch_lends_its_threads_to_loops_that_train_everybody(
+    way: str, then: list[int], threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads(2)
+    run = simulate("fedavg", SIZES["three layers"].federation(way, torch.float32), plan=cohorts(3, steps=2), eta_l=0.5)
+    seen, after = [], type(run)._after
+
+    def noted(self: Any, *args: Any) -> Any:
+        seen.append((torch.get_num_threads(), loops.threads()))
+        return after(self, *args)
+
+    monkeypatch.setattr(type(run), "_after", noted)
+    for _ in range(3):
+        run.step()
+        assert torch.get_num_threads() == 2
+    assert seen == [(count, 2) for count in then]
+
+
+def test_lent_threads_come_back_when_a_round_breaks_off(threads: Any) -> None:
+    threads(3)
+    with pytest.raises(ZeroDivisionError), loops.lent():
+        assert (torch.get_num_threads(), loops.threads()) == (1, 3)
+        with loops.lent():
+            assert (torch.get_num_threads(), loops.threads()) == (1, 3)
+        assert (torch.get_num_threads(), loops.threads()) == (1, 3)
+        _ = 1 / 0
+    assert (torch.get_num_threads(), loops.threads()) == (3, 3)
+
+
+def test_a_saved_run_goes_on_with_the_same_threads(tmp_path: Path, threads: Any) -> None:
+    threads(2)
+    case = SIZES["three layers"]
+    run = simulate("fedavg", case.federation("compiled", torch.float32), plan=cohorts(3, steps=2), rounds=4, eta_l=0.5)
+    run.step()
+    assert run.lends
+    run.save(tmp_path / "run.pt")
+    again = resume(tmp_path / "run.pt", case.federation("compiled", torch.float32))
+    assert again.lends
+    list(run), list(again)
+    assert (run.x == again.x).all()
+
+
+SEEN = """
+import json, torch
+from threadpoolctl import threadpool_info
+from fedspec_torch import loops
+from test_mirror.test_compiled import SIZES
+torch.set_num_threads(2)
+def blas():
+    return {lib["filepath"]: lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+SIZES["three layers"].trained("compiled")
+print(json.dumps([blas(), *loops.together(lambda part: blas(), loops.shares([1, 1]))]))
+"""
+
+
+def test_products_in_two_threads_use_one_each() -> None:
+    """SciPy's BLAS too, which the loops load: two threads whose products take several wait for each other."""
+    # In a process of its own, where nothing but the loops has loaded it.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "2"}
+    said = subprocess.run([sys.executable, "-c", SEEN], env=environment, capture_output=True, text=True, check=True)
+    outside, *inside = json.loads(said.stdout)
+    assert any("scipy" in name for name in outside) and 2 in outside.values()
+    assert inside == [dict.fromkeys(outside, 1)] * 2
