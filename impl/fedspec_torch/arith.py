@@ -32,6 +32,9 @@ Stream: TypeAlias = Iterable[Float[Batched, "block d"]]
 Weights: TypeAlias = Float[Batched, "n"]
 """One number for each of n clients."""
 
+Ended: TypeAlias = tuple[tuple[Stack, ...], Weights]
+"""The models of a block after a run with what is handed back beside them, and the losses of the first minibatches."""
+
 Column: TypeAlias = Float[Batched, "n 1"]
 """One number for each of n clients, ready to multiply a stack."""
 

@@ -48,6 +48,16 @@ class Walk:
         """[n, 3] of each client the row of its first example, its number of examples, the size of its minibatches."""
         return np.stack([self.starts, self.counts, self.sizes], 1).astype(np.int64)
 
+    def rows(self, steps: int) -> Tensor:
+        """[K, n, b] which rows make the minibatches of the first K steps, where all of them have one size."""
+        where, size = self.inputs.device, int(self.sizes[0])
+        starts, counts = (torch.from_numpy(part).to(where)[:, None] for part in (self.starts, self.counts))
+        places = (torch.arange(steps * size, device=where).view(steps, 1, size)) % counts
+        order = self.order
+        if order is not None:
+            places = order.long().expand(steps, *order.shape).gather(2, places)
+        return starts + places
+
     def at(self, i: int, k: int) -> Examples:
         """The minibatch of step k of the client in row i; without a copy where its examples are neighbours."""
         start, count, size = map(int, self.table[i])

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.arith import Ended, Stack, Weights
 from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, Network
 
@@ -30,9 +30,6 @@ class Choice:
     why: str
     run: str = ""
 
-
-Ended: TypeAlias = tuple[tuple[Stack, ...], Weights]
-"""The models of a block after a run, and the losses of the first minibatches."""
 
 Run: TypeAlias = Callable[[Sequence[int]], Ended]
 """From how many steps each client takes, those with most first."""

@@ -23,9 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedspec_torch.arith import Stack
+from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.batches import Walk
-from fedspec_torch.choosing import Ended
 from fedspec_torch.gradients import Network
 from fedspec_torch.layered import Chain, cross_entropy
 from fedspec_torch.solvers import InPlace

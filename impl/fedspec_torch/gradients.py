@@ -32,6 +32,7 @@ from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.batches import Walk
 from fedspec_torch.data import Minibatch
 from fedspec_torch.descent import gradients
+from fedspec_torch.graphs import Recordings
 from fedspec_torch.loops import Loops, refusal
 from fedspec_torch.workspace import Workspace
 
@@ -147,6 +148,11 @@ class Network:
     def vector_of(self, x: Stack, name: str) -> Stack:
         """Where a solver keeps something of each client of such a block, the same at every run of this thread."""
         return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def recordings(self, x: Stack) -> Recordings:
+        """The runs of such models that were recorded, the same for this thread."""
+        found: Recordings = self._kept("recordings", x[:1], (), Recordings)
+        return found
 
     def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
         """What was made for blocks of that type that were no smaller, or is made and kept in its place."""

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedspec_torch import descent
-from fedspec_torch.arith import Stack, Weights
+from fedspec_torch import descent, graphs
+from fedspec_torch.arith import Ended, Stack, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
 from fedspec_torch.data import Minibatch
@@ -127,6 +127,11 @@ class Trained:
 
     def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
         """The models after tau_i steps, and what the solver hands back."""
+        if self.training.federation.way is None and x.device.type in graphs.RECORDS:
+            try:
+                return self.recorded(solver, x, tau)
+            except graphs.UnknownPartError:
+                pass
         at, seen = [-1], list[Minibatch]()
 
         def batch(k: int, n: int) -> Minibatch:
@@ -139,6 +144,34 @@ class Trained:
         work = network.workspace(x, batch(0, len(x)).inputs.shape[1])
         with self.named(self.batches.clients, seen):
             found, losses = descent.run_in_place(*network.written_out, solver, x, batch, work, tau)
+        self.tell(self.batches.clients, losses)
+        return found
+
+    def recorded(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
+        """The same, all steps in one launch where such a run was recorded before.
+
+        Raises:
+            UnknownPartError: what the solver is made of is not all known.
+        """
+        network, walk = self.training.federation.network, self.batches.walk
+        chain, loss = network.written_out
+        inputs, targets = walk.inputs, walk.targets
+        which = walk.rows(tau[0])
+        work, seen = network.workspace(x, which.shape[2]), list[Minibatch]()
+
+        def body(x: Stack, which: Tensor) -> Ended:
+            def batch(k: int, n: int) -> Minibatch:
+                at = which[k, :n].flatten()
+                parts = (part.index_select(0, at).view(n, -1, *part.shape[1:]) for part in (inputs, targets))
+                seen[:] = [Minibatch(*parts)]
+                return seen[0]
+
+            return descent.run_in_place(chain, loss, solver, x, batch, work, tau)
+
+        key = graphs.made_of((solver, tuple(tau), inputs, targets, x.dtype))
+        self.training.ways.add("layered")
+        with self.named(self.batches.clients, seen):
+            found, losses = network.recordings(x).run(key, x, which, body, [work, *work.vectors.values()])
         self.tell(self.batches.clients, losses)
         return found
 

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from fedspec_torch import fused, loops
-from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.choosing import IN_PLACE, Ended, Run
+from fedspec_torch.arith import Ended, Stack, Vector
+from fedspec_torch.choosing import IN_PLACE, Run
 from fedspec_torch.data import Examples, Minibatch
 from fedspec_torch.gradients import Network
 from fedspec_torch.local_runs import by_gradients

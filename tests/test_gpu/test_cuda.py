@@ -22,8 +22,10 @@ from test_mirror.fused_cases import CASES, RUNS
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, resume, simulate
+from fedspec_torch.choosing import Choice
 from fedspec_torch.federation import on
 from fedspec_torch.gradients import WAYS
+from fedspec_torch.graphs import Recording
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.solvers import along
 
@@ -91,6 +93,25 @@ def test_whole_local_runs_in_place(name: str, tau: Any) -> None:
         x = fed.x0.expand(4, -1)
         ends.append(run_in_place(along(lambda k: 0.5**k), x, fed.oracle((3, 1, 0, 4)), tau)[0].cpu())
     assert_near(ends[0], ends[1], 1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "fedadam", "fedada2", "joint-local", "fedadaadam"])
+def test_recorded_runs_are_those_step_by_step(algorithm: str) -> None:
+    """As CUDA graphs; on a CPU nothing is recorded, which shows that the test runs."""
+    row = next(row for row in TRAINABLE if row.id == algorithm)
+    ends = []
+    for way in (None, "layered"):
+        fed = on(federation("tanh", way, torch.float64), DEVICE)
+        if way is None:
+            fed._seen.append(True)
+            fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
+        list(simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)))
+        run = simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row))
+        ends.append(([r.loss for r in run], run.x))
+        known = fed.network.recordings(fed.x0[None]).known.values()
+        assert any(isinstance(found, Recording) for found in known) == (way is None and DEVICE != "cpu"), known
+    np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-12)
+    assert_near(ends[0][1], ends[1][1], 1e-12)
 
 
 @needs_triton

@@ -1,0 +1,192 @@
+"""Local runs that are recorded once and replayed: on a GPU as CUDA graphs, one launch for all steps of a block.
+
+A recording holds what a run was made of: the numbers that Python gave it (rates, decays, how many clients take step k)
+and the addresses that it read. So it is replayed only where all of them are the same again. :func:`made_of` finds them
+in a solver's own functions, and what it does not know it does not record. Where the models begin and which examples
+make the minibatches is copied to where the recording reads it.
+
+The first run of a kind is taken step by step, the second is recorded, those after are replayed. A run that must look at
+its own numbers, as where steps that are too short are not taken, cannot be recorded: the first one shows it, and all
+others go on step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import partial
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fedspec_torch.arith import Ended, Stack
+
+Body: TypeAlias = Callable[[Stack, Tensor], Ended]
+"""A run of a block from where its models begin and which examples its minibatches are; it makes no other choice."""
+
+Record: TypeAlias = Callable[[Callable[[], Ended]], tuple[Ended, Callable[[], object]]]
+"""Records what a function does on a device; gives where its results come to stand, and what does it again."""
+
+ASKS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+"""Tags of operations whose result, or its shape, is waited for."""
+
+KEPT = 8
+"""Recordings, and runs that were seen once: each recording holds memory of its own."""
+
+
+def recorded(work: Callable[[], Ended]) -> tuple[Ended, Callable[[], object]]:
+    """A CUDA graph. While it is recorded nothing is computed."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made = work()
+    return made, graph.replay
+
+
+RECORDS: dict[str, Record] = {"cuda": recorded}
+"""By the type of the device. A test has one for a CPU, which holds numbers and addresses as a CUDA graph does."""
+
+
+class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Looks on while operations run: a CUDA graph that breaks off leaves torch's allocator in a state of its own.
+
+    Attributes:
+        reason: why they cannot be recorded; nothing where they can.
+    """
+
+    reason: str = ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation."""
+        made = func(*args, **(kwargs or {}))
+        devices = {part.device for part in tree_leaves((args, kwargs, made)) if isinstance(part, Tensor)}
+        if ASKS & {*func.tags}:
+            self.reason = f"{func}: what it gives must be known before the run goes on"
+        elif len(devices) > 1:
+            self.reason = f"{func}: tensors on {' and '.join(sorted(map(str, devices)))}"
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A run that can be had again.
+
+    Attributes:
+        x: where it reads the models that clients begin from.
+        which: where it reads which examples the minibatches are.
+        ended: where its results come to stand.
+        again: does it.
+        held: what else it writes and reads, which must stay where it is.
+    """
+
+    x: Stack
+    which: Tensor
+    ended: Ended
+    again: Callable[[], object]
+    held: object
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Those of one network, the latest last; None for a run that was seen once, a text for one that cannot be had."""
+
+    known: dict[Hashable, Recording | str | None] = field(default_factory=dict)
+
+    def run(self, key: Hashable, x: Stack, which: Tensor, body: Body, held: object) -> Ended:
+        """What a run gives, by its recording where there is one; models and losses stay until the next run.
+
+        Args:
+            key: what it is made of, beside the sizes of these two.
+            x: [n, d] where the clients begin; may be one vector, seen several times.
+            which: [K, n, b] which examples make the minibatches.
+            body: the run.
+            held: the memory that it works in.
+        """
+        common = x.stride(0) == 0
+        key = (key, common, tuple(which.shape))
+        if key not in self.known:
+            with Watched() as watched:  # type: ignore[no-untyped-call]
+                ended = body(x, which)
+            self.known[key] = watched.reason or None
+            while len(self.known) > KEPT:
+                del self.known[next(iter(self.known))]
+            return ended
+        found = self.known.pop(key)
+        if found is None:
+            found = self._recorded(x, which, body, held, common)
+        self.known[key] = found
+        if not isinstance(found, Recording):
+            return body(x, which)
+        found.x[: 1 if common else len(x)].copy_(x[:1] if common else x)
+        found.which.copy_(which)
+        found.again()
+        models, losses = found.ended
+        # The clients' losses are kept longer than their models.
+        return models, losses.clone()
+
+    def _recorded(self, x: Stack, which: Tensor, body: Body, held: object, common: bool) -> Recording | str:
+        begin: Any = x[:1].clone().expand(x.shape) if common else x.clone()
+        rows = which.clone()
+        try:
+            ended, again = RECORDS[x.device.type](lambda: body(begin, rows))
+        except RuntimeError as error:
+            return str(error)
+        return Recording(begin, rows, ended, again, held)
+
+
+class UnknownPartError(TypeError):
+    """A part of a run of which nothing is known that would tell it from another one."""
+
+
+def made_of(part: Any) -> Hashable:
+    """What tells two runs apart: numbers by their values, tensors by where they lie, functions by what they close over.
+
+    Raises:
+        UnknownPartError: it has a part that is none of these.
+    """
+    return _made_of(part, ())
+
+
+def _made_of(part: Any, above: tuple[int, ...]) -> Hashable:
+    if id(part) in above:
+        # A function that calls itself.
+        return ("above", above.index(id(part)))
+    inner = (*above, id(part))
+    match part:
+        case None | bool() | int() | str() | Enum() | torch.dtype() | torch.device() | CodeType():
+            return (type(part), part)
+        case float():
+            # -0 is another number than 0.
+            return (float, part.hex())
+        case Tensor():
+            return ("tensor", part.data_ptr(), tuple(part.shape), part.stride(), part.dtype, str(part.device))
+        case slice():
+            return ("slice", part.start, part.stop, part.step)
+        case tuple() | list():
+            return (type(part), *(_made_of(one, inner) for one in part))
+        case Mapping():
+            return ("mapping", *((_made_of(name, inner), _made_of(one, inner)) for name, one in part.items()))
+        case partial():
+            return ("partial", *(_made_of(one, inner) for one in (part.func, part.args, part.keywords)))
+        case MethodType():
+            return ("method", _made_of(part.__func__, inner), _made_of(part.__self__, inner))
+        case FunctionType():
+            cells = part.__closure__ or ()
+            more = (part.__defaults__, part.__kwdefaults__, *(_content(cell) for cell in cells))
+            return ("function", part.__code__, *(_made_of(one, inner) for one in more))
+        case BuiltinFunctionType() | type():
+            return ("named", part)
+        case _ if is_dataclass(part):
+            return (type(part), *(_made_of(getattr(part, f.name), inner) for f in fields(part)))
+    raise UnknownPartError(f"{type(part).__name__} is no number, tensor, function or record")
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError as error:
+        raise UnknownPartError("a function closes over what is not there yet") from error

@@ -1,0 +1,227 @@
+"""Recorded local runs, held to the same runs step by step, by a recorder that keeps what a CUDA graph keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from test_mirror import recorder
+from test_mirror.federations import TRAINABLE, hyper, schedule
+from torch import nn
+
+from fedspec_torch import Federation, arrivals, cohorts, exchanges, graphs, simulate
+from fedspec_torch.choosing import Choice
+from fedspec_torch.graphs import UnknownPartError, made_of
+from fedspec_torch.local_runs import run_in_place
+from fedspec_torch.solvers import along, momentum, proximal
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """How many runs were recorded, and replayed."""
+    found: Counter[str] = Counter()
+
+    def recorded(work: Callable[[], Any]) -> Any:
+        made, again = recorder.recorded(work)
+        found["recorded"] += 1
+
+        def replayed() -> None:
+            found["replayed"] += 1
+            again()
+
+        return made, replayed
+
+    monkeypatch.setitem(graphs.RECORDS, "cpu", recorded)
+    yield found
+
+
+def federation(way: str | None, clients: int = 5, **more: Any) -> Federation:
+    """Whose measured way is that of the layers, if no way is named."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+    data = [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(clients)]
+    made = Federation(module, nn.functional.cross_entropy, data, batch_size=4, way=way, **more)
+    if way is None:
+        made._seen.append(True)
+        made.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
+    return made
+
+
+def ended(row: Any, plan: Any, rounds: int = 6, block: int | None = None, **numbers: Any) -> list[Any]:
+    """Models and losses of a run with recordings, and of one without."""
+    found = []
+    for way in (None, "layered"):
+        run = simulate(row, federation(way), plan=plan, rounds=rounds, block=block, **numbers)
+        found.append(([r.loss for r in run], run.x))
+    return found
+
+
+ROWS = {row.id: row for row in TRAINABLE}
+REPLAYED = {"fedavg", "fedprox", "fednova", "fedadam", "fedadagrad", "fedada2", "joint-local", "fedadaadam"}
+"""Some of those that are, where clients take as many steps in every round."""
+
+
+def alike(row: Any) -> Any:
+    """A schedule of the events that the algorithm takes, in which all do the same every time."""
+    match row.event:
+        case "exchange":
+            some = None if "peers" in row.takes else 3
+            return exchanges(steps=3, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
+        case "arrival":
+            return arrivals(steps=3, largest_delay=0)
+    return cohorts(None if "everyone" in row.takes else 3, steps=3)
+
+
+@pytest.mark.parametrize("plan", [schedule, alike])
+@pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
+def test_runs_of_every_algorithm_are_those_step_by_step(row: Any, plan: Any, counted: Counter[str]) -> None:
+    (losses, x), (others, want) = ended(row.id, plan(row), **hyper(row))
+    assert losses == others and (x == want).all()
+    assert counted["replayed"] >= 4 or row.id not in REPLAYED or plan is schedule, counted
+
+
+@pytest.mark.parametrize(
+    "plan", [cohorts(3, steps=3, seed=4), cohorts(None, steps=(1, 3), seed=1)], ids=["some", "ragged"]
+)
+@pytest.mark.parametrize("block", [None, 2])
+@pytest.mark.parametrize("algorithm", ["fedavg", "fednova"])
+def test_other_cohorts_and_numbers_of_steps_are_other_runs(
+    algorithm: str, block: int | None, plan: Any, counted: Counter[str]
+) -> None:
+    (losses, x), (others, want) = ended(algorithm, plan, 12, block, eta_l=0.25)
+    assert losses == others and (x == want).all()
+
+
+def test_a_rate_that_falls_from_round_to_round_is_not_replayed(counted: Counter[str]) -> None:
+    fed, other = federation(None), federation("layered")
+    x = fed.x0
+    for t, rate in enumerate((0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5)):
+        for solver in (along(lambda k, rate=rate: rate / (k + 1)), momentum(rate, 0.5), proximal(rate, 1.0)):
+            runs = [f.in_round(t).oracle([3, 1]) for f in (fed, other)]
+            got, want = (run_in_place(solver, x.expand(2, -1), oracle, 3)[0].clone() for oracle in runs)
+            assert (got == want).all()
+        x = want.mean(0)
+    assert counted == {"recorded": 6, "replayed": 15}
+
+
+def test_losses_of_a_round_outlive_the_next_run() -> None:
+    fed, other = federation(None), federation("layered")
+    told = []
+    for f in (fed, other):
+        for t in range(4):
+            clients = f.in_round(t)
+            for who in ([0, 1], [2, 3]):
+                run_in_place(along(lambda k: 0.5), f.x0.expand(2, -1), clients.oracle(who), 2)
+            told.append([float(clients.losses[i]) for i in range(4)])
+    assert told[:4] == told[4:] and len(set(told[3])) == 4
+
+
+def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[str]) -> None:
+    fed = federation(None)
+    run = simulate(
+        "fedadaadam", fed, plan=cohorts(None, steps=2), rounds=5, **hyper(ROWS["fedadaadam"]) | {"eps_s": 1e-3}
+    )
+    assert len(list(run)) == 5 and not counted
+    known = fed.network.recordings(fed.x0[None]).known
+    assert {*known.values()} == {"aten._local_scalar_dense.default: what it gives must be known before the run goes on"}
+
+
+def test_a_run_that_torch_refuses_to_record_goes_on_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(work: Callable[[], Any]) -> Any:
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+
+    monkeypatch.setitem(graphs.RECORDS, "cpu", refused)
+    (losses, x), (others, want) = ended("fedavg", cohorts(3, steps=2), eta_l=0.5)
+    assert losses == others and (x == want).all()
+
+
+def test_tensors_of_two_devices_are_not_recorded() -> None:
+    with graphs.Watched() as watched:
+        _ = torch.ones(2).to("meta")
+    assert watched.reason.endswith("tensors on cpu and meta")
+
+
+def test_no_more_recordings_are_kept_than_said(counted: Counter[str]) -> None:
+    fed = federation(None)
+    for tau in [*range(1, graphs.KEPT + 3)] * 3:
+        run_in_place(along(lambda k: 0.5), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), tau)
+    assert not counted and len(fed.network.recordings(fed.x0[None]).known) == graphs.KEPT
+
+
+def test_what_a_run_is_given_is_copied_and_what_it_gave_first_stays() -> None:
+    known, which = graphs.Recordings(), torch.arange(6).view(1, 3, 2)
+
+    def body(x: Any, which: Any) -> Any:
+        return ((x + which[0, :, :1] + which[0, :, 1:]),), x[:, 0] * which[0, :, 1]
+
+    begun = [torch.full((3, 4), float(t)) for t in range(8)]
+    given = [x[:1].expand(3, 4) if t % 2 else x for t, x in enumerate(begun)]
+    told = []
+    for t, x in enumerate(given):
+        (models,), losses = known.run("key", x, which + t, body, None)
+        (want,), first = body(x, which + t)
+        assert (models == want).all() and (losses == first).all()
+        told.append((losses, first))
+    assert all((losses == first).all() for losses, first in told)
+    assert all((x == t).all() for t, x in enumerate(begun))
+    assert all(isinstance(found, graphs.Recording) for found in known.known.values()) and len(known.known) == 2
+
+
+def test_examples_elsewhere_are_another_run(counted: Counter[str]) -> None:
+    data = federation(None).data
+    assert isinstance(data, list)
+    ends = []
+    for way in (None, "layered"):
+        fed = federation(way)
+        made = replace(fed, data=lambda i: data[i], examples=(9,) * 5)
+        made.choices.update(fed.choices), made._seen.extend(fed._seen)
+        # All of them stay, so that none lies where another lay.
+        clients = made.in_round(0, keeps=True)
+        oracles = [clients.oracle(who) for who in ([0, 1], [2, 3], [4, 0]) for _ in range(3)]
+        ends.append([run_in_place(along(lambda k: 0.5), made.x0.expand(2, -1), o, 2)[0].clone() for o in oracles])
+    assert all((got == want).all() for got, want in zip(*ends, strict=True)) and counted["recorded"] == 3
+
+
+def closed_over(*parts: Any) -> Callable[[], Any]:
+    return lambda: parts
+
+
+def test_what_tells_two_runs_apart() -> None:
+    v = torch.zeros(4)
+    pairs: list[tuple[Any, Any]] = [
+        (0.5, 0.25), (0.0, -0.0), (1, 1.0), (1, True), ("a", "b"), (v, v.clone()), (v[:2], v[2:]), (v[:2], v[:3]),
+        (v[::2], v[:2]), (v, v.view(torch.int32)), ((1, 2), (1, (2,))), ({"a": 1}, {"a": 2}), ({"a": 1}, {"b": 1}),
+        (slice(1), slice(2)), (partial(max, 1), partial(max, 2)), (partial(max, 1), partial(min, 1)),
+        (along(lambda k: 0.5), along(lambda k: 0.25)), (momentum(0.5, 0.5), momentum(0.5, 0.25)),
+        (momentum(0.5, 0.5), momentum(0.5, 0.5, dampened=True)), (Choice("a", "b"), Choice("a", "c")),
+        (replace, Choice), (lambda k: k, lambda k: k + 1), (lambda k=1: k, lambda k=2: k),
+    ]  # fmt: skip
+    for one, other in pairs:
+        assert made_of(closed_over(one)) == made_of(closed_over(one)) != made_of(closed_over(other)), (one, other)
+    assert made_of(along(lambda k: 0.5)) != made_of(momentum(0.5, 0.5))
+
+
+def test_functions_that_call_themselves_have_an_end() -> None:
+    def down(k: int) -> int:
+        return down(k - 1) if k else 0
+
+    assert made_of(down) == made_of(down)
+
+
+def test_what_is_not_known_is_not_recorded(counted: Counter[str]) -> None:
+    with pytest.raises(UnknownPartError, match="object is no number, tensor, function or record"):
+        made_of(closed_over(object()))
+    fed, unknown = federation(None), iter(())
+    for _ in range(4):
+        run_in_place(along(lambda k: 0.5 if unknown else 0), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), 2)
+    assert not counted
+
+
+def test_the_way_by_name_records_nothing(counted: Counter[str]) -> None:
+    list(simulate("fedavg", federation("layered"), plan=cohorts(None, steps=2), rounds=5, eta_l=0.5))
+    assert not counted
