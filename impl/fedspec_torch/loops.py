@@ -63,6 +63,8 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     if loss is cross_entropy:
         are_classes = targets.ndim == 1 and targets.dtype == torch.int64
         return "" if are_classes else "targets that are no class numbers in int64"
+    if targets.dtype != x.dtype:
+        return f"targets in {targets.dtype}, not {x.dtype}"
     return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
 
 
@@ -143,7 +145,7 @@ class Loops:
         steps = import_module("fedspec_torch.compiled").steps
         losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
         classes = walk.targets if self.classes else none[:, :0].long().flatten()
-        targets = none if self.classes else walk.targets.to(x.dtype)
+        targets = none if self.classes else walk.targets
         pool = [part.contiguous().numpy() for part in (walk.inputs.flatten(1), classes, targets)]
         order = np.empty((0, 0), np.int32) if walk.order is None else walk.order.numpy()
         X, T, Y, L = x.contiguous().numpy(), np.array(tau), to.numpy(), losses.numpy()
