@@ -90,9 +90,7 @@ class Batches:
     shuffled: bool = True
     memory: list[Tensor] = field(default_factory=list, repr=False)
     """Where the minibatches of a step are copied to, for those of the next one to take its place."""
-    _known: dict[tuple[int, bool], list[tuple[Tensor, torch.Size]]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _known: dict[int, list[tuple[Tensor, torch.Size]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_clients("batches", self.clients, len(self.pool.examples))
@@ -150,23 +148,11 @@ class Batches:
         x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
         return x, y
 
-    def all_at(self, k: int, size: int, *, across: bool = False, copied: bool = True) -> Minibatch:
-        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it.
-
-        Args:
-            k: the step.
-            size: of their batches.
-            across: whether inputs are wanted features first too, where the pool has them.
-            copied: whether they are wanted so where that is a copy.
-        """
+    def all_at(self, k: int, size: int) -> Minibatch:
+        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it."""
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
-            whole = self._of_even_pool(k, size, across and copied)
-            return whole or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
-        x, y = (part[:, first : first + size] for part in self._in_order)
-        if not (across and isinstance(self.pool, Held) and self.pool.is_even) or first % size:
-            return Minibatch(x, y)
-        i = self.clients[0]
-        return Minibatch(x, y, self.pool.across(size)[i : i + len(self.clients), first // size])
+            return self._of_even_pool(k, size) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+        return Minibatch(*(part[:, first : first + size] for part in self._in_order))
 
     @cached_property
     def walk(self) -> Walk:
@@ -176,13 +162,13 @@ class Batches:
         order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
         return Walk(self.sizes, inputs, targets, starts, self.counts, order)
 
-    def _of_even_pool(self, k: int, size: int, across: bool) -> Minibatch | None:
+    def _of_even_pool(self, k: int, size: int) -> Minibatch | None:
         """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""
         pool, n = self.pool, int(self.counts[0])
         if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
             return None
         at = self._numbers * (n // size) + k % (n // size)
-        tables = self._tables(size, across)
+        tables = self._tables(size)
         self.memory.extend(table.new_empty(0) for table, _ in tables[len(self.memory) :])
         some = []
         # The batches of a step are gone at the next: they take the same memory, which is there already.
@@ -191,16 +177,12 @@ class Batches:
             some.append(torch.index_select(table, 0, at, out=out).view(-1, *shape))
         return Minibatch(*some)
 
-    def _tables(self, size: int, across: bool) -> list[tuple[Tensor, torch.Size]]:
-        """Inputs, targets, and if wanted inputs features first: a row for each batch, and its shape.
-
-        Of a table each row is copied at once, twice as fast.
-        """
-        if (size, across) not in self._known:
+    def _tables(self, size: int) -> list[tuple[Tensor, torch.Size]]:
+        """Inputs and targets: a row for each batch, which is copied at once, twice as fast; and its shape."""
+        if size not in self._known:
             parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
-            parts += [self.pool.across(size).flatten(0, 1)] if across and isinstance(self.pool, Held) else []
-            self._known[size, across] = [(part.flatten(1), part.shape[1:]) for part in parts]
-        return self._known[size, across]
+            self._known[size] = [(part.flatten(1), part.shape[1:]) for part in parts]
+        return self._known[size]
 
     @cached_property
     def _numbers(self) -> Tensor:

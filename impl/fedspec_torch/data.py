@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -26,12 +26,10 @@ class Minibatch:
     Attributes:
         inputs: [n, b, ...].
         targets: [n, b, ...].
-        across: the inputs as [n, features, b], where they are at hand in that order too.
     """
 
     inputs: Tensor
     targets: Tensor
-    across: Tensor | None = None
 
 
 class Pool(Protocol):
@@ -57,7 +55,6 @@ class Held:
     """
 
     data: Sequence[Examples]
-    _across: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -84,21 +81,6 @@ class Held:
         """All examples, and where those of these clients begin."""
         inputs, targets, starts = self._joined
         return inputs, targets, starts[list(clients)]
-
-    def across(self, size: int) -> Tensor:
-        """[N, n_i / size, features, size] the inputs of all clients, who have equally many, in batches; made once.
-
-        What is left over of n_i is not in it.
-        """
-        if size not in self._across:
-            inputs, n = self._joined[0].reshape(len(self.data), self.examples[0], -1), self.examples[0] // size
-            turned = inputs.new_empty(len(inputs), n, inputs.shape[2], size)
-            for some, one in zip(turned, inputs, strict=True):
-                for batch, examples in zip(some, one.split(size), strict=False):
-                    batch.copy_(examples.mT)
-            self._across.clear()
-            self._across[size] = turned
-        return self._across[size]
 
 
 @dataclass(frozen=True, eq=False)

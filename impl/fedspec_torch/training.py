@@ -22,7 +22,6 @@ from fedspec_torch.loops import NoClassError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.solvers import InPlace
 from fedspec_torch.whole_runs import is_plain, runs
-from fedspec_torch.workspace import is_narrow
 
 if TYPE_CHECKING:
     from fedspec_torch.federation import Federation
@@ -208,10 +207,7 @@ class Trained:
         return [int(size) for size in np.unique(self.batches.sizes)]
 
     def _batch(self, k: int, some: Batches) -> Minibatch:
-        f = self.training.federation
-        size = self._sizes[0]
-        across = f.known_way(len(some.clients)) == "layered"
-        return some.all_at(k, size, across=across, copied=across and is_narrow(f.network.written_out[0], size))
+        return some.all_at(k, self._sizes[0])
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation

@@ -7,18 +7,16 @@ population does it for stacks of clients: it brings these three of its own, and 
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
 
 from fedspec.arith import Stack, Vector, Weights, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 Client: TypeAlias = Callable[..., Any]
 """What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
@@ -90,7 +88,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     for name in (named.keys() - inspect.signature(client).parameters.keys()) if named else ():
         what = {"strategy": "strategies", "Xi": "scales"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
-    if _are_together(clients):
+    if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.each(client, plan, x)
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):
@@ -129,14 +127,14 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
     for arrival in arrivals:
         arrival.check_clients(range(len(clients)))
     x_mu = [downloaded(versions, arrival.delay) for arrival in arrivals]
-    if _are_together(clients):
+    if isinstance(clients, Population):
         return clients.each_arrival(client, arrivals, x_mu)
     return _stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
 
 
 def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
     """The gradients of the clients of S at local step t, each at its row of X, in their order."""
-    if _are_together(clients):
+    if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.gradients(S, t, X)
     return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
@@ -151,27 +149,14 @@ def _stacked(rows: Sequence[Any]) -> Any:
     return tuple(rows) if xp is None else xp.stack(rows)
 
 
-def _are_together(clients: Clients) -> TypeIs[Population]:
-    return _has_all(type(clients), Population)
-
-
-def _are_blocks(rows: Any) -> TypeIs[Blocks]:
-    return _has_all(rows.__class__, Blocks)
-
-
-@functools.cache
-def _has_all(kind: type, protocol: type) -> bool:
-    # It takes long to find out whether there are all methods of a protocol.
-    return issubclass(kind, protocol)
-
-
 def weigh(w: Weights, rows: Stack | Blocks) -> Vector:
     """The sum of w_i times row i of a stack, or of its rows in blocks."""
-    return rows.weigh(w) if _are_blocks(rows) else w @ rows
+    # Whether an object has all methods of a protocol takes long to find out, so what is most often given goes first.
+    return rows.weigh(w) if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks) else w @ rows
 
 
 def rowwise(f: Callable[..., Vector], rows: Stack | Blocks, *numbers: Weights) -> Any:
     """A function of each row and of its entry of each list of numbers; in blocks where the rows are."""
-    if _are_blocks(rows):
+    if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks):
         return rows.map(f, *numbers)
     return _stacked([f(row, *entries) for row, *entries in zip(rows, *numbers, strict=True)])

@@ -145,12 +145,7 @@ def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: py
     monkeypatch.setattr(training, "layered", None)
     simulate("fedavg", fed, plan=cohorts(None, steps=3), eta_l=0.5).step()
     batches = Batches(fed.pool, (0, 1), 2, 0, 0, shuffled=False)
-    seen = batches.all_at(1, 2, across=True)
-    inputs = fed.pool.of((0,))[0]
-    assert seen.inputs.data_ptr() == inputs[2].data_ptr()
-    assert seen.across is not None and torch.equal(seen.across, seen.inputs.mT)
-    shuffled = Batches(fed.pool, (0, 1), 2, 0, 0).all_at(1, 2, across=True)
-    assert shuffled.across is None
+    assert batches.all_at(1, 2).inputs.data_ptr() == fed.pool.of((0,))[0][2].data_ptr()
 
 
 @pytest.mark.parametrize(("n", "whole"), [(6, True), (7, False)])
@@ -161,13 +156,10 @@ def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool)
     places = []
     for k, count in ((0, 3), (1, 3), (5, 2), (2, 1)):
         at = (2 * k + np.arange(2)) % n
-        for across, copied in ((True, True), (True, False), (False, True)):
-            got = batches.first(count).all_at(k, 2, across=across, copied=copied)
-            want = [torch.stack([data[i][j][at] for i in (3, 0, 2)[:count]]) for j in (0, 1)]
-            assert torch.equal(got.inputs, want[0]) and torch.equal(got.targets, want[1])
-            assert (got.across is not None) == (across and copied and whole)
-            assert got.across is None or torch.equal(got.across, want[0].mT)
-            places.append(got.inputs.data_ptr())
+        got = batches.first(count).all_at(k, 2)
+        want = [torch.stack([data[i][j][at] for i in (3, 0, 2)[:count]]) for j in (0, 1)]
+        assert torch.equal(got.inputs, want[0]) and torch.equal(got.targets, want[1])
+        places.append(got.inputs.data_ptr())
     assert (len({*places}) == 1) == whole
     assert batches.clients == (3, 0, 2) and batches.first(2).first(1).clients == (3,)
 
