@@ -29,7 +29,7 @@ from fedspec_torch.arith import Ended, Stack
 Body: TypeAlias = Callable[[Stack, Tensor], Ended]
 """A run of a block from where its models begin and which examples its minibatches are; it makes no other choice."""
 
-Record: TypeAlias = Callable[[Callable[[], Ended]], tuple[Ended, Callable[[], object]]]
+Record: TypeAlias = Callable[[Callable[[], Ended], torch.device], tuple[Ended, Callable[[], object]]]
 """Records what a function does on a device; gives where its results come to stand, and what does it again."""
 
 ASKS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
@@ -39,10 +39,10 @@ KEPT = 8
 """Recordings, and runs that were seen once: each recording holds memory of its own."""
 
 
-def recorded(work: Callable[[], Ended]) -> tuple[Ended, Callable[[], object]]:
+def recorded(work: Callable[[], Ended], device: torch.device) -> tuple[Ended, Callable[[], object]]:
     """A CUDA graph. While it is recorded nothing is computed."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.device(device), torch.cuda.graph(graph):
         made = work()
     return made, graph.replay
 
@@ -132,7 +132,7 @@ class Recordings:
         begin: Any = x[:1].clone().expand(x.shape) if common else x.clone()
         rows = which.clone()
         try:
-            ended, again = RECORDS[x.device.type](lambda: body(begin, rows))
+            ended, again = RECORDS[x.device.type](lambda: body(begin, rows), x.device)
         except RuntimeError as error:
             return str(error)
         return Recording(begin, rows, ended, again, held)

@@ -40,7 +40,7 @@ class Recorder(TorchDispatchMode):
                     old.copy_(new)
 
 
-def recorded(work: Callable[[], Any]) -> tuple[Any, Callable[[], object]]:
+def recorded(work: Callable[[], Any], device: torch.device) -> tuple[Any, Callable[[], object]]:
     """In place of :func:`fedspec_torch.graphs.recorded`."""
     recorder = Recorder()
     with recorder:

@@ -26,8 +26,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How many runs were recorded, and replayed."""
     found: Counter[str] = Counter()
 
-    def recorded(work: Callable[[], Any]) -> Any:
-        made, again = recorder.recorded(work)
+    def recorded(work: Callable[[], Any], device: torch.device) -> Any:
+        made, again = recorder.recorded(work, device)
         found["recorded"] += 1
 
         def replayed() -> None:
@@ -132,7 +132,7 @@ def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[s
 
 
 def test_a_run_that_torch_refuses_to_record_goes_on_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(work: Callable[[], Any]) -> Any:
+    def refused(work: Callable[[], Any], device: torch.device) -> Any:
         raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
 
     monkeypatch.setitem(graphs.RECORDS, "cpu", refused)
