@@ -132,5 +132,4 @@ def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
     if not losses:
         return nan
     who = sorted(losses)
-    values, w = (np.array([numbers[i] for i in who], np.float64) for numbers in (losses, examples))
-    return float((values * w).sum() / w.sum())
+    return float(np.average([losses[i] for i in who], weights=[examples[i] for i in who]))

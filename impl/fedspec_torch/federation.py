@@ -162,7 +162,7 @@ class Federation:
                 self.choices[size] = choose_run(self.choices[size], x, tau, runs)
             name = self.choices[size].run
         # A saved run may go on where its way is not offered.
-        run = runs.get(name, IN_PLACE)
+        run = runs.get(name, runs[IN_PLACE])
         if isinstance(run, str) and not self.way:
             run = runs[IN_PLACE]
         if isinstance(run, str):

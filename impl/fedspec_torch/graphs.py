@@ -5,9 +5,9 @@ and the addresses that it read. So it is replayed only where all of them are the
 in a solver's own functions, and what it does not know it does not record. Where the models begin and which examples
 make the minibatches is copied to where the recording reads it.
 
-The first run of a kind is taken step by step, the second is recorded, those after are replayed. A run that must look at
-its own numbers, as where steps that are too short are not taken, cannot be recorded: the first one shows it, and all
-others go on step by step.
+The first run of a kind is taken step by step, the second is recorded, those after are replayed: one that does not come
+again is looked for and no more. A run that must look at its own numbers, as where steps that are too short are not
+taken, cannot be recorded: the second one shows it, and all others go on step by step.
 """
 
 from __future__ import annotations
@@ -96,46 +96,46 @@ class Recordings:
 
     known: dict[Hashable, Recording | str | None] = field(default_factory=dict)
 
-    def run(self, key: Hashable, x: Stack, which: Tensor, body: Body, held: object) -> Ended:
-        """What a run gives, by its recording where there is one; models and losses stay until the next run.
+    def run(self, key: Hashable, x: Stack, rows: Callable[[], Tensor], body: Body, held: object) -> Ended | None:
+        """What a run gives, by its recording; models and losses stay until the next run. None: step by step is the way.
 
         Args:
-            key: what it is made of, beside the sizes of these two.
+            key: what it is made of.
             x: [n, d] where the clients begin; may be one vector, seen several times.
-            which: [K, n, b] which examples make the minibatches.
+            rows: gives which examples make the minibatches, [K, n, b].
             body: the run.
             held: the memory that it works in.
         """
         common = x.stride(0) == 0
-        key = (key, common, tuple(which.shape))
-        if key not in self.known:
-            with Watched() as watched:  # type: ignore[no-untyped-call]
-                ended = body(x, which)
-            self.known[key] = watched.reason or None
-            while len(self.known) > KEPT:
-                del self.known[next(iter(self.known))]
-            return ended
-        found = self.known.pop(key)
-        if found is None:
-            found = self._recorded(x, which, body, held, common)
+        key = (key, common)
+        seen = key in self.known
+        found = self.known.pop(key, None)
+        if seen and found is None:
+            found = recording(x[:1].clone().expand(x.shape) if common else x.clone(), rows(), body, held)
         self.known[key] = found
+        while len(self.known) > KEPT:
+            del self.known[next(iter(self.known))]
         if not isinstance(found, Recording):
-            return body(x, which)
+            return None
         found.x[: 1 if common else len(x)].copy_(x[:1] if common else x)
-        found.which.copy_(which)
+        found.which.copy_(rows())
         found.again()
         models, losses = found.ended
         # The clients' losses are kept longer than their models.
         return models, losses.clone()
 
-    def _recorded(self, x: Stack, which: Tensor, body: Body, held: object, common: bool) -> Recording | str:
-        begin: Any = x[:1].clone().expand(x.shape) if common else x.clone()
-        rows = which.clone()
-        try:
-            ended, again = RECORDS[x.device.type](lambda: body(begin, rows), x.device)
-        except RuntimeError as error:
-            return str(error)
-        return Recording(begin, rows, ended, again, held)
+
+def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | str:
+    """A run that reads these two whenever it is had again, or why it cannot be."""
+    with Watched() as watched:  # type: ignore[no-untyped-call]
+        body(x, which)
+    if watched.reason:
+        return str(watched.reason)
+    try:
+        ended, again = RECORDS[x.device.type](lambda: body(x, which), x.device)
+    except RuntimeError as error:
+        return str(error)
+    return Recording(x, which, ended, again, held)
 
 
 class UnknownPartError(TypeError):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,53 +126,49 @@ class Trained:
 
     def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
         """The models after tau_i steps, and what the solver hands back."""
-        if self.training.federation.way is None and x.device.type in graphs.RECORDS:
-            try:
-                return self.recorded(solver, x, tau)
-            except graphs.UnknownPartError:
-                pass
-        at, seen = [-1], list[Minibatch]()
+        network, who, seen = self.training.federation.network, self.batches.clients, list[Minibatch]()
+        work = network.workspace(x, self._sizes[0])
 
-        def batch(k: int, n: int) -> Minibatch:
-            if k != at[0]:
-                at[0], seen[:] = k, [self._batch(k, self.batches.first(n))]
-            return seen[0]
+        def run(x: Stack, batch: Callable[[int, int], Minibatch]) -> Ended:
+            def noted(k: int, n: int) -> Minibatch:
+                seen[:] = [batch(k, n)]
+                return seen[0]
+
+            return descent.run_in_place(*network.written_out, solver, x, noted, work, tau)
 
         self.training.ways.add("layered")
-        network = self.training.federation.network
-        work = network.workspace(x, batch(0, len(x)).inputs.shape[1])
-        with self.named(self.batches.clients, seen):
-            found, losses = descent.run_in_place(*network.written_out, solver, x, batch, work, tau)
-        self.tell(self.batches.clients, losses)
+        with self.named(who, seen):
+            ended = self._replayed(solver, x, tau, run, [work, *work.vectors.values()])
+            found, losses = ended or run(x, lambda k, n: self._batch(k, self.batches.first(n)))
+        self.tell(who, losses)
         return found
 
-    def recorded(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
-        """The same, all steps in one launch where such a run was recorded before.
-
-        Raises:
-            UnknownPartError: what the solver is made of is not all known.
-        """
-        network, walk = self.training.federation.network, self.batches.walk
-        chain, loss = network.written_out
+    def _replayed(
+        self,
+        solver: InPlace,
+        x: Stack,
+        tau: Sequence[int],
+        run: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
+        held: object,
+    ) -> Ended | None:
+        """What a run in this memory gives, in one launch; None: it was not recorded."""
+        federation, walk, b = self.training.federation, self.batches.walk, self._sizes[0]
+        if federation.way or x.device.type not in graphs.RECORDS:
+            return None
         inputs, targets = walk.inputs, walk.targets
-        which = walk.rows(tau[0])
-        work, seen = network.workspace(x, which.shape[2]), list[Minibatch]()
+        try:
+            key = graphs.made_of((solver, tuple(tau), b, inputs, targets, x.dtype))
+        except graphs.UnknownPartError:
+            return None
 
         def body(x: Stack, which: Tensor) -> Ended:
             def batch(k: int, n: int) -> Minibatch:
                 at = which[k, :n].flatten()
-                parts = (part.index_select(0, at).view(n, -1, *part.shape[1:]) for part in (inputs, targets))
-                seen[:] = [Minibatch(*parts)]
-                return seen[0]
+                return Minibatch(*(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in (inputs, targets)))
 
-            return descent.run_in_place(chain, loss, solver, x, batch, work, tau)
+            return run(x, batch)
 
-        key = graphs.made_of((solver, tuple(tau), inputs, targets, x.dtype))
-        self.training.ways.add("layered")
-        with self.named(self.batches.clients, seen):
-            found, losses = network.recordings(x).run(key, x, which, body, [work, *work.vectors.values()])
-        self.tell(self.batches.clients, losses)
-        return found
+        return federation.network.recordings(x).run(key, x, partial(walk.rows, tau[0]), body, held)
 
     def compiled(
         self,

@@ -158,13 +158,13 @@ def outside(value: Any, domain: Domain) -> bool:
     return is_number(value) and not (is_finite(number) and domain.holds(number))
 
 
-def all_at_least(least: int, values: Sequence[Any]) -> bool:
-    """Whether they are plain finite numbers, and so large; what a round asks of every client is answered at once.
+def all_nonnegative(values: Sequence[Any]) -> bool:
+    """Whether they are plain finite numbers >= 0; what a round asks of every client is answered at once.
 
     False where they must be looked at one by one.
     """
     kinds = {*map(type, values)}
-    return (kinds == {int} or (kinds == {float} and math.isfinite(sum(values)))) and min(values) >= least
+    return (kinds == {int} or (kinds == {float} and math.isfinite(sum(values)))) and min(values) >= 0
 
 
 def require(name: str, value: Any) -> None:
@@ -209,7 +209,7 @@ def require_weights(name: str, value: Any) -> None:
     """
     domain = POSITIVE if name in NORMS else NONNEGATIVE
     entries = [value] if namespace(value) is None else np.ravel(value.tolist()).tolist()
-    if domain is NONNEGATIVE and all_at_least(0, entries):
+    if domain is NONNEGATIVE and all_nonnegative(entries):
         return
     for i, entry in enumerate(entries):
         # The ledger asks exact norms outside of what a client can have.
@@ -225,7 +225,7 @@ def require_sizes(what: str, sizes: Sequence[Any], clients: Sequence[int] = ()) 
     Raises:
         WeightError: one is negative, infinite or NaN, or no number, with its client's number, or its place.
     """
-    if all_at_least(0, sizes):
+    if all_nonnegative(sizes):
         return
     for i, n in zip(clients or range(len(sizes)), sizes, strict=True):
         if outside(n, NONNEGATIVE):

@@ -163,7 +163,7 @@ def test_what_a_run_is_given_is_copied_and_what_it_gave_first_stays() -> None:
     given = [x[:1].expand(3, 4) if t % 2 else x for t, x in enumerate(begun)]
     told = []
     for t, x in enumerate(given):
-        (models,), losses = known.run("key", x, which + t, body, None)
+        (models,), losses = known.run("key", x, lambda t=t: which + t, body, None) or body(x, which + t)
         (want,), first = body(x, which + t)
         assert (models == want).all() and (losses == first).all()
         told.append((losses, first))

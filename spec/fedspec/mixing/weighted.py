@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
-from fedspec.domains import all_at_least, check_steps, is_number, require_sizes
+from fedspec.domains import all_nonnegative, check_steps, is_number, require_sizes
 from fedspec.errors import PlanError, WeightError
 from fedspec.population import Blocks, weigh
 from fedspec.readings import Shares, Weighting, choice
@@ -59,7 +59,7 @@ def check_shares(p: Weights) -> None:
         WeightError: a weight is negative, or their sum is not one.
     """
     entries = p.tolist()
-    for i, share in enumerate(() if all_at_least(0, entries) else entries):
+    for i, share in enumerate(() if all_nonnegative(entries) else entries):
         if is_number(share) and not share >= 0:
             raise WeightError(f"p: entry {i} is {share}; weights are >= 0")
     total = sum(entries)
