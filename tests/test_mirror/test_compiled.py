@@ -64,6 +64,17 @@ def test_other_solvers_step_by_its_gradients(solver: Any) -> None:
     assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
 
 
+def test_clients_begin_where_each_of_them_is() -> None:
+    found = []
+    for way in ("compiled", "looped"):
+        federation = SIZES["three layers"].federation(way, torch.float64)
+        x = federation.x0 + torch.arange(3)[:, None] / 8
+        found.append(
+            run_in_place(along(lambda k: 0.25), x, federation.in_round(1).oracle([2, 0, 1]), (4, 3, 1))[0].clone()
+        )
+    assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
+
+
 def test_its_exponential_is_good_for_float32() -> None:
     from fedspec_torch.compiled import _exp
 

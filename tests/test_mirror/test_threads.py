@@ -16,6 +16,7 @@ import torch
 from test_mirror.test_compiled import SIZES
 
 from fedspec_torch import cohorts, loops, resume, simulate
+from fedspec_torch.population import default_block
 
 pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install 'fedspec[fast]'")
 
@@ -46,6 +47,15 @@ def test_each_thread_has_about_as_many_steps(tau: list[int], count: int, want: l
     parts = loops.shares(tau)
     assert [part.stop - part.start for part in parts if part.stop > part.start] == want
     assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(tau)))
+
+
+def test_a_block_is_as_large_for_each_thread(threads: Any) -> None:
+    sizes = []
+    for count in (1, 2, 3):
+        threads(count)
+        sizes.append([default_block(torch.empty(d)) for d in (10, 10_000, 200_000, 10**8)])
+    assert sizes[0] == [200, 52, 10, 1]
+    assert sizes[1:] == [[400, 104, 20, 1], [600, 156, 30, 1]]
 
 
 @pytest.mark.parametrize(("way", "then"), [("compiled", [2, 1, 1]), ("layered", [2, 2, 2])])

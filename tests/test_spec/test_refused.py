@@ -271,6 +271,10 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
     "controls below zero": (lambda: server_control(TWO, ROWS, v(0.5, 0.5, -0.5)), WeightError, "^p: entry 2"),
     "corrections not one": (lambda: cross_client(ROWS, v(0.5, 0.5, 0.5)), WeightError, "^p: .* sums to 1.5"),
     "reach below zero": (lambda: broadcast(TWO, ROWS, v(1.0, -1.0, 0.0)), WeightError, "^reach: entry 1 is -1"),
+    "reach NaN": (lambda: broadcast(TWO, ROWS, v(1.0, np.nan, 0.0)), WeightError, "^reach: entry 1 is nan"),
+    "reach infinite": (lambda: broadcast(TWO, ROWS, v(1.0, 0.0, np.inf)), WeightError, "^reach: entry 2 is inf"),
+    "size NaN": (lambda: Plan((4, 2), (1, 1), (1.0, np.nan)), WeightError, "^examples: client 2 has nan"),
+    "size infinite": (lambda: Plan((4, 2), (1, 1), (np.inf, 1.0)), WeightError, "^examples: client 4 has inf"),
     "a weight for each coordinate": (lambda: scaled(TWO, scale=v(1.0, 2.0)), ShapeError, r"scale \(2,\)"),  # type: ignore[arg-type]
     "too few layers": (lambda: layered(slice(0, 1)), ShapeError, "^layers: "),
     "layers that overlap": (lambda: layered(slice(0, 2), slice(1, 2)), ShapeError, "^layers: "),
