@@ -37,8 +37,12 @@ def pytest_report_header() -> list[str]:
     """
     import torch
 
-    said = {"quick": "fewer cases, slow tests left out", "soak": "all cases, all tests"}
-    slow = said.get(PROFILE, "all cases; what is marked night is left to make soak")
+    said = {
+        "quick": "fewer cases, slow tests left out",
+        "soak": "all cases, all tests",
+        "outside": "what is marked outside, and nothing else",
+    }
+    slow = said.get(PROFILE, "all cases; night is left to make soak, outside to make outside")
     devices = "cpu and cuda" if torch.cuda.is_available() else "cpu; no CUDA device here"
     return [f"profile: {PROFILE} ({slow})", f"mirror: {devices}"]
 
@@ -51,9 +55,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All profiles but soak leave out what is marked night, quick what is marked slow too; pytest says how many."""
-    left = {"quick": ("slow", "night"), "soak": ()}.get(PROFILE, ("night",))
-    out = [item for item in items if any(map(item.get_closest_marker, left))]
+    """All profiles but soak leave out what is marked night or outside, quick what is marked slow too, and outside takes
+    what is marked so alone; pytest says how many.
+    """
+    left = {"quick": ("slow", "night", "outside"), "soak": (), "outside": ("night",)}.get(PROFILE, ("night", "outside"))
+    out = [
+        item
+        for item in items
+        if any(map(item.get_closest_marker, left))
+        or (PROFILE == "outside" and item.get_closest_marker("outside") is None)
+    ]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in set(out)]
 
