@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from fedspec_bench.job import Job
 from fedspec_bench.workloads import Array
+from fedspec_suite.measure.interrupts import deferred
 
 PATIENCE = 240
 """Seconds after which an implementation is given up."""
@@ -38,15 +40,18 @@ class Worker:
     def __init__(self, job: Job, python: str) -> None:
         self.job = job
         self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115, it is read when the process has ended
-        self.process = subprocess.Popen(
-            # What an environment of its own holds is all that it sees; this one's sees what this process sees.
-            [python, "-P" if python == sys.executable else "-I", str(WORKER), job.told()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.said,
-            text=True,
-            start_new_session=True,
-        )
+        with deferred():
+            self.process = subprocess.Popen(
+                # What an environment of its own holds is all that it sees; this one's sees what this process sees.
+                [python, "-P" if python == sys.executable else "-I", str(WORKER), job.told()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.said,
+                text=True,
+                start_new_session=True,
+            )
+            # Nobody else holds it yet, and some packages start processes in its session that outlive it.
+            self._end = weakref.finalize(self, _kill, self.process)
         self.versions: dict[str, str] = self._answer()["versions"]
 
     def rounds(self, count: int) -> dict[str, list[float]]:
@@ -78,10 +83,7 @@ class Worker:
             self.process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(10)
-        # It is the leader of its own session, and some packages start processes there that outlive it.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._end()
 
     def _ask(self, **question: Any) -> Any:
         assert self.process.stdin
@@ -111,3 +113,9 @@ class Worker:
         # The exception stands at the left margin below its traceback.
         named = [line for line in lines if line[:1].isalpha() and ("Error" in line or "Exception" in line)]
         return (named or lines or [f"exit code {self.process.returncode}, no word"])[-1][:200]
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -30,10 +30,10 @@ from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import PAPERS, of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report import table
@@ -205,7 +205,7 @@ def main() -> None:
         complaints().print(f"fedspec: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt as interrupt:
-        raise SystemExit(143 if isinstance(interrupt, Terminated) else 130) from None
+        raise SystemExit(status(interrupt)) from None
     except Exception:
         traceback.print_exc()
         sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")

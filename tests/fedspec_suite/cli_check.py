@@ -20,7 +20,7 @@ from fedspec_suite.judge.check import check, complaints_of
 from fedspec_suite.judge.expected import Complaint, read
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.runner import PROFILES
-from fedspec_suite.judge.workers import Terminated
+from fedspec_suite.measure.interrupts import status
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import Reach
 from fedspec_suite.measure.verdict import Result, exit_code
@@ -176,7 +176,7 @@ def _run(request: Request, reports: list[Report], capsules: Capsules | None) -> 
         wrong = complaints_of(request, results)
         code, said = 1 if wrong else exit_code(results), [str(c) for c in wrong]
     except KeyboardInterrupt as interrupt:
-        code = 143 if isinstance(interrupt, Terminated) else 130
+        code = status(interrupt)
         said = [f"interrupted: {len(results)} offers were judged before"]
     finally:
         for report in reports:

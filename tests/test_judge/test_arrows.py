@@ -150,7 +150,9 @@ def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
 def test_mutants_and_subjects_need_the_specification_alone(part: str) -> None:
     for path in files(SUITE / part):
         known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
-        assert known <= {part}, name(path)
+        # What makes the environments runs beside the judge, not in them.
+        above = {"measure"} if path == SUITE / "subjects/environments.py" else set()
+        assert known <= {part} | above, name(path)
 
 
 def test_closed_forms_do_not_share_code_with_the_rules() -> None:

@@ -177,7 +177,7 @@ def started(file: Path, times: int = 1) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_in_the_handshake_stops_the_subject(sent: signal.Signals, code: int, tmp_path: Path) -> None:
     file = tmp_path / "pid"
     judge = judging(hostile("slow-hello", str(file)))
@@ -200,12 +200,14 @@ def test_the_subject_ends_with_a_judge_that_is_killed(jobs: str, tmp_path: Path)
     assert gone(pid)
 
 
-@pytest.mark.parametrize(("sent", "told"), [("SIGTERM", "Terminated"), ("SIGINT", "KeyboardInterrupt")])
+@pytest.mark.parametrize(
+    ("sent", "told"), [("SIGTERM", "Terminated"), ("SIGHUP", "Terminated"), ("SIGINT", "KeyboardInterrupt")]
+)
 def test_a_signal_that_arrives_in_a_finaliser_is_not_lost(sent: str, told: str) -> None:
     """Python drops what is raised there: the signal comes again, and ends what the block does."""
     code = f"""
 import os, signal, time
-from fedspec_suite.judge.workers import terminable
+from fedspec_suite.measure.interrupts import terminable
 
 class Untimely:
     def __del__(self):

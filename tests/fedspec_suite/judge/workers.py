@@ -10,54 +10,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
+
+from fedspec_suite.measure.interrupts import blocked, deferred, terminable
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _PATIENCE = 5.0
 """Seconds in which a worker may stop its subject."""
-
-_AGAIN = 0.02
-"""Seconds until a signal that was lost is sent again."""
-
-
-class Terminated(KeyboardInterrupt):
-    """The process was told to end (SIGTERM): like an interrupt, so that everything that is open is closed."""
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """While the block runs, SIGTERM raises :class:`Terminated` in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGTERM, _terminate)
-    hook = sys.unraisablehook
-    sys.unraisablehook = partial(_insist, hook)
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-        signal.signal(signal.SIGTERM, handler)
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated
-
-
-def _insist(otherwise: Callable[[Any], Any], lost: Any) -> None:
-    """Send the signal again whose exception Python has dropped: it was raised in a finaliser or a callback of gc."""
-    if issubclass(lost.exc_type, KeyboardInterrupt):
-        number = signal.SIGTERM if issubclass(lost.exc_type, Terminated) else signal.SIGINT
-        # What is raised in this hook is dropped too: it has to have returned.
-        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
-    else:
-        otherwise(lost)
 
 
 @dataclass
@@ -93,7 +57,8 @@ def shared(
     try:
         while turn < len(tasks):
             while waiting and len(workers) < jobs:
-                workers.append(_begin(context, work))
+                with deferred():
+                    workers.append(_begin(context, work))
                 _hand(workers[-1], waiting, tasks)
             for connection in wait([w.connection for w in workers]):
                 worker = next(w for w in workers if w.connection is connection)
@@ -134,22 +99,10 @@ def _begin(context: Any, work: Callable[[Task], Iterator[Result]]) -> _Worker[Ta
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, work), daemon=True)
     # The terminal interrupts the workers too, which are told by the judge instead.
-    with _uninterrupted():
+    with blocked(signal.SIGINT):
         process.start()
     theirs.close()
     return _Worker(process, ours)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _hand(worker: _Worker[Task], waiting: deque[int], tasks: Sequence[Task]) -> None:
@@ -174,6 +127,8 @@ def _stop(workers: list[_Worker[Task]]) -> None:
 
 def _work(connection: Connection, work: Callable[[Any], Iterator[Any]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     with suppress(EOFError, OSError, KeyboardInterrupt), terminable():
         threading.Thread(target=_follow, daemon=True).start()
         while True:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import weakref
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,7 @@ from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
 from fedspec.wire import PROTOCOL, decode_info, decode_line, decode_reply, encode
 from fedspec_suite.measure.inert import inert, inert_values
+from fedspec_suite.measure.interrupts import deferred
 from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
 
 LIMIT, START_LIMIT = 20.0, 120.0
@@ -70,20 +72,23 @@ class Process:
 
     def _launch(self) -> None:
         try:
-            self._child = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                env=self.environment,
-                start_new_session=True,
-            )
+            with deferred():
+                self._child = subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    env=self.environment,
+                    start_new_session=True,
+                )
+                self._pipes = Pipes(self._child)
+                # Also where an interrupt comes before anybody holds this object.
+                self._end = weakref.finalize(self, _kill, self._child)
         except OSError as error:
             raise SubjectError(
                 f"subject: cannot run {self.command[0]!r}: {error.strerror}; check the command"
             ) from error
-        self._pipes = Pipes(self._child)
 
     def _hello(self) -> SubjectInfo:
         self._launch()
@@ -170,10 +175,8 @@ class Process:
         child, self._child = self._child, None
         pipes, self._pipes = self._pipes, None
         if child is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(_GRACE)
+            _kill(child)
+            self._end.detach()
         if pipes is not None:
             pipes.close()
 
@@ -202,6 +205,13 @@ class RemoteSession:
     def stop(self) -> None:
         """End the session."""
         self.process.request({"cmd": "stop", "session": self.number})
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(_GRACE)
 
 
 def _quoted(line: bytes) -> str:

@@ -29,6 +29,7 @@ from typing import TextIO
 
 import fedspec
 from fedspec.errors import ContractError, UnknownNameError
+from fedspec_suite.measure.interrupts import deferred
 
 HERE = Path(__file__).resolve().parent
 STAMP = ".complete"
@@ -246,23 +247,26 @@ def _ended(argv: list[str], lock: int, log: TextIO) -> int:
     It holds the lock too: if this process is killed, nobody begins anew while it still writes.
     """
     posix = os.name != "nt"
-    child = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=posix,
-        pass_fds=(lock,) if posix else (),
-    )
+    child: subprocess.Popen[bytes] | None = None
     try:
+        with deferred():
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=posix,
+                pass_fds=(lock,) if posix else (),
+            )
         return child.wait()
     except BaseException:
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                child.kill()
-            else:
-                os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        if child is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                if sys.platform == "win32":
+                    child.kill()
+                else:
+                    os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
         raise
 
 

@@ -1,0 +1,128 @@
+"""Signals that end a program, raised as interrupts, and put off while a process is being started.
+
+An interrupt is an exception in the main thread, between any two statements. Where it arrives after a process was made
+and before anybody holds it, that process would run on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+_AGAIN = 0.02
+"""Seconds until a signal that was lost is sent again."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end (SIGTERM, SIGHUP): like an interrupt, so that everything that is open is closed.
+
+    Attributes:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__()
+        self.number = number
+
+
+def status(interrupt: KeyboardInterrupt) -> int:
+    """The exit code that shells know the signal by: 128 and its number."""
+    return 128 + (interrupt.number if isinstance(interrupt, Terminated) else signal.SIGINT)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """While the block runs, SIGTERM and SIGHUP raise :class:`Terminated` in the main thread; what is ignored stays."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {n: signal.getsignal(n) for n in _ENDING if n != signal.SIGINT}
+    for number, handler in before.items():
+        # `nohup` ignores one of them.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_insist, hook)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated(number)
+
+
+def _insist(otherwise: Callable[[Any], Any], lost: Any) -> None:
+    """Send the signal again whose exception Python has dropped: it was raised in a finaliser or a callback of gc."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        number = getattr(lost.exc_value, "number", signal.SIGINT)
+        # What is raised in this hook is dropped too: it has to have returned.
+        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+    else:
+        otherwise(lost)
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Put interrupts off to the end of the block, where they are raised; for blocks that take no time.
+
+    Start a process in it, inside the ``try`` that ends the process::
+
+        child = None
+        try:
+            with deferred():
+                child = subprocess.Popen(command)
+            return child.wait()
+        except BaseException:
+            if child is not None: ...
+    """
+    # Python runs handlers in the main thread alone.
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        with blocked(*_ENDING):
+            for number in _ENDING:
+                if callable(handler := signal.getsignal(number)):
+                    before[number] = handler
+                    signal.signal(number, lambda n, frame: came.append(n))
+        yield
+    finally:
+        with blocked(*_ENDING):
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            for number in came:
+                signal.raise_signal(number)
+
+
+if sys.platform == "win32":
+
+    @contextmanager
+    def blocked(*numbers: int) -> Iterator[None]:
+        """Nothing can be held back here."""
+        yield
+
+else:
+
+    @contextmanager
+    def blocked(*numbers: int) -> Iterator[None]:
+        """Hold some signals back in this thread; a process that is started meanwhile holds them back too."""
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
