@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedspec.errors import FedspecError
+from fedspec_torch.ranks import running
 
-FORMAT = "1"
-"""The version of the layout."""
+FORMAT = "2"
+"""The version of the layout: 2 has one digest over header and tensors."""
 
 OWN = ("fedspec", "fedspec_torch")
 
@@ -50,9 +52,10 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
     # The format wants one tensor at least.
     tensors = tensors or {"empty": torch.zeros(0)}
-    header = {"fedspec": FORMAT, "content": told, "sum": checksum(tensors)}
+    header = {"fedspec": FORMAT, "content": told, "digest": digest(told, tensors)}
     data = save(tensors, metadata=header)
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    sweep(file)
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=_beside(file))
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
@@ -78,29 +81,44 @@ def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         with safe_open(file, framework="pt", device=str(device)) as opened:
             header = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
+        # A spoiled header may name types and shapes that torch, not safetensors, refuses.
         raise CheckpointError(f"{file}: damaged, or no saved run ({error}); take an earlier one") from error
     if header.get("fedspec") != FORMAT:
         raise CheckpointError(
             f"{file}: a safetensors file, but not a saved run of this version of fedspec "
             f"(format {header.get('fedspec', 'unknown')}, here {FORMAT})"
         )
-    tensors_sum = checksum(tensors)
-    if header.get("sum", tensors_sum) != tensors_sum:
-        raise CheckpointError(f"{file}: damaged: its numbers are not those that were written; take an earlier one")
+    if header.get("digest") != digest(header.get("content", ""), tensors):
+        raise CheckpointError(f"{file}: damaged: it does not hold what was written; take an earlier one")
     try:
         return {name: _made(value, tensors) for name, value in json.loads(header["content"]).items()}
     except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
         raise CheckpointError(f"{file}: its header does not fit this version of fedspec ({error})") from error
 
 
-def checksum(tensors: Mapping[str, Tensor]) -> str:
-    """Of the bytes of some tensors, so that a damaged one is noticed."""
-    found = 0
+def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
+    """Of the header's text and of each tensor's name, type, shape and bytes: whatever was edited is noticed."""
+    found = sha256(told.encode())
     for name in sorted(tensors):
-        flat = tensors[name].cpu().contiguous().reshape(-1)
-        found = crc32(flat.view(torch.uint8).numpy(), found)  # type: ignore[arg-type]
-    return f"{found:08x}"
+        tensor = tensors[name].detach().cpu().contiguous()
+        found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return found.hexdigest()
+
+
+def _beside(file: Path) -> str:
+    """How the names begin of what this process writes beside a file before it takes the file's place."""
+    return f".{file.name}.{platform.node()}-{os.getpid()}-"
+
+
+def sweep(file: Path) -> None:
+    """Remove what processes of this machine left beside a file that were killed while they wrote it."""
+    start = f".{file.name}.{platform.node()}-"
+    for left in file.parent.iterdir():
+        owner = left.name.removeprefix(start).partition("-")[0]
+        if left.name.startswith(start) and owner.isdecimal() and not running(int(owner)):
+            left.unlink(missing_ok=True)
 
 
 def _told(value: Any, tensors: dict[str, Tensor]) -> Any:

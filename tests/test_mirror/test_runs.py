@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,17 @@ from torch import nn
 from fedspec.algorithms import synchronous
 from fedspec.catalogue import Algorithm, Method, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
-from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
+from fedspec_torch import (
+    CheckpointError,
+    DivergedError,
+    Federation,
+    arrivals,
+    cohorts,
+    exchanges,
+    resume,
+    saved,
+    simulate,
+)
 
 ROUNDS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
@@ -289,10 +301,18 @@ def test_a_run_of_another_federation_is_refused(more: dict[str, Any], words: str
         resume(good, federation)
 
 
+def forge(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> None:
+    """A file whose digest is right, as whoever writes one can make it."""
+    from safetensors.torch import save_file
+
+    told = json.dumps(content)
+    header = {"fedspec": saved.FORMAT, "content": told, "digest": saved.digest(told, tensors)}
+    save_file(tensors, file, metadata=header)
+
+
 def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
     """A hostile file: whatever it names, nothing outside of fedspec is looked up, let alone called."""
     from safetensors import safe_open
-    from safetensors.torch import save_file
 
     good = saved_file(tmp_path / "run.pt")
     with safe_open(good, framework="pt") as opened:
@@ -307,11 +327,11 @@ def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
         "fedspec_suite.cli.main",
     ):
         content["h"] = {"record": name, "fields": {"command": "touch hacked"}}
-        save_file(tensors, tmp_path / "bad.pt", metadata={"fedspec": "1", "content": json.dumps(content)})
+        forge(tmp_path / "bad.pt", content, tensors)
         with pytest.raises(CheckpointError, match="does not fit this version"):
             resume(tmp_path / "bad.pt", federation)
     content["h"] = {"tensor": "999", "numpy": False}
-    save_file(tensors, tmp_path / "bad.pt", metadata={"fedspec": "1", "content": json.dumps(content)})
+    forge(tmp_path / "bad.pt", content, tensors)
     with pytest.raises(CheckpointError, match="does not fit this version"):
         resume(tmp_path / "bad.pt", federation)
 
@@ -361,6 +381,132 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
     assert list(whole) == run.history
     assert torch.equal(run.x, whole.x)
     assert not [f for f in tmp_path.iterdir() if f != file and not f.name.startswith(".run.pt.")]
+
+
+def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_path: Path) -> None:
+    """Bits flipped, bytes replaced and pieces left out, in the header and in the numbers."""
+    federation, *_ = quadratic()
+    whole, edited = saved_file(tmp_path / "run.pt").read_bytes(), tmp_path / "edited.pt"
+    want = resume(tmp_path / "run.pt", federation)
+    rng, refused = np.random.default_rng(5), 0
+    for edit in range(600):
+        data, at = bytearray(whole), int(rng.integers(len(whole)))
+        if edit % 3 == 0:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif edit % 3 == 1:
+            data[at] = int(rng.integers(256))
+        else:
+            del data[at : at + int(rng.integers(1, 9))]
+        edited.write_bytes(data)
+        try:
+            found = resume(edited, federation)
+        except CheckpointError:
+            refused += 1
+        else:
+            assert (found.h, found.plan, found.rounds, found.history) == (want.h, want.plan, want.rounds, want.history)
+            assert torch.equal(found.x, want.x)
+    assert refused > 500
+
+
+def test_a_flipped_bit_does_not_change_a_rate(tmp_path: Path) -> None:
+    """The digest covers the header: there a number is a digit away from another one."""
+    federation, *_ = quadratic()
+    run = simulate("fedavg", federation, plan=cohorts(3), rounds=3, eta_l=0.001)
+    run.save(tmp_path / "run.pt")
+    whole = (tmp_path / "run.pt").read_bytes()
+    assert whole.count(b"0.001") == 1
+    (tmp_path / "run.pt").write_bytes(whole.replace(b"0.001", b"0.000"))
+    with pytest.raises(CheckpointError, match="damaged: it does not hold what was written"):
+        resume(tmp_path / "run.pt", federation)
+
+
+class Scaled(nn.Module):
+    """A linear layer between a frozen one and a buffer, and a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base, self.top, self.scale = nn.Linear(2, 2), nn.Linear(2, 1), 0.5
+        self.base.requires_grad_(False)
+        self.register_buffer("shift", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scale * self.top(self.base(x)) + self.get_buffer("shift")
+
+
+WEIGHT = 1.0
+
+
+def weighted(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return WEIGHT * nn.functional.mse_loss(output, target)
+
+
+def scaled_by(c: float) -> Any:
+    return lambda output, target: c * nn.functional.mse_loss(output, target)
+
+
+def of_scaled(change: str) -> Federation:
+    """A federation, and what is changed in the one that goes on."""
+    torch.manual_seed(0)
+    model, loss = Scaled(), nn.SmoothL1Loss(beta=2.0 if change == "beta" else 1.0)
+    match change:
+        case "frozen":
+            model.base.weight += 1
+        case "buffer":
+            model.get_buffer("shift").add_(1)
+        case "attribute":
+            model.scale = 0.25
+    losses: dict[str, Any] = {
+        "closure": scaled_by(2.0),
+        "closed": scaled_by(1.0),
+        "keyword": partial(nn.functional.smooth_l1_loss, beta=2.0),
+        "partial": partial(nn.functional.smooth_l1_loss, beta=1.0),
+        "global": weighted,
+    }
+    return Federation(model, losses.get(change, loss), [(torch.ones(3, 2), torch.ones(3, 1))])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        ("", "frozen", "module's own numbers"),
+        ("", "buffer", "module's own numbers"),
+        ("", "attribute", "module's own numbers"),
+        ("", "beta", "loss's own numbers"),
+        ("closed", "closure", "loss's own numbers"),
+        ("partial", "keyword", "loss's own numbers"),
+        ("global", "global", "loss's own numbers"),
+    ],
+)
+def test_frozen_numbers_have_to_agree(
+    before: str, now: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = simulate("fedavg", of_scaled(before), plan=cohorts(1), rounds=2, eta_l=0.1)
+    run.step()
+    run.save(tmp_path / "run.pt")
+    resume(tmp_path / "run.pt", of_scaled(before)).step()
+    monkeypatch.setattr(sys.modules[__name__], "WEIGHT", 2.0)
+    with pytest.raises(CheckpointError, match=f"a run whose {words} was .*, here it is"):
+        resume(tmp_path / "run.pt", of_scaled(now))
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
+    file = tmp_path / "run.pt"
+    code = f"""
+import os, signal
+from pathlib import Path
+from fedspec_torch import saved
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+saved.write(Path({str(file)!r}), {{"a": 1}})
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    # One that somebody writes now, and what is somebody else's.
+    others = [tmp_path / f".run.pt.{platform.node()}-{os.getpid()}-now", tmp_path / ".run.pt.mine"]
+    for other in others:
+        other.touch()
+    saved_file(file)
+    assert not left.exists() and all(other.exists() for other in others)
+    assert {*tmp_path.iterdir()} == {file, *others}
 
 
 def test_the_loss_of_these_tests_is_what_it_says() -> None:
