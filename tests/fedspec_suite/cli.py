@@ -37,7 +37,7 @@ from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner
+from fedspec_suite.report.terminal import NO_ROOM, Json, complaints, console, emit, spinner, written
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
@@ -198,15 +198,24 @@ def main() -> None:
     """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
     # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
-    try:
-        with terminable():
-            app()
-    except FedspecError as error:
-        complaints().print(f"fedspec: {error}")
-        raise SystemExit(2) from None
-    except KeyboardInterrupt as interrupt:
-        raise SystemExit(status(interrupt)) from None
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")
-        raise SystemExit(2) from None
+    with written():
+        try:
+            with terminable():
+                app()
+        except FedspecError as error:
+            complaints().print(f"fedspec: {error}")
+            raise SystemExit(2) from None
+        except KeyboardInterrupt as early:
+            raise SystemExit(status(early)) from None
+        except SystemExit as end:
+            # Typer makes one exit code of all interrupts.
+            interrupt = getattr(end.__context__, "__cause__", None)
+            if isinstance(interrupt, KeyboardInterrupt):
+                raise SystemExit(status(interrupt)) from None
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise
+            traceback.print_exc()
+            sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")
+            raise SystemExit(2) from None

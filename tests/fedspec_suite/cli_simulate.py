@@ -5,12 +5,11 @@ Torch, scikit-learn and matplotlib are imported when the command runs.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +17,8 @@ import typer
 
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite.report import curves, table
-from fedspec_suite.report.terminal import console, spinner
+from fedspec_suite.cli_training import PlaceError, Places, begun, play, show, told, write
+from fedspec_suite.report.terminal import complaints, console, spinner, unbroken
 
 USUAL: dict[str, float] = {
     "eta_l": 0.1,
@@ -156,12 +155,21 @@ def mount(app: typer.Typer) -> None:
             int | None, typer.Option(min=1, help="Parts of the clients, whole ones on a rank; else one a rank.")
         ] = None,
         out: Annotated[Path, typer.Option(help="Where OUT.png and OUT.json are written.")] = Path("out/simulate"),
+        save: Annotated[
+            Path | None, typer.Option(help="Where the run is saved; of several runs each at FILE-ALGORITHM-SEED.")
+        ] = None,
+        save_every: Annotated[float, typer.Option(min=0, help="Seconds between two savings; 0: each round.")] = 60.0,
+        resume: Annotated[
+            Path | None, typer.Option(help="Go on with what --save has written, under the same other options.")
+        ] = None,
     ) -> None:
         """Train a model with an algorithm of the catalogue, and others beside it, on real data.
 
         Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent) and a JSON
         of every round. A setting is for each algorithm that knows its name. Usual values stand in for what is not
         set, and are printed; they are not tuned, so that a comparison is one of settings, not of algorithms.
+
+        Ctrl-C, SIGTERM and SIGHUP end it with the table so far, and with the run saved where --save says.
 
         On several processes: torchrun --nproc-per-node 4 --no-python fedspec simulate ALGORITHM ...
         """
@@ -177,12 +185,16 @@ def mount(app: typer.Typer) -> None:
             given, how_many, size = assigned(setting or (), rows), spread(steps), cohort_of(cohort, clients)
             count = ranks.size if shards is None else shards
             mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None
+            places = Places(out, save, resume, save_every, len(rows) * seeds > 1)
+            if ranks.rank == 0:
+                places.check()
             runs: list[dict[str, Any]] = []
+            ended: FedspecError | KeyboardInterrupt | None = None
             with spinner() if ranks.rank == 0 else nullcontext(_silent) as progress:
-                for row in rows:
-                    said = reading if row is rows[0] else None
-                    own = hyper(mirror, row, said, given[row.id])
-                    for s in range(seed, seed + seeds):
+                try:
+                    for row, s in product(rows, range(seed, seed + seeds)):
+                        said = reading if row is rows[0] else None
+                        own = hyper(mirror, row, said, given[row.id])
                         task = tasks.task(
                             data,
                             model,
@@ -194,13 +206,45 @@ def mount(app: typer.Typer) -> None:
                             mine=mine,
                         )
                         plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
-                        more = {"reading": said, "test": task.test, "shards": shards}
-                        run = mirror.simulate(row.id, task.federation, plan=plan, rounds=rounds, **more, **own)
-                        runs.append(_played(run, own, s, progress))
-            if ranks.rank == 0:
+                        more = {"test": task.test, "shards": shards}
+                        run = mirror.simulate(
+                            row.id, task.federation, plan=plan, rounds=rounds, reading=said, **more, **own
+                        )
+                        run = begun(mirror, places, run, s, **more)
+                        before, since = len(run.history), time.perf_counter()
+                        try:
+                            play(run, places, s, progress)
+                        finally:
+                            if run.history:
+                                runs.append(told(run, own, s, time.perf_counter() - since, before))
+                except (FedspecError, KeyboardInterrupt) as error:
+                    ended = error
+            if isinstance(ended, FedspecError):
+                runs = [r for r in runs if len(r["rounds"]) == r["asked"]]
+            if ranks.rank == 0 and runs:
                 what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps)
-                _write(out, runs, what | {"ranks": ranks.size, "shards": count})
-                _print(runs, out)
+                try:
+                    _tell(runs, what | {"ranks": ranks.size, "shards": count}, places, len(rows) * seeds)
+                except PlaceError as error:
+                    if ended is None:
+                        raise
+                    complaints().print(f"fedspec: {error}")
+            if ended is not None:
+                raise ended
+
+
+def _tell(runs: Sequence[dict[str, Any]], what: dict[str, Any], places: Places, asked: int) -> None:
+    """Print the table, whatever becomes of the files."""
+    shown = console()
+    with unbroken():
+        show(runs, shown)
+        write(places, runs, what)
+        picture, record = places.written
+        shown.print(f"{picture} and {record} written; settings are usual ones, not tuned", soft_wrap=True)
+        done = [r for r in runs if len(r["rounds"]) == r["asked"]]
+        if len(done) < asked:
+            again = f"; the same command with --resume {places.save} goes on" if places.save else ""
+            shown.print(f"ended early: {len(done)} of {asked} runs were played to their end{again}", soft_wrap=True)
 
 
 @contextmanager
@@ -216,58 +260,3 @@ def _said_once(ranks: Any, of_ranks: type[FedspecError]) -> Iterator[None]:
 
 def _silent(line: str) -> None:
     pass
-
-
-def _played(run: Any, own: dict[str, Any], seed: int, progress: Any) -> dict[str, Any]:
-    begun = time.perf_counter()
-    for done in run:
-        progress(f"{run.algorithm.id} seed {seed} round {done.round + 1} of {run.rounds} loss {done.loss:.4f}")
-    seconds = time.perf_counter() - begun
-    choices = run.federation.choices
-    return {
-        "algorithm": run.algorithm.id,
-        "hyper": own,
-        "seed": seed,
-        "parameters": len(run.federation.x0),
-        "seconds": seconds,
-        "way": choices[max(choices)].name if choices else run.federation.way,
-        "why": choices[max(choices)].why if choices else "as asked",
-        "rounds": [asdict(r) for r in run.history],
-    }
-
-
-def _write(out: Path, runs: Sequence[dict[str, Any]], task: dict[str, Any]) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"task": task, "runs": list(runs)}, indent=1)
-    out.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
-    title = "{data}, {model}: {clients} clients, Dirichlet({alpha:g}), steps {steps}, batch {batch}".format(**task)
-    curves.draw(runs, title, out.with_suffix(".png"))
-
-
-def _print(runs: Sequence[dict[str, Any]], out: Path) -> None:
-    shown = console()
-    t = table.plain("algorithm", "loss", "test loss", "accuracy", "best", "floats sent", "s a round", "settings")
-    for name in dict.fromkeys(r["algorithm"] for r in runs):
-        same = [r for r in runs if r["algorithm"] == name]
-        last = [r["rounds"][-1] for r in same]
-        best = [max(one["accuracy"] for one in r["rounds"] if one["accuracy"] is not None) for r in same]
-        t.add_row(
-            name,
-            span([r["loss"] for r in last], ".4g"),
-            span([r["test_loss"] for r in last], ".4g"),
-            span([r["accuracy"] for r in last], ".3f"),
-            span(best, ".3f"),
-            f"{last[0]['floats_sent']:,}",
-            f"{sum(r['seconds'] for r in same) / sum(len(r['rounds']) for r in same):.3g}",
-            " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
-        )
-    shown.print(t)
-    shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
-    written = f"{out.with_suffix('.png')} and {out.with_suffix('.json')} written"
-    shown.print(f"{written}; settings are usual ones, not tuned", soft_wrap=True)
-
-
-def span(values: Sequence[float], form: str) -> str:
-    """One value, or the least and the greatest of several."""
-    low, high = format(min(values), form), format(max(values), form)
-    return low if low == high else f"{low} to {high}"

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_judge.support import fedspec, inside
+from test_judge.test_robust_terminal import MAIN
 
 from fedspec.errors import ParameterError
 from fedspec_suite.cli_simulate import cohort_of
@@ -90,3 +96,85 @@ def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
     assert (cohort_of(None, 100), cohort_of(None, 6), cohort_of(6, 6)) == (10, 6, 6)
     with pytest.raises(ParameterError, match="--cohort 7: of 6 clients; ask for 1 to 6"):
         cohort_of(7, 6)
+
+
+def commanded(*arguments: str, cwd: Path, **more: Any) -> subprocess.Popen[str]:
+    """The command in a process that can be sent signals."""
+    return subprocess.Popen(
+        [sys.executable, "-c", MAIN, "simulate", *arguments], cwd=cwd, text=True, stdin=subprocess.DEVNULL, **more
+    )
+
+
+def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) -> None:
+    """As in ``fedspec simulate fedada2 > out``, where OUT is out/simulate."""
+    (tmp_path / "out").touch()
+    (tmp_path / "run.json").mkdir()
+    patience = ("--rounds", "1000000000")
+    for words, told in (
+        (("--out", str(tmp_path / "out/simulate")), "cannot make the folder"),
+        (("--out", str(tmp_path / "run")), "run.json: a folder; give the name of a file"),
+        (("--out", str(tmp_path / "a"), "--save", str(tmp_path / "no/run.pt")), "is no folder; make it first"),
+        (("--out", str(tmp_path / "a"), "--save", str(tmp_path)), "a folder; give the name of a file"),
+        (("--out", str(tmp_path / "a"), "--resume", str(tmp_path / "none.pt")), "none.pt: no such file"),
+    ):
+        inside("simulate", "fedavg", *SMALL[:-2], *patience, *words).refused(told)
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_with_the_table_and_a_saved_run(tmp_path: Path) -> None:
+    file = tmp_path / "run.pt"
+    small = (*SMALL[:-2], "--out", "table", "--save", "run.pt", "--save-every", "0")
+    run = commanded("fedada2", *small, "--rounds", "1000000", cwd=tmp_path, stdout=subprocess.PIPE)
+    while not file.exists() and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 143
+    assert (
+        "of 1000000" in said and "0 of 1 runs were played to their end; the same command with --resume run.pt" in said
+    )
+    done = len(json.loads((tmp_path / "table.json").read_text())["runs"][0]["rounds"])
+    # It goes on where it stopped, and comes to the model of a run that was never stopped.
+    ends = []
+    for more in (("--resume", "run.pt"), ()):
+        ran = fedspec(
+            "simulate", "fedada2", *small[:-4], "--rounds", str(done + 3), *more, "--out", "end", cwd=tmp_path
+        )
+        assert ran.code == 0, ran.err
+        (ended,) = json.loads((tmp_path / "end.json").read_text())["runs"]
+        assert ended["resumed"] == (done if more else 0)
+        ends.append([r["loss"] for r in ended["rounds"]])
+    assert ends[0] == pytest.approx(ends[1], rel=1e-4)
+
+
+def test_runs_of_a_comparison_are_saved_apart_and_gone_on_with(tmp_path: Path) -> None:
+    def ran(rounds: int, *more: str) -> list[dict[str, Any]]:
+        two = ("simulate", "fedavg", "--compare", "fedadam", *SMALL[:-2], "--rounds", str(rounds))
+        done = inside(*two, "--out", str(tmp_path / "two"), *more)
+        assert done.code == 0, done.err
+        found: list[dict[str, Any]] = json.loads((tmp_path / "two.json").read_text())["runs"]
+        return found
+
+    file = str(tmp_path / "run.pt")
+    ran(2, "--save", file)
+    assert {f.name for f in tmp_path.glob("*.pt")} == {"run-fedavg-0.pt", "run-fedadam-0.pt"}
+    (tmp_path / "run-fedadam-0.pt").unlink()
+    assert [r["resumed"] for r in ran(3, "--resume", file)] == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("fedavg", "--set", "eta_l=0.5"), "settings: saved FedAvg(eta_l=0.1"),
+        (("fedavg", "--cohort", "2"), "schedule: saved"),
+        (("fedadam",), "algorithm: saved fedavg, asked for fedadam"),
+        (("fedavg", "--batch", "4"), "batch_size was 16, here it is 4"),
+    ],
+)
+def test_a_saved_run_is_gone_on_with_by_the_same_command_alone(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    common = [*SMALL, "--out", str(tmp_path / "x")]
+    assert inside("simulate", "fedavg", *common, "--save", str(tmp_path / "run.pt")).code == 0
+    given = [*common[: common.index("--cohort")], *common[common.index("--cohort") + 2 * ("--cohort" in words) :]]
+    inside("simulate", *words, *given, "--resume", str(tmp_path / "run.pt")).refused(told)

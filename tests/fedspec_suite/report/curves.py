@@ -31,7 +31,9 @@ def draw(runs: Sequence[dict[str, Any]], title: str, file: Path) -> None:
             # Two algorithms may draw one line: the dashes of the second let the first be seen.
             colour, dashes = colours[number % len(colours)], ("-", (0, (4, 2)))[number % 2]
             lines = [_line(r["rounds"], across, up) for r in runs if r["algorithm"] == name]
-            x, ys = lines[0][0], np.array([y for _, y in lines])
+            # A run that ended early ends the line of its algorithm.
+            shortest = min(len(x) for x, _ in lines)
+            x, ys = lines[0][0][:shortest], np.array([y[:shortest] for _, y in lines])
             ax.plot(x, ys.mean(0), label=name, color=colour, linestyle=dashes, linewidth=1.4)
             if len(ys) > 1:
                 ax.fill_between(x, ys.min(0), ys.max(0), color=colour, alpha=0.15, linewidth=0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -43,6 +44,51 @@ class Plain(Console):
         _deaf()
 
 
+NO_ROOM = frozenset(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EPIPE", "EBADF", "EACCES", "EPERM")
+    if hasattr(errno, name)
+)
+"""Why something cannot be written that is no fault of the program's."""
+
+
+@contextmanager
+def written() -> Iterator[None]:
+    """Say in a line, with exit code 2, what could not be written: a full disk, a closed output.
+
+    Who reads no further, as ``head`` does, changes no exit code.
+    """
+    _open()
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _deaf()
+        if isinstance(error, BrokenPipeError) and error.__context__ is not None:
+            raise error.__context__ from None
+        with suppress(OSError):
+            sys.stderr.write(f"fedspec: {error.filename or 'standard output'}: cannot be written: {error.strerror}\n")
+        raise SystemExit(2) from None
+
+
+def _open() -> None:
+    """Of an output that was closed before the program began, standard output is missed and standard error is not."""
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        # A file that is opened later would else be taken for one of them.
+        while (found := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass
+        os.close(found)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, to the end of the program
+    if sys.stdout is None:
+        sys.stderr.write("fedspec: standard output: closed, so that nothing could be read of what is found\n")
+        raise SystemExit(2)
+
+
 def _deaf() -> None:
     """Let nothing more be written to standard output, not even when the program ends."""
     nothing = os.open(os.devnull, os.O_WRONLY)
@@ -74,7 +120,8 @@ def complaints() -> Console:
 
 def emit(rows: Sequence[dict[str, Any]]) -> None:
     """Print a list of objects as JSON."""
-    sys.stdout.write(json.dumps(list(rows), indent=2) + "\n")
+    with unbroken():
+        sys.stdout.write(json.dumps(list(rows), indent=2) + "\n")
 
 
 @contextmanager
