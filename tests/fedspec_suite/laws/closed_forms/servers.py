@@ -76,6 +76,11 @@ def _steps() -> dict[str, Step]:
     return {name: step for table in said(__package__, "STEPS") for name, step in table.items()}
 
 
+def known() -> frozenset[str]:
+    """The algorithms whose server has a closed form here."""
+    return frozenset({*NOVA, *_steps(), *ADAPTIVE, "feddyn", "fedams"})
+
+
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     """The server's move in the last of these rounds."""
     h, o, name = s.case.hyper, s.case.options, s.case.algorithm

@@ -62,6 +62,14 @@ def _companion(b: Any, rho: Any, n: int) -> Any:
     return y
 
 
+LINEAR = (
+    *("sgd", "decayed-sgd", "proximal-sgd", "momentum", "nesterov", "dampened"),
+    *("momentum-proximal-outside", "momentum-proximal-inside"),
+)
+KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "normalised-sgd", "lamb", "sm3-i", "sm3-ii"})
+"""The local solvers that have a closed form here."""
+
+
 def constant_changes(s: Scenario) -> Scenario:
     """The messages that clients with constant gradients send: Delta_i = -eta_l ||a_i||_1 g, ||a||_1 summed from its
     closed form, since no gradient depends on the model.

@@ -1,0 +1,25 @@
+# torch.optim.Adam as FedAdam's server: fedspec check py:examples/torch_adam.py:Subject
+import torch
+
+from fedspec.contract import Offer, SubjectInfo
+
+
+class Session:
+    def __init__(self, case):
+        h = case.hyper
+        self.x = {name: torch.tensor(x, requires_grad=True) for name, x in case.x0.items()}
+        self.adam = torch.optim.Adam(self.x.values(), lr=h["eta"], betas=(h["beta1"], h["beta2"]), eps=h["tau"])
+
+    def step(self, event):
+        total = sum(m.weight for m in event.messages)
+        for name, x in self.x.items():
+            x.grad = -sum(m.weight / total * torch.tensor(m.delta[name]) for m in event.messages)
+        self.adam.step()
+        return {"x": {name: x.detach().numpy() for name, x in self.x.items()}}
+
+
+class Subject:
+    info = SubjectInfo("mine", "0.1", (Offer("fedadam", "server", "reddi-2021"),))
+
+    def start(self, case):
+        return Session(case)
