@@ -122,8 +122,12 @@ def beyond() -> str:
 
 
 def mutants() -> str:
-    rows = ([f"`{m.id}`", m.words, m.seen] for m in MUTANTS.values())
-    return table(["id", "what is wrong", "public discussion"], rows)
+    return table(["id", "what is wrong"], ([f"`{m.id}`", m.words] for m in MUTANTS.values()))
+
+
+def threads() -> str:
+    rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
+    return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
 
 
 def verdicts() -> str:
@@ -223,7 +227,7 @@ def families() -> str:
     return "\n".join(parts)
 
 
-PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
+PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants, threads)
 LEDGER = (verdicts, refuted, chains, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
