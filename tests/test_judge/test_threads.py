@@ -25,7 +25,7 @@ ABOUT_SOMETHING_ELSE = {
     "PySyft/issues/3828": "the first client's examples enter squared and are not divided out; nothing counts twice",
     "FedTorch/issues/11": "only the loss that is logged lacks the square; the gradient is right",
     "NIID-Bench/issues/8": "the control variates begin at random, not at the model",
-    "WAFFLE/issues/6": "training breaks off where the number of clients is changed; what we could open names no divisor",
+    "WAFFLE/issues/6": "training breaks off where the number of clients is changed; what we opened names no divisor",
 }
 """Threads that once stood beside a defect, and what they say."""
 
