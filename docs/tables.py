@@ -1,4 +1,4 @@
-"""Write the generated tables of these pages: ``python docs/tables.py``; with ``--check``, only say if they are current.
+"""Write the generated tables of README and these pages: ``python docs/tables.py``; ``--check``: are they current.
 
 A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 """
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
+from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import chain, ledger
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines.worst_case.attained import Attained, share
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import BEYOND, PAPERS, of_paper
+from fedspec_suite.laws.invariants import BEYOND, of_paper
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.graph import by_family, checked, mermaid, restriction
@@ -44,6 +45,21 @@ def plain(text: str) -> str:
 
 def decided(a: Algorithm, option: str) -> bool:
     return any(option in reading.fixes for reading in a.readings)
+
+
+def cited() -> str:
+    """A list of the papers, each as it is cited."""
+    return "".join(f"* **{p.name}**: {p.cited} {_links(p)}.\n" for p in PAPERS.values())
+
+
+def _links(p: Paper) -> str:
+    return ", ".join(f"[{said}]({link})" for said, link in p.links.items())
+
+
+def papers() -> str:
+    head = ["short name", "paper", "text that is specified", "what other versions change", "what is used of it"]
+    shown = ([p.name, f"{p.cited} {_links(p)}", p.specified, p.later or "not known", p.used] for p in PAPERS.values())
+    return table(head, shown)
 
 
 def parameters() -> str:
@@ -106,14 +122,14 @@ def laws() -> str:
 
 def invariants() -> str:
     parts = []
-    for paper, name in PAPERS.items():
+    for paper in PAPERS.values():
         rows = []
-        for v in of_paper(paper):
+        for v in of_paper(paper.key):
             seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t.removeprefix('tests/')}`" for t in v.tests)]
             seen += [f"claim `{p}`" for p in v.proofs]
             rows.append([str(v.number), plain(v.says), v.source, ", ".join(seen), plain(v.why)])
         head = ["", "statement", "source", "looked after by", "what is not covered, and why"]
-        parts.append(f"### {name}\n\n{table(head, rows)}")
+        parts.append(f"### {paper.name}\n\n{table(head, rows)}")
     return "\n".join(parts)
 
 
@@ -135,7 +151,7 @@ def verdicts() -> str:
     kinds = [kind for v in ledger.verdicts() for kind in (refuted if v == Verdict.REFUTED else (v,))]
     head = ["paper", "claims", *kinds]
     rows = []
-    for paper in ledger.PAPERS.values():
+    for paper in PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
         counts = Counter(refuted[not c.printed] if c.verdict is Verdict.REFUTED else ledger.kind(c) for c in mine)
         spoiled = sum(v.paper == paper.key for v in ledger.variants().values())
@@ -159,14 +175,14 @@ def refuted() -> str:
         for c in (ledger.claims()[id] for id in s.claims):
             if c.verdict is Verdict.REFUTED and c.printed:
                 repaired = f"`{repairs[c.id]}`" if c.id in repairs else ""
-                name = ledger.PAPERS[s.paper].name
+                name = PAPERS[s.paper].name
                 rows.append([name, plain(s.label), s.kind, f"`{c.id}`", plain(c.statement), repaired])
     return table(["paper", "number", "kind", "claim", "what is false", "repaired in"], rows)
 
 
 def claims() -> str:
     parts = []
-    for paper in ledger.PAPERS.values():
+    for paper in PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
         rows = [[_numbers(c), f"`{c.id}`", _said(c), str(c.engine), plain(c.statement), c.source.place] for c in mine]
         head = ["number", "claim", "verdict", "engine", "statement", "source"]
@@ -227,7 +243,21 @@ def families() -> str:
     return "\n".join(parts)
 
 
-PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants, threads)
+PAGES = (
+    cited,
+    papers,
+    parameters,
+    offers,
+    options,
+    catalogue,
+    readings,
+    equations,
+    laws,
+    invariants,
+    beyond,
+    mutants,
+    threads,
+)
 LEDGER = (verdicts, refuted, chains, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
@@ -235,7 +265,7 @@ TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, 
 
 def main(arguments: Sequence[str]) -> int:
     stale = []
-    for page in sorted(HERE.glob("*.md")):
+    for page in (HERE.parent / "README.md", *sorted(HERE.glob("*.md"))):
         old = page.read_text(encoding="utf-8")
         new = PLACE.sub(lambda m: f"{m[1]}\n{TABLES[m['name']]()}\n{m[3]}", old)
         if new != old:

@@ -14,6 +14,7 @@ import typer
 
 from fedspec import __version__
 from fedspec.errors import FedspecError
+from fedspec.papers import PAPERS
 from fedspec_suite import (
     cli_catalogue,
     cli_check,
@@ -32,7 +33,7 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.workers import Terminated, terminable
 from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import PAPERS, of_paper
+from fedspec_suite.laws.invariants import of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
