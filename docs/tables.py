@@ -48,8 +48,10 @@ def decided(a: Algorithm, option: str) -> bool:
 
 
 def cited() -> str:
-    """A list of the papers, each as it is cited."""
-    return "".join(f"* **{p.name}**: {p.cited} {_links(p)}.\n" for p in PAPERS.values())
+    """A list of the papers, each as it is cited, and of the rows that another version calls otherwise."""
+    listed = [f"**{p.name}**: {p.cited} {_links(p)}" for p in PAPERS.values()]
+    listed += [f"`{a.id}`, also `{n}`: {words}" for a in CATALOGUE.values() for n, words in a.aliases.items()]
+    return "".join(f"* {words}.\n" for words in listed)
 
 
 def _links(p: Paper) -> str:
@@ -94,7 +96,8 @@ def options() -> str:
 def catalogue() -> str:
     rows = []
     for a in CATALOGUE.values():
-        rows.append([f"`{a.id}`", a.title, ", ".join(a.levels), a.source])
+        also = "".join(f"; also `{name}`: {words}" for name, words in a.aliases.items())
+        rows.append([f"`{a.id}`", a.title + also, ", ".join(a.levels), a.source])
     return table(["id", "what", "levels", "source"], rows)
 
 

@@ -34,7 +34,8 @@ def list_(as_json: Json = False) -> None:
         return
     t = table.plain("id", "what", "levels", "readings (canonical first)", "source")
     for row in rows:
-        t.add_row(row["id"], row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
+        also = "".join(f" ({name})" for name in row["aliases"])
+        t.add_row(row["id"] + also, row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
     console().print(t)
 
 
