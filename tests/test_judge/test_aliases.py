@@ -6,6 +6,7 @@ import inspect
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -70,7 +71,7 @@ def test_an_offer_says_the_id() -> None:
 def test_the_mirror_takes_it() -> None:
     data = [(torch.ones(2, 1), torch.zeros(2, 1)) for _ in range(2)]
     fed = Federation(torch.nn.Linear(1, 1), torch.nn.MSELoss(), data, batch_size=2)
-    numbers = {"eta": 0.1, "beta1": 0.9, "tau": 0.1, "v0": 0.01, "eta_l": 0.1, "eps": 0.1}
+    numbers: dict[str, Any] = {"eta": 0.1, "beta1": 0.9, "tau": 0.1, "v0": 0.01, "eta_l": 0.1, "eps": 0.1}
     runs = [simulate(n, fed, plan=cohorts(2), rounds=1, **numbers) for n in (WITH_SM3, "fedada2")]
     assert [run.algorithm.id for run in runs] == ["fedada2", "fedada2"]
     assert fedspec_torch.asked.trainer(WITHOUT).id == "joint-local"
