@@ -1,4 +1,4 @@
-"""Write the generated tables of these pages: ``python docs/tables.py``; with ``--check``, only say if they are current.
+"""Write the generated tables of README and these pages: ``python docs/tables.py``; ``--check``: are they current.
 
 A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 """
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
+from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import chain, ledger
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines.worst_case.attained import Attained, share
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import BEYOND, PAPERS, of_paper
+from fedspec_suite.laws.invariants import BEYOND, of_paper
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.graph import by_family, checked, mermaid, restriction
@@ -44,6 +45,23 @@ def plain(text: str) -> str:
 
 def decided(a: Algorithm, option: str) -> bool:
     return any(option in reading.fixes for reading in a.readings)
+
+
+def cited() -> str:
+    """A list of the papers, each as it is cited, and of the rows that another version calls otherwise."""
+    listed = [f"**{p.name}**: {p.cited} {_links(p)}" for p in PAPERS.values()]
+    listed += [f"`{a.id}`, also `{n}`: {words}" for a in CATALOGUE.values() for n, words in a.aliases.items()]
+    return "".join(f"* {words}.\n" for words in listed)
+
+
+def _links(p: Paper) -> str:
+    return ", ".join(f"[{said}]({link})" for said, link in p.links.items())
+
+
+def papers() -> str:
+    head = ["short name", "paper", "text that is specified", "what other versions change", "what is used of it"]
+    shown = ([p.name, f"{p.cited} {_links(p)}", p.specified, p.later or "not known", p.used] for p in PAPERS.values())
+    return table(head, shown)
 
 
 def parameters() -> str:
@@ -78,7 +96,8 @@ def options() -> str:
 def catalogue() -> str:
     rows = []
     for a in CATALOGUE.values():
-        rows.append([f"`{a.id}`", a.title, ", ".join(a.levels), a.source])
+        also = "".join(f"; also `{name}`: {words}" for name, words in a.aliases.items())
+        rows.append([f"`{a.id}`", a.title + also, ", ".join(a.levels), a.source])
     return table(["id", "what", "levels", "source"], rows)
 
 
@@ -106,14 +125,14 @@ def laws() -> str:
 
 def invariants() -> str:
     parts = []
-    for paper, name in PAPERS.items():
+    for paper in PAPERS.values():
         rows = []
-        for v in of_paper(paper):
+        for v in of_paper(paper.key):
             seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t.removeprefix('tests/')}`" for t in v.tests)]
             seen += [f"claim `{p}`" for p in v.proofs]
             rows.append([str(v.number), plain(v.says), v.source, ", ".join(seen), plain(v.why)])
         head = ["", "statement", "source", "looked after by", "what is not covered, and why"]
-        parts.append(f"### {name}\n\n{table(head, rows)}")
+        parts.append(f"### {paper.name}\n\n{table(head, rows)}")
     return "\n".join(parts)
 
 
@@ -122,8 +141,12 @@ def beyond() -> str:
 
 
 def mutants() -> str:
-    rows = ([f"`{m.id}`", m.words, m.seen] for m in MUTANTS.values())
-    return table(["id", "what is wrong", "public discussion"], rows)
+    return table(["id", "what is wrong"], ([f"`{m.id}`", m.words] for m in MUTANTS.values()))
+
+
+def threads() -> str:
+    rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
+    return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
 
 
 def verdicts() -> str:
@@ -131,7 +154,7 @@ def verdicts() -> str:
     kinds = [kind for v in ledger.verdicts() for kind in (refuted if v == Verdict.REFUTED else (v,))]
     head = ["paper", "claims", *kinds]
     rows = []
-    for paper in ledger.PAPERS.values():
+    for paper in PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
         counts = Counter(refuted[not c.printed] if c.verdict is Verdict.REFUTED else ledger.kind(c) for c in mine)
         spoiled = sum(v.paper == paper.key for v in ledger.variants().values())
@@ -155,14 +178,14 @@ def refuted() -> str:
         for c in (ledger.claims()[id] for id in s.claims):
             if c.verdict is Verdict.REFUTED and c.printed:
                 repaired = f"`{repairs[c.id]}`" if c.id in repairs else ""
-                name = ledger.PAPERS[s.paper].name
+                name = PAPERS[s.paper].name
                 rows.append([name, plain(s.label), s.kind, f"`{c.id}`", plain(c.statement), repaired])
     return table(["paper", "number", "kind", "claim", "what is false", "repaired in"], rows)
 
 
 def claims() -> str:
     parts = []
-    for paper in ledger.PAPERS.values():
+    for paper in PAPERS.values():
         mine = [c for c in ledger.claims().values() if c.paper == paper.key]
         rows = [[_numbers(c), f"`{c.id}`", _said(c), str(c.engine), plain(c.statement), c.source.place] for c in mine]
         head = ["number", "claim", "verdict", "engine", "statement", "source"]
@@ -223,7 +246,21 @@ def families() -> str:
     return "\n".join(parts)
 
 
-PAGES = (parameters, offers, options, catalogue, readings, equations, laws, invariants, beyond, mutants)
+PAGES = (
+    cited,
+    papers,
+    parameters,
+    offers,
+    options,
+    catalogue,
+    readings,
+    equations,
+    laws,
+    invariants,
+    beyond,
+    mutants,
+    threads,
+)
 LEDGER = (verdicts, refuted, chains, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
@@ -231,7 +268,7 @@ TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, 
 
 def main(arguments: Sequence[str]) -> int:
     stale = []
-    for page in sorted(HERE.glob("*.md")):
+    for page in (HERE.parent / "README.md", *sorted(HERE.glob("*.md"))):
         old = page.read_text(encoding="utf-8")
         new = PLACE.sub(lambda m: f"{m[1]}\n{TABLES[m['name']]()}\n{m[3]}", old)
         if new != old:

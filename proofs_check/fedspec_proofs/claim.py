@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-FEDADA2 = "Efficient Adaptive Federated Optimization"
-FED_LAMB = "Layerwise and Dimensionwise Locally Adaptive Optimization Method"
-AFGA = "On the Data Heterogeneity in Adaptive Federated Learning"
-CLIENT_CENTRIC = "Client-Centric Federated Adaptive Optimization"
-FEDNOVA = "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization"
+from fedspec.papers import PAPERS
+
+FEDADA2 = PAPERS["fedada2"].title
+FED_LAMB = PAPERS["fed-lamb"].title
+AFGA = PAPERS["afga"].title
+CLIENT_CENTRIC = PAPERS["client-centric"].title
+FEDNOVA = PAPERS["fednova"].title
 
 
 class Verdict(StrEnum):

@@ -14,36 +14,8 @@ from functools import cache
 from importlib.resources import files
 
 from fedspec.errors import FedspecError, none_called
-from fedspec_proofs.claim import AFGA, CLIENT_CENTRIC, FED_LAMB, FEDADA2, FEDNOVA, Claim, Verdict
-
-
-@dataclass(frozen=True)
-class Paper:
-    """One of the five.
-
-    Attributes:
-        key: what the ids of its claims begin with.
-        name: what people call it.
-        title: its title.
-        package: where its claims are.
-    """
-
-    key: str
-    name: str
-    title: str
-    package: str
-
-
-PAPERS: dict[str, Paper] = {
-    p.key: p
-    for p in (
-        Paper("fedada2", "FedAda2", FEDADA2, "fedada2"),
-        Paper("fed-lamb", "Fed-LAMB", FED_LAMB, "fed_lamb"),
-        Paper("afga", "AFGA", AFGA, "afga"),
-        Paper("client-centric", "Client-Centric", CLIENT_CENTRIC, "client_centric"),
-        Paper("fednova", "FedNova", FEDNOVA, "fednova"),
-    )
-}
+from fedspec.papers import PAPERS, Paper
+from fedspec_proofs.claim import Claim, Verdict
 
 
 @dataclass(frozen=True)

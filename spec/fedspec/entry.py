@@ -70,6 +70,7 @@ class Algorithm:
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
         symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
+        aliases: other names that are taken for its id where somebody asks for it, each with where it is called so.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Algorithm:
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
         """Whether it has all of these facts."""

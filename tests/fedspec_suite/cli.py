@@ -14,6 +14,7 @@ import typer
 
 from fedspec import __version__
 from fedspec.errors import FedspecError
+from fedspec.papers import PAPERS
 from fedspec_suite import (
     cli_catalogue,
     cli_check,
@@ -31,7 +32,7 @@ from fedspec_suite.judge.every import every
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import PAPERS, of_paper
+from fedspec_suite.laws.invariants import of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.measure.limits import kept_to

@@ -1,13 +1,17 @@
-"""The commands that print the catalogue: ``fedspec list``, ``fedspec show``, ``fedspec graph``."""
+"""The commands that print the catalogue: ``fedspec list``, ``fedspec show``, ``fedspec graph``, ``fedspec papers``."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from fedspec.catalogue import CATALOGUE, find
+from fedspec.papers import PAPERS
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report import page, table
 from fedspec_suite.report.terminal import Json, console, emit
@@ -30,7 +34,8 @@ def list_(as_json: Json = False) -> None:
         return
     t = table.plain("id", "what", "levels", "readings (canonical first)", "source")
     for row in rows:
-        t.add_row(row["id"], row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
+        also = "".join(f" ({name})" for name in row["aliases"])
+        t.add_row(row["id"] + also, row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
     console().print(t)
 
 
@@ -61,8 +66,25 @@ def graph(
             typer.echo(drawing.dot(edges))
 
 
+def papers(as_json: Json = False) -> None:
+    """The five papers: authors, venue, ids, the text that is specified, what other versions change."""
+    if as_json:
+        emit([asdict(p) | {"links": p.links} for p in PAPERS.values()])
+        return
+    for p in PAPERS.values():
+        console().print(Text(f"{p.name}: {p.title}", style="bold"))
+        t = Table.grid(padding=(0, 2))
+        parts = {"authors": ", ".join(p.authors), "venue": p.venue, "there": p.published, "ids": ", ".join(p.links)}
+        for what, words in {**parts, "specified": p.specified, "others": p.later}.items():
+            if words:
+                t.add_row(f"  {what}", Text(words))
+        console().print(t)
+        console().print()
+
+
 def mount(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("list")(list_)
     app.command()(show)
     app.command()(graph)
+    app.command()(papers)

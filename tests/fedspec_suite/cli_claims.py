@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec import papers
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError
 from fedspec_suite.report import claims as shown
 from fedspec_suite.report import terminal
@@ -37,8 +38,8 @@ def _part(name: str) -> Any:
 
 def _chosen(paper: str, verdict: str) -> dict[str, Any]:
     ledger = _part("ledger")
-    if paper and paper not in ledger.PAPERS:
-        raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
+    if paper:
+        papers.find(paper)
     if verdict and verdict not in ledger.verdicts():
         raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(ledger.verdicts())}")
     return {
@@ -104,8 +105,8 @@ def run_(
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     ledger, store = _part("ledger"), _part("stored")
     known = {**ledger.claims(), **ledger.variants()}
-    if paper and paper not in ledger.PAPERS:
-        raise UnknownNameError(f"paper: got {paper!r}; choose one of {', '.join(ledger.PAPERS)}")
+    if paper:
+        papers.find(paper)
     chosen = [ledger.find(id).id for id in ids or ()]
     chosen += [id for id, c in known.items() if (everything or (paper and c.paper == paper)) and id not in chosen]
     last = store.load()

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 PURPOSES: dict[str, tuple[str, ...]] = {
     "Judge an implementation": ("check", "replay", "identify", "smoke", "subjects"),
-    "Look things up": ("list", "show", "graph", "laws", "vectors"),
+    "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
     "Train with an algorithm": ("simulate",),
     "The papers' statements": ("claims",),
     "Does the suite bite": ("mutants",),

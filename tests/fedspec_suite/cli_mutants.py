@@ -7,6 +7,7 @@ import fnmatch
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,9 @@ EXIT_CODES = (
     "2 usage error."
 )
 
+GITHUB = "https://github.com/"
+"""What a list leaves out of a link."""
+
 
 def _row(m: Mutant, stored: store.Stored) -> dict[str, Any]:
     line = stored.lines.get(m.id)
@@ -42,7 +46,7 @@ def _row(m: Mutant, stored: store.Stored) -> dict[str, Any]:
         "options": dict(m.options),
         "old": m.old,
         "new": m.new,
-        "seen": m.seen,
+        "seen": [asdict(thread) for thread in m.seen],
         "killed_by": list(line.independent) if line else [],
         "killed_by_reading_the_rule": list(line.reading) if line else [],
     }
@@ -59,7 +63,8 @@ def list_(as_json: Json = False) -> None:
     t = table.plain("mutant", "what is wrong", "algorithms", "laws that kill it", "seen")
     for row in rows:
         count = len(row["killed_by"]) + len(row["killed_by_reading_the_rule"])
-        t.add_row(row["id"], row["words"], ", ".join(row["algorithms"]), str(count or ""), row["seen"])
+        seen = ", ".join(thread["link"].removeprefix(GITHUB) for thread in row["seen"])
+        t.add_row(row["id"], row["words"], ", ".join(row["algorithms"]), str(count or ""), seen)
     terminal.console().print(t, markup=False)
 
 
@@ -85,7 +90,7 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
         *([f"under: {', '.join(f'{n} = {v}' for n, v in m.options.items())}"] if m.options else []),
         f"breaks: {row['equation'] or 'no printed equation'}, in {m.rule}",
         *([f"lives: its {m.leaks}, from call to call"] if m.leaks else []),
-        *([f"seen: {m.seen}"] if m.seen else []),
+        *(f"seen: {thread.link}, read {thread.read}\n      {thread.says}" for thread in m.seen),
         "",
         *difference(m),
         "",

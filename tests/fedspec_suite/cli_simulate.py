@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.cli_training import PlaceError, Places, begun, play, show, told, write
@@ -72,7 +73,7 @@ def assigned(settings: Sequence[str], rows: Sequence[Algorithm]) -> dict[str, di
         *only, name = left.split(":", 1)
         if not equals:
             raise ParameterError(f"--set {setting}: expected NAME=VALUE, such as eta_l=0.1, or ALGORITHM:NAME=VALUE")
-        asked = [row for row in rows if row.id in (only or found)]
+        asked = [row for row in rows if row.id in (map(id_of, only) if only else found)]
         takers = [row.id for row in asked if name in row.parameters]
         if not takers:
             known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
@@ -179,9 +180,9 @@ def mount(app: typer.Typer) -> None:
         except ModuleNotFoundError as missing:
             raise FedspecError(f"simulate needs {missing.name}: pip install 'fedspec[simulate]'") from missing
         ranked = import_module("fedspec_torch.ranks")
-        names = dict.fromkeys([algorithm, *filter(None, compare.split(","))])
+        names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
-            rows = [mirror.asked.trainer(name.strip()) for name in names]
+            rows = [mirror.asked.trainer(name) for name in names]
             given, how_many, size = assigned(setting or (), rows), spread(steps), cohort_of(cohort, clients)
             count = ranks.size if shards is None else shards
             mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_suite.report import curves, table
 
@@ -196,6 +197,9 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
             " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
         )
     shown.print(t)
+    for name in dict.fromkeys(r["algorithm"] for r in runs):
+        for said in CATALOGUE[name].aliases.values():
+            shown.print(f"{name}: {said}", soft_wrap=True)
     shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
 
 

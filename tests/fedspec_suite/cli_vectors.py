@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec.catalogue import id_of
 from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.judge import locate
@@ -38,8 +39,8 @@ def chosen(patterns: Sequence[str] | None) -> list[str]:
     Raises:
         UnknownNameError: a pattern matches none.
     """
-    known = making.algorithms()
-    for pattern in patterns or ():
+    known, patterns = making.algorithms(), [id_of(pattern) for pattern in patterns or ()]
+    for pattern in patterns:
         if not fnmatch.filter(known, pattern):
             raise none_called("algorithm", pattern, known, "fedspec list")
     return [name for name in known if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]

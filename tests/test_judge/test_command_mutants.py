@@ -50,7 +50,8 @@ def test_shows_the_edit_and_who_kills_it() -> None:
     said = inside("mutants", "show", "fedyogi-sign").out
     assert said.startswith("fedyogi-sign: the sign of Yogi's update is reversed\n")
     assert "breaks: fedyogi.v, in fedspec.server.yogi.general_yogi" in said
-    assert "seen: discussed for Flower (thread 885)" in said
+    (thread,) = MUTANTS["fedyogi-sign"].seen
+    assert f"seen: {thread.link}, read {thread.read}\n      {thread.says}\n" in said
     assert re.findall(r"^([-+] .*)", said, re.MULTILINE) == [
         "-     v = state.v - (1 - beta2) * square * sign(state.v - square)",
         "+     v = state.v - (1 - beta2) * square * sign(square - state.v)",

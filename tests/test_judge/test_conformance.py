@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
+import zipfile
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -67,6 +70,42 @@ def test_what_does_not_conform_is_explained() -> None:
     assert {(conformance.offer(row), row["version"]) for row in BAD} == set(said), "remarks.toml"
     for remark in said.values():
         assert remark["kind"] in conformance.KINDS and remark["says"] and remark["where"]
+
+
+PLACE = re.compile(r"(?P<file>[\w/]+\.py), lines? (?P<lines>\d+(-\d+)?(, \d+(-\d+)?)*( and \d+(-\d+)?)?)")
+ELSEWHERE = "tensorflow/addons, optimizers/yogi.py, _create_slots"
+PLACES = [(offer, where) for (offer, _), r in conformance.remarks().items() for where in r["where"].split("; ")]
+
+
+@pytest.mark.parametrize("where", sorted({where for _, where in PLACES}))
+def test_a_remark_says_file_and_lines(where: str) -> None:
+    assert where == ELSEWHERE or PLACE.fullmatch(where)
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("package", sorted({conformance.package(row) for row in BAD}))
+def test_what_remarks_point_to_is_in_the_pinned_file(package: str, tmp_path: Path) -> None:
+    pin = conformance.requirement(environments.bundled()[package].requirements)
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "download",
+        "-q",
+        "--no-deps",
+        "-d",
+        str(tmp_path),
+    ]
+    subprocess.run([*pip, pin], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    of = {conformance.offer(row) for row in BAD if conformance.package(row) == package}
+    with zipfile.ZipFile(wheel) as held:
+        for offer, where in PLACES:
+            if offer in of and (place := PLACE.fullmatch(where)):
+                text = held.read(f"{package}/{place['file']}").decode().splitlines()
+                numbers = [int(n) for n in re.findall(r"\d+", place["lines"])]
+                assert numbers == sorted(numbers) and all(text[n - 1].strip() for n in numbers), where
 
 
 def test_packages_that_conform_somewhere() -> None:

@@ -12,10 +12,11 @@ import pytest
 from fedspec.catalogue import CATALOGUE
 from fedspec.costs import SYMBOLS, floats
 from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.papers import PAPERS
 from fedspec_proofs.ledger import claims
 from fedspec_suite import laws
 from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import BEYOND, INVARIANTS, PAPERS, Invariant, of_paper, read, rows
+from fedspec_suite.laws.invariants import BEYOND, INVARIANTS, Invariant, of_paper, read, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"fedada2": 34, "fed-lamb": 33, "afga": 39, "client-centric": 37, "fednova": 44}

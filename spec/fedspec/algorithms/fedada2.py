@@ -159,4 +159,5 @@ ROW = Algorithm(
     ),
     facts=(Fact.JOINT,),
     symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2", "v0_l": "v_0", "nu": "v_k"},
+    aliases={"fedada2++": "FedAda2++ in v3 of the paper (NeurIPS 2025); what v3 calls FedAda2 is joint-local here"},
 )

@@ -141,4 +141,5 @@ ROW = Algorithm(
     ),
     facts=(Fact.JOINT,),
     symbols={**SYMBOLS, **LOCALLY, "beta2": "beta~_2"},
+    aliases={"fedada2@v3": "FedAda2 in v3 of the paper (NeurIPS 2025); what v3 calls FedAda2++ is fedada2 here"},
 )

@@ -12,6 +12,7 @@ from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Readi
 from fedspec.errors import none_called
 
 __all__ = [
+    "ALIASES",
     "CATALOGUE",
     "FAMILIES",
     "Algorithm",
@@ -23,6 +24,7 @@ __all__ = [
     "Requirement",
     "Served",
     "find",
+    "id_of",
 ]
 
 
@@ -41,13 +43,21 @@ FAMILIES: dict[str, tuple[Algorithm, ...]] = {f.value: tuple(a for a in _ROWS if
 CATALOGUE: dict[str, Algorithm] = {a.id: a for family in FAMILIES.values() for a in family}
 """Every algorithm by its id."""
 
+ALIASES: dict[str, str] = {name: a.id for a in CATALOGUE.values() for name in a.aliases}
+"""The ids by the other names that rows say; an id stands for nothing but its own row."""
+
+
+def id_of(name: str) -> str:
+    """The id that another name stands for, however that is spelled; else the name itself."""
+    return ALIASES.get(name.lower(), name)
+
 
 def find(name: str) -> Algorithm:
-    """The algorithm of that id.
+    """The algorithm of that id, or of that other name.
 
     Raises:
-        UnknownNameError: no row has that id.
+        UnknownNameError: no row has that name.
     """
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    raise none_called("algorithm", name, CATALOGUE, "fedspec list")
+    if (id := id_of(name)) in CATALOGUE:
+        return CATALOGUE[id]
+    raise none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")

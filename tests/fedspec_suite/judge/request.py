@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from fedspec.catalogue import id_of
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.expected import Expectation
@@ -77,8 +78,9 @@ def _matches(pattern: str, offer: Offer, reading: str) -> bool:
     variant, named, rest = pattern.rpartition(":")
     if named and not fnmatch.fnmatchcase(offer.variant, variant):
         return False
+    algorithm, *others = rest.split("/", 2)
     what = offer.algorithm, offer.level, reading
-    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, rest.split("/", 2), strict=False))
+    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, (id_of(algorithm), *others), strict=False))
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:

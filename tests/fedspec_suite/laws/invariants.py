@@ -13,13 +13,11 @@ from typing import Any
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.papers import PAPERS
 from fedspec.reference import SUBJECT
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import setting_of
-
-PAPERS = {title.lower(): title for title in ("FedAda2", "Fed-LAMB", "AFGA", "Client-Centric", "FedNova")}
-"""The papers by their keys in the table; their titles stand in docs/catalogue.md."""
 
 
 @cache
@@ -38,7 +36,7 @@ class Invariant:
     """One statement.
 
     Attributes:
-        paper: its key among ``PAPERS``.
+        paper: its key among ``fedspec.papers.PAPERS``.
         number: its number among the paper's.
         says: the statement, in words.
         source: where the paper prints it, or "by the rule".
@@ -82,7 +80,7 @@ class Invariant:
         """The entry as JSON has it."""
         return {
             "id": self.id,
-            "paper": PAPERS[self.paper],
+            "paper": PAPERS[self.paper].name,
             "number": self.number,
             "says": self.says,
             "source": self.source,

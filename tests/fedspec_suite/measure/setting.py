@@ -153,6 +153,11 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         UnknownNameError: algorithm, level, reading or option is not in the catalogue.
     """
     algorithm = find(offer.algorithm)
+    if offer.algorithm != algorithm.id:
+        raise UnknownNameError(
+            f"algorithm: an offer says {offer.algorithm!r}, another name of {algorithm.id}; its cases carry the id, so "
+            f"that the offer must say {algorithm.id!r} too"
+        )
     if offer.level not in algorithm.levels:
         raise UnknownNameError(
             f"level: {offer.algorithm} cannot be judged at level {offer.level!r}; known: {', '.join(algorithm.levels)}"

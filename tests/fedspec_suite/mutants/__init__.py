@@ -7,6 +7,7 @@ from fedspec.errors import none_called
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Mutated,
+    Thread,
     applied,
     blamed,
     edited,
@@ -24,6 +25,7 @@ __all__ = [
     "MUTANTS",
     "Mutant",
     "Mutated",
+    "Thread",
     "applied",
     "blamed",
     "edited",

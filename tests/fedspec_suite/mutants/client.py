@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_suite.mutants.mutant import Mutant
+from fedspec_suite.mutants.mutant import Mutant, Thread
 
 _C = "fedspec.client."
 
@@ -77,6 +77,13 @@ MUTANTS = (
         rule=_C + "yogi.begin",
         old="m=zeros(x), v=constant(v0, x)",
         new="m=constant(v0, x), v=constant(v0, x)",
+        seen=(
+            Thread(
+                link="https://github.com/jettify/pytorch-optimizer/issues/77",
+                says="The first moment should start at zero, not at initial_accumulator as the second does.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     Mutant(
         id="yogi-decays",
@@ -129,7 +136,23 @@ MUTANTS = (
         rule=_C + "proximal.proximal_sgd",
         old="mu * (x - anchor)",
         new="mu * (x - x)",
-        seen="discussed for Flower (thread 1654), FL-bench (165), OpenFL (1634)",
+        seen=(
+            Thread(
+                link="https://github.com/flwrlabs/flower/pull/1654",
+                says="The proximal term was always 0; detached copies of the parameters mend it.",
+                read="2026-11-23",
+            ),
+            Thread(
+                link="https://github.com/KarhouTam/FL-bench/issues/165",
+                says="The global parameters are a shallow copy that training moves too: the difference is zero.",
+                read="2026-11-23",
+            ),
+            Thread(
+                link="https://github.com/securefederatedai/openfederatedlearning/pull/1634",
+                says="Old weights set right before the step make mu times the difference to them next to zero.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     Mutant(
         id="proximal-sign",

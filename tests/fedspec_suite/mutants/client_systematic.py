@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_suite.mutants.mutant import Mutant
+from fedspec_suite.mutants.mutant import Mutant, Thread
 
 _SGD = "fedspec.client.sgd."
 _PROX = "fedspec.client.proximal.proximal_sgd"
@@ -83,7 +83,13 @@ MUTANTS = (
         rule=_PROX,
         old=_PULL,
         new="mu * ratio(x - anchor, norm(x - anchor))",
-        seen="discussed for Flower (thread 2210), FedTorch (11)",
+        seen=(
+            Thread(
+                link="https://github.com/flwrlabs/flower/pull/2210",
+                says="The baseline had mu/2 times the norm of the difference, where FedProx has its square.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     Mutant(
         id="proximal-only",
@@ -92,7 +98,6 @@ MUTANTS = (
         rule=_PROX,
         old="g + mu * ",
         new="mu * ",
-        seen="discussed for FedLab (thread 280)",
     ),
     Mutant(
         id="proximal-without-rate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fedspec_suite.mutants.mutant import Mutant
+from fedspec_suite.mutants.mutant import Mutant, Thread
 
 _ALGORITHMS = "fedspec.algorithms."
 _STEPS = "fedspec.client.controlled."
@@ -20,7 +20,13 @@ MUTANTS = (
         rule=_STEPS + "corrected_sgd",
         old="* (g - c_i + c)",
         new="* (g + c_i - c)",
-        seen="discussed for fedbiomed (thread 734)",
+        seen=(
+            Thread(
+                link="https://github.com/fedbiomed/fedbiomed/issues/734",
+                says="The correction was computed rightly, and added to the gradient instead of subtracted.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     _scaffold(
         id="scaffold-own-only",
@@ -70,7 +76,13 @@ MUTANTS = (
         rule=_KEPT + "client_control",
         old="delta / (eta_l * steps)",
         new="delta",
-        seen="discussed for plato (threads 382 and 386)",
+        seen=(
+            Thread(
+                link="https://github.com/TL-System/plato/pull/386",
+                says="The change of a client's control was made with 1/epochs instead of 1/(eta tau).",
+                read="2026-11-23",
+            ),
+        ),
     ),
     _scaffold(
         id="scaffold-miscounts",
@@ -78,7 +90,6 @@ MUTANTS = (
         rule=_KEPT + "client_control",
         old="(eta_l * steps)",
         new="(eta_l * (steps + 1))",
-        seen="discussed for PFLlib (thread 160)",
     ),
     _scaffold(
         id="scaffold-option-1-corrected",
@@ -102,7 +113,13 @@ MUTANTS = (
         rule=_KEPT + "server_control",
         old="p @ changes",
         new="p @ changes / sum(p)",
-        seen="discussed for NIID-Bench (thread 12)",
+        seen=(
+            Thread(
+                link="https://github.com/Xtra-Computing/NIID-Bench/issues/12",
+                says="The denominator was the number of selected clients; by the paper it is that of all clients.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     _scaffold(
         id="scaffold-c-forgets",
@@ -138,7 +155,18 @@ MUTANTS = (
         rule=_ALGORITHMS + "scaffold.step",
         old="kept - c_i[S]",
         new="kept",
-        seen="discussed for plato (threads 382 and 386)",
+        seen=(
+            Thread(
+                link="https://github.com/TL-System/plato/issues/382",
+                says="The trainer stores c_i itself instead of its change, and that is what the client sends.",
+                read="2026-11-23",
+            ),
+            Thread(
+                link="https://github.com/TL-System/plato/pull/386",
+                says="The server adds what it takes for changes, while clients send the whole c_i.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     _scaffold(
         id="scaffold-starts-at-model",
@@ -146,6 +174,5 @@ MUTANTS = (
         rule=_ALGORITHMS + "scaffold.init",
         old="c=zeros(x)",
         new="c=x",
-        seen="discussed for NIID-Bench (thread 8)",
     ),
 )

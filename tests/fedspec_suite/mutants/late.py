@@ -39,7 +39,6 @@ _over_all_clients = partial(
     words="the buffer's sum is divided by the number of clients, not of updates",
     old="collected(state.pending, deltas,",
     new="collected(state.pending, [delta * h.buffer / len(clients) for delta in deltas],",
-    seen="discussed for FedScale (thread 162)",
 )
 
 _BUFFER = (
@@ -161,7 +160,6 @@ _MIXING = (
         old="delay=arrival.delay, **h.of(discount)",
         new="delay=len(state.versions) - 1, **h.of(discount)",
         options=_POLYNOMIAL,
-        seen="discussed for FedModule (thread 7)",
     ),
     Mutant(
         id="fedasync-exchanged",

@@ -222,7 +222,6 @@ _ROUNDS = (
         rule=_MEAN + "model_mean",
         old="models.sum(axis=0) / clients",
         new="(models.sum(axis=0) + models[0]) / (clients + 1)",
-        seen="discussed for PySyft (thread 3828)",
     ),
     Mutant(
         id="fed-sgd-median",
@@ -255,7 +254,6 @@ _ROUNDS = (
         rule="fedspec.algorithms.fedsgd.step",
         old="clients=len(plan.participants)",
         new="clients=len(clients)",
-        seen="discussed for WAFFLE (thread 6)",
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fedspec_suite.mutants.mutant import Mutant
+from fedspec_suite.mutants.mutant import Mutant, Thread
 
 _MEAN = "fedspec.mixing.weighted.weighted_mean"
 _SHARES = "fedspec.mixing.weighted.shares"
@@ -24,7 +24,6 @@ MUTANTS = (
         id="mean-first-twice",
         words="the first client counts twice",
         new="(p @ deltas + p[0] * deltas[0]) / (1 + p[0])",
-        seen="discussed for PySyft (thread 3828)",
     ),
     _mean(id="mean-sum", words="a sum instead of a mean", new="sum(deltas)"),
     _mean(
@@ -45,7 +44,13 @@ MUTANTS = (
         rule=_MEAN,
         old="return weigh(p, deltas)",
         new="weighted_mean.sum = getattr(weighted_mean, 'sum', 0) + p @ deltas\n    return weighted_mean.sum",
-        seen="discussed for flame (thread 95)",
+        seen=(
+            Thread(
+                link="https://github.com/cisco-open/flame/pull/95",
+                says="The global weights of the round before were not reset before the next were computed.",
+                read="2026-11-23",
+            ),
+        ),
         leaks="session",
     ),
     Mutant(

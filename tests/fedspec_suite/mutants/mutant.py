@@ -30,6 +30,21 @@ from fedspec.rules import equations
 Leak: TypeAlias = Literal["", "session", "process"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Thread:
+    """A public discussion in which somebody describes a defect; no statement about a current version.
+
+    Attributes:
+        link: where it is.
+        says: what it says of that very defect, restated in one sentence.
+        read: the day on which it was opened, as YYYY-MM-DD.
+    """
+
+    link: str
+    says: str
+    read: str
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mutant:
     """An edit of one rule.
@@ -42,7 +57,7 @@ class Mutant:
         old: a piece of its source, found exactly once.
         new: what stands there instead; it may use everything in ``fedspec.arith``.
         options: the reading under which the edit is made, where it is not the canonical one.
-        seen: where such a defect was discussed in public; empty for a systematic one.
+        seen: public threads that describe it, each opened and restated; none for a systematic one.
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
         given: what else the new text may use, by name.
     """
@@ -54,7 +69,7 @@ class Mutant:
     old: str
     new: str
     options: Mapping[str, str] = field(default_factory=dict)
-    seen: str = ""
+    seen: tuple[Thread, ...] = ()
     leaks: Leak = ""
     given: Mapping[str, Any] = field(default_factory=dict)
 

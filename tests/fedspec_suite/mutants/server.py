@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_suite.mutants.mutant import Mutant
+from fedspec_suite.mutants.mutant import Mutant, Thread
 
 _OPT = "fedspec.server."
 _FEDOPT = ("fedadagrad", "fedadam", "fedyogi")
@@ -23,7 +23,6 @@ MUTANTS = (
             old="rate(eta, beta1, beta2, t,",
             new="rate(eta, beta1, beta2, t + 1,",
             options={"bias_correction": "step"},
-            seen="discussed for Flower (thread 4362)",
         )
         for a, rule in _CORRECTED
     ),
@@ -55,7 +54,13 @@ MUTANTS = (
         rule="fedspec.server.yogi.general_yogi",
         old="sign(state.v - square)",
         new="sign(square - state.v)",
-        seen="discussed for Flower (thread 885)",
+        seen=(
+            Thread(
+                link="https://github.com/flwrlabs/flower/pull/885",
+                says="The change turns the sign with which (1 - beta2) Delta^2 sign(v - Delta^2) enters v.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     Mutant(
         id="fedamsgrad-no-max",
@@ -80,6 +85,13 @@ MUTANTS = (
         rule="fedspec.server.momentum.server_momentum",
         old="v = beta * state.v + delta",
         new="v = beta * state.v + (1 - beta) * delta",
+        seen=(
+            Thread(
+                link="https://github.com/APPFL/APPFL/issues/129",
+                says="The code averages, v = beta v + (1 - beta) dw, where the paper sums, v = beta v + dw.",
+                read="2026-11-23",
+            ),
+        ),
     ),
     Mutant(
         id="fedavgm-rate-in-buffer",
@@ -96,7 +108,6 @@ MUTANTS = (
         rule="fedspec.mixing.nova.general_weights",
         old="return p if choice is NovaWeights.NOVA else",
         new="return p * a_norms / (p @ a_norms) if choice is NovaWeights.NOVA else",
-        seen="discussed for FedNova (JYWa thread 1)",
     ),
     Mutant(
         id="nova-steps-normaliser",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from fedspec.papers import PAPERS
 from fedspec_suite.report.table import plain
 
 WIDE = 140
@@ -76,7 +77,7 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
 def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
     """A line for each theorem, lemma, proposition and corollary: what became of it, and where its proof breaks."""
     found, claims = ledger.headlines(paper), ledger.claims()
-    for one in ledger.PAPERS.values():
+    for one in PAPERS.values():
         mine = [h for h in found if h.statement.paper == one.key]
         if not mine:
             continue
@@ -110,7 +111,7 @@ def _came_out(about: Sequence[Any], ledger: Any) -> Text:
 def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
     """A line for each claim, and how many there are of each verdict."""
     wide = console.width >= WIDE
-    for paper in ledger.PAPERS.values():
+    for paper in PAPERS.values():
         mine = {id: c for id, c in claims.items() if c.paper == paper.key}
         if not mine:
             continue

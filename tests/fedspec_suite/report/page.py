@@ -42,6 +42,7 @@ def line(a: Algorithm) -> dict[str, Any]:
     """What ``fedspec list`` says of an algorithm."""
     return {
         "id": a.id,
+        "aliases": dict(a.aliases),
         "title": a.title,
         "family": graph.family_of(a.id),
         "levels": list(a.levels),
@@ -89,6 +90,8 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
+    for name, words in a.aliases.items():
+        out.print(Text(f"also {name}: {words}", style="dim"))
     for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
