@@ -5,6 +5,7 @@ A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections import Counter
@@ -56,6 +57,22 @@ def cited() -> str:
 
 def _links(p: Paper) -> str:
     return ", ".join(f"[{said}]({link})" for said, link in p.links.items())
+
+
+def packages() -> str:
+    """How many offers of each package conform, from the results of `make conformance`."""
+    lines = (HERE / "conformance" / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in map(json.loads, lines):
+        found.setdefault((row["subject"].partition(" ")[0], row["version"]), []).append(row)
+    cells = []
+    for (name, version), offers in found.items():
+        other = [o["algorithm"] for o in offers if not o["verdict"].startswith("conforms")]
+        shown = ", ".join(dict.fromkeys(other))
+        cells.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
+    half = -(-len(cells) // 2)
+    right = [*cells[half:], *[["", "", ""]] * (2 * half - len(cells))]
+    return table(["package", "conform", "others are of"] * 2, [a + b for a, b in zip(cells, right, strict=False)])
 
 
 def papers() -> str:
@@ -248,6 +265,7 @@ def families() -> str:
 
 PAGES = (
     cited,
+    packages,
     papers,
     parameters,
     offers,

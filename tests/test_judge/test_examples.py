@@ -44,4 +44,18 @@ def test_the_guide_prints_the_example(file: str) -> None:
 
 def test_every_adapter_of_the_folder_is_judged() -> None:
     adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "SubjectInfo" in p.read_text(encoding="utf-8")}
-    assert adapters == {*PYTHON, "mine"}
+    assert adapters == {*PYTHON, "mine", "torch_adam"}
+
+
+@pytest.mark.slow
+def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:
+    """It is not what it is offered as; offered as what it is said to be, it conforms."""
+    text = (ROOT / "examples/torch_adam.py").read_text(encoding="utf-8")
+    ran = fedspec("check", "py:examples/torch_adam.py:Subject", "--profile", "quick", "--jobs", "1", "--json", cwd=ROOT)
+    assert ran.code == 1 and "reading kingma-ba, and v starts at zero" in ran.rows[0]["nearest"]
+    offered = text.replace(
+        '"reddi-2021", {"weights": "examples"}', '"kingma-ba", {"weights": "examples"}, fixed={"v0": 0.0}'
+    )
+    assert offered != text
+    (tmp_path / "torch_adam.py").write_text(offered)
+    judged(f"py:{tmp_path / 'torch_adam.py'}:Subject")

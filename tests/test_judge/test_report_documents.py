@@ -1,4 +1,4 @@
-"""What the README shows of a run is what the command prints, line by line."""
+"""What the pages show of a run is what the command prints, line by line."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def excerpt(file: str, command: str) -> list[str]:
     return text.partition(f"$ {command}\n")[2].partition("```")[0].splitlines()
 
 
-def test_the_readme_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The README's reader has activated the environment; whoever runs the tests need not have.
+def test_the_guide_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The guide's reader has activated the environment; whoever runs the tests need not have.
     monkeypatch.setattr(shutil, "which", lambda program: program)
     command = "fedspec check py:examples/mine.py:Subject"
     withheld = [asked("follows-delta", Status.SKIP, dtype) for dtype in ("float64", "float32")]
@@ -50,7 +50,7 @@ def test_the_readme_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> No
         options={"weights": "examples"},
         command=f"{command} --only fedavg/server",
     )
-    *shown, last = excerpt("README.md", command)
+    *shown, last = excerpt("docs/subjects.md", command)
     *lines, _ = printed([r])
     assert shown == lines
     assert last.startswith("profile full, seed 0, ") and last.endswith(" s; 2 obligations not offered")
