@@ -56,7 +56,7 @@ def test_the_guide_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert last.startswith("profile full, seed 0, ") and last.endswith(" s; 2 obligations not offered")
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/reading-a-verdict.md", "docs/subjects.md"])
+@pytest.mark.parametrize("file", ["docs/reading-a-verdict.md", "docs/subjects.md"])
 def test_no_document_shows_another_table(file: str) -> None:
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     heads = [line for line in lines if "reading claimed" in line and "passed" in line]
