@@ -14,10 +14,13 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as modules
 
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Weights
 from fedspec_torch.blocks import Part
+from fedspec_torch.data import IGNORED
+from fedspec_torch.refusals import Reason
 
 
 class LayersError(FedspecError):
@@ -92,16 +95,35 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
 
 
 def _chain(part: nn.Module) -> Iterator[nn.Module]:
-    hooked = part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks
-    if type(part) is nn.Sequential and not hooked:
+    if not is_torchs_own(part):
+        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+    if type(part) is nn.Sequential:
         for inner in part:
             yield from _chain(inner)
-    elif (type(part) in (nn.Linear, nn.ReLU, nn.Tanh, nn.Identity) and not hooked) or (
-        isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) == (1, -1) and not hooked
+    elif type(part) in (nn.Linear, nn.ReLU, nn.Tanh, nn.Identity) or (
+        type(part) is nn.Flatten and (part.start_dim, part.end_dim) == (1, -1)
     ):
         yield part
     else:
-        raise LayersError(f"layered: {type(part).__name__} is not written out")
+        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+
+
+def hooked(part: nn.Module) -> bool:
+    """Whether something else is called with a part, or with the gradient of one of its parameters."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
+    on_parameters = (
+        getattr(p, kind, None)
+        for p in part.parameters(recurse=False)
+        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    )
+    return any(getattr(part, kind) for kind in kinds) or any(on_all) or any(on_parameters)
+
+
+def is_torchs_own(part: nn.Module) -> bool:
+    """Whether a call of a part does what its type says: no hook, no method of its own, plain parameters."""
+    plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
+    return plain and not hooked(part) and vars(part).keys() & {"forward", "__call__", "_call_impl"} == set()
 
 
 Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor, bool], tuple[Weights, float]]
@@ -143,13 +165,17 @@ def written_out(loss: Any) -> Loss:
         LayersError: it is not written out.
     """
     functional = nn.functional
-    match loss:
-        case functional.cross_entropy:
+    if isinstance(loss, nn.Module) and not is_torchs_own(loss):
+        raise LayersError(f"layered: the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
+    if loss is functional.cross_entropy:
+        return cross_entropy
+    if loss is functional.mse_loss:
+        return mean_square
+    # Of these types exactly: what is derived from them may do anything.
+    if type(loss) is nn.CrossEntropyLoss:
+        plain = (loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing) == (None, IGNORED, "mean", 0)
+        if plain:
             return cross_entropy
-        case functional.mse_loss:
-            return mean_square
-        case nn.CrossEntropyLoss(weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
-            return cross_entropy
-        case nn.MSELoss(reduction="mean"):
-            return mean_square
-    raise LayersError(f"layered: the loss {getattr(loss, '__name__', type(loss).__name__)} is not written out")
+    if type(loss) is nn.MSELoss and loss.reduction == "mean":
+        return mean_square
+    raise LayersError(f"layered: the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")

@@ -15,7 +15,7 @@ from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices,
 from torch import Tensor
 
 from fedspec.catalogue import Program, find
-from fedspec.errors import ParameterError, ShapeError
+from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_peers, fast_servers, simulate
@@ -124,7 +124,7 @@ def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, mo
 
 
 @pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"])
-def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
+def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = find(name)
     run = simulate(name, quadratic()[0], plan=cohorts(3), rounds=4, **hyper(row))
     seen = []
@@ -143,8 +143,16 @@ def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
     def stopped(*given: Any) -> Any:
         raise KeyboardInterrupt
 
-    run.algorithm = replace(run.algorithm, run=replace(run.algorithm.run, local=stopped))  # type: ignore[type-var]
+    whole = run.algorithm
+    run.algorithm = replace(whole, run=replace(whole.run, local=stopped))  # type: ignore[type-var]
     with pytest.raises(KeyboardInterrupt):
+        run.step()
+    run.save(tmp_path / "run.pt")
+    run.algorithm = whole
+    monkeypatch.setitem(IN_PLACE, whole.run.server, stopped)  # type: ignore[union-attr]
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    with pytest.raises(PlanError, match="round 4 was broken off, its state is half written; resume a saved run"):
         run.step()
     with pytest.raises(CheckpointError, match="round 4 was broken off"):
         run.save(tmp_path / "run.pt")
