@@ -167,7 +167,7 @@ class Network:
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
         if refused:
-            raise layers.LayersError(f"compiled: {refused}")
+            raise layers.LayersError(f"compiled: {refused}; {Reason.NOT_WRITTEN_OUT} there")
         b = int(walk.sizes.max())
         found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found
@@ -207,7 +207,7 @@ class Network:
         """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
         parts = x.split(self.sizes, dim=-1)
         lead = x.shape[:-1]
-        return {n: part.reshape(*lead, *shape) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
+        return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of a minibatch.

@@ -76,7 +76,8 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     parts = list(_chain(module))
     used = [id(p) for part in parts for p in part.parameters()]
     if sorted(used) != sorted(places):
-        raise LayersError("layered: every parameter is trained, and belongs to one layer")
+        frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"layered: every parameter is trained, and belongs to one layer; {frozen}")
     linears: list[Linear] = []
     activations: list[list[str]] = [[]]
     for part in parts:
@@ -138,7 +139,8 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
         LayersError: the targets are no class numbers.
     """
     if targets.ndim != 2 or targets.is_floating_point():
-        raise LayersError("layered: cross-entropy of class numbers only, one for each example")
+        others = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"layered: cross-entropy of class numbers only, one for each example; {others}")
     at = targets[:, None, :]
     losses = (z.logsumexp(1, keepdim=True) - z.gather(1, at)).mean((1, 2)) if told else z.new_empty(0)
     torch.ops.aten._softmax.out(z, 1, False, out=out)
@@ -153,7 +155,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
         LayersError: there is not one target for each output.
     """
     if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
-        raise LayersError("layered: a mean square takes a target for each output")
+        raise LayersError(f"layered: a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
     error = torch.sub(z, targets.mT, out=out)
     return error.square().mean((1, 2)) if told else z.new_empty(0), 2 / (z.shape[1] * z.shape[2])
 

@@ -104,7 +104,7 @@ def apart(x: Stack, one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
 
     What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
     """
-    (g, losses), (want, told) = ([part.double() for part in pair] for pair in (one, other))
+    (g, losses), (want, told) = ([part.detach().double() for part in pair] for pair in (one, other))
     if bool((g.isfinite() != want.isfinite()).any() | (losses.isfinite() != told.isfinite()).any()):
         return float("inf")
     g, want = (part.nan_to_num(0, 0, 0) for part in (g, want))

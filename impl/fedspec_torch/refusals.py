@@ -36,6 +36,9 @@ class Reason(StrEnum):
     NOT_WRITTEN_OUT = "not written out"
     """The ways ``compiled``, ``layered`` and ``fused`` know few layers and two losses, of exact types and unhooked."""
 
+    NO_GPU = "not on a GPU"
+    """The way ``fused`` is a kernel for one."""
+
     HOOKED = "has a hook"
     """The ways ``stacked`` and ``vmapped`` would call it with stacks of clients, or not at all."""
 

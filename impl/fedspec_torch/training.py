@@ -80,8 +80,9 @@ class Training:
         other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
         batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
+        ways = self.ways - set(WRITTEN_OUT) if Trained(self, last).ignored else self.ways
         with Trained.named([last.clients[i] for i in (one, other)], [batch]):
-            self.federation.look_again(self.ways, self.round, x, batch)
+            self.federation.look_again(ways, self.round, x, batch)
 
 
 @dataclass(frozen=True, eq=False)
