@@ -69,7 +69,7 @@ class Look:
             if not bool(want[1].isfinite().all()):
                 return ""
             g, losses = WAYS[name](self.network, x, self.batch)
-            gap = apart(x, (g, losses), want)
+            gap = apart((g, losses), want)
             # Only what is not equal asks how exact plain autograd is.
             if gap <= self.rounding or gap <= self._inexact(x, want):
                 return ""
@@ -85,7 +85,7 @@ class Look:
         """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
         eps: float = torch.finfo(x.dtype).eps
         moved = looped(self.network, beside(x, self.seed, eps), self.batch)
-        return float(min(self.rounding + 16 * apart(x, moved, want), eps**0.5))
+        return float(min(self.rounding + 16 * apart(moved, want), eps**0.5))
 
     def _most(self, g: Stack, want: Stack) -> str:
         parts = self.network.named(g - want)
@@ -93,13 +93,14 @@ class Look:
 
 
 def beside(x: Stack, seed: int, share: float = BESIDE) -> Stack:
-    """Models a little beside those of a stack, each elsewhere; a function of the seed."""
-    drawn = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed), dtype=x.dtype).to(x.device) * 2 - 1
+    """Two models a little beside those of a stack, to either side; a function of the seed."""
+    drawn = torch.rand(x.shape[1], generator=torch.Generator().manual_seed(seed), dtype=x.dtype).to(x.device)
+    aside = drawn.mul_(2 * share).sub_(share)
     size = x.square().mean(1, keepdim=True).sqrt()
-    return x + share * drawn * (x.abs() + torch.where(size > 0, size, 1))
+    return x + torch.stack([aside, -aside]) * (x.abs() + torch.where(size > 0, size, 1))
 
 
-def apart(x: Stack, one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     """The largest distance of two clients' gradients over their length, or of their losses.
 
     What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -174,7 +173,7 @@ class Run:
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
             if self.history and run.server in IN_PLACE:
-                run = replace(run, server=partial(self._served, IN_PLACE[run.server]))
+                run, self.whole = replace(run, server=IN_PLACE[run.server]), False
             done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)
             return done.state
         assert not isinstance(run, LocalSolver)
@@ -188,10 +187,6 @@ class Run:
         own = kept.may_be_written(self.state, len(self.federation))
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
         return state
-
-    def _served(self, server: Any, *args: Any) -> Any:
-        self.whole = False
-        return server(*args)
 
     def sent(self, events: tuple[Event, ...]) -> int:
         """How many floats are sent in a round, by the formulas of the algorithm's row."""
