@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -53,8 +54,8 @@ class Look:
         return cls(network, x[ends], Minibatch(batch.inputs[ends].clone(), batch.targets[ends].clone()), seed)
 
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
-        """Models, gradients and losses."""
-        x = beside(self.about, self.seed + tried)
+        """Models, gradients and losses; at every try nearer."""
+        x = beside(self.about, self.seed + tried, BESIDE ** (1 + tried))
         return x, *looped(self.network, x, self.batch)
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
@@ -67,25 +68,34 @@ class Look:
         for tried in range(TRIES):
             x, *want = plain if plain and not tried else self.plain(tried)
             if not bool(want[1].isfinite().all()):
-                return ""
-            g, losses = WAYS[name](self.network, x, self.batch)
-            gap = apart((g, losses), want)
+                continue
+            gap = apart(found := WAYS[name](self.network, x, self.batch), want)
             # Only what is not equal asks how exact plain autograd is.
             if gap <= self.rounding or gap <= self._inexact(x, want):
                 return ""
-            said = said or f"{gap:.2g} apart, most in {self._most(g, want[0])}"
+            said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
         return said
 
     @property
     def rounding(self) -> float:
         """By how much two ways may differ."""
-        return ROUNDINGS * (2**-8 if self.network.precision else torch.finfo(self.about.dtype).eps)
+        return self._unit * (ROUNDINGS if self._unit < 2**-20 else ROUNDINGS / 8)
+
+    @cached_property
+    def _unit(self) -> float:
+        """What a product is rounded to."""
+        if self.network.precision:
+            return float(2**-8)
+        if self.about.dtype == torch.float32 and self.about.device.type == "cuda":
+            convolved = any(isinstance(p, nn.modules.conv._ConvNd | nn.RNNBase) for p in self.network.module.modules())
+            if torch.backends.cuda.matmul.allow_tf32 or (convolved and torch.backends.cudnn.allow_tf32):
+                return float(2**-10)
+        return torch.finfo(self.about.dtype).eps
 
     def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
         """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
-        eps: float = torch.finfo(x.dtype).eps
-        moved = looped(self.network, beside(x, self.seed, eps), self.batch)
-        return float(min(self.rounding + 16 * apart(moved, want), eps**0.5))
+        moved = looped(self.network, beside(x, self.seed, self._unit), self.batch)
+        return float(min(self.rounding + 16 * apart(moved, want), max(self.rounding, self._unit**0.5)))
 
     def _most(self, g: Stack, want: Stack) -> str:
         parts = self.network.named(g - want)

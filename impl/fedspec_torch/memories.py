@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-LARGE = 2**20
-"""A tensor of more entries is told from another by where it lies and how often it was written."""
+FEW = 2**14
+"""So many entries tell a tensor from another."""
 
 DEEP = 6
 """So far lists in lists, and objects in objects, are looked into."""
@@ -109,6 +109,9 @@ def _value_of(thing: Any, above: tuple[int, ...]) -> Hashable:
             return _value_of((cells, thing.__defaults__, thing.__kwdefaults__, thing.__dict__), inner)
         case type():
             return thing.__qualname__
+    if type(thing).__module__.startswith("torch.") and not isinstance(thing, nn.Module):
+        # A compiler's caches, say.
+        return type(thing).__qualname__
     return _value_of(getattr(thing, "__dict__", None), inner)
 
 
@@ -117,10 +120,8 @@ def _of_tensor(tensor: Tensor) -> Hashable:
     # On a GPU sums may be added in another order; what is only described has no numbers.
     if tensor.device.type != "cpu" or tensor.layout != torch.strided:
         return like
-    if tensor.numel() > LARGE:
-        return (*like, tensor.data_ptr(), tensor._version)
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return (*like, plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+    plain = tensor.detach().reshape(-1)[:: 1 + tensor.numel() // FEW].resolve_conj().resolve_neg().contiguous()
+    return (*like, plain.view(torch.uint8).numpy().tobytes())
 
 
 def _content(cell: CellType) -> Any:

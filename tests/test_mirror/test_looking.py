@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from test_mirror.kinds import Around, number
+from test_mirror.kinds_of_traps import TRAPS
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -233,6 +234,36 @@ def test_no_way_is_timed_before_it_was_looked_at(monkeypatch: pytest.MonkeyPatch
     ways = [name for name in order if name != "timed"]
     assert {"layered", "stacked", "vmapped", "looped"} <= {*ways}
     assert order[:2] == [ways[0], "timed"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kind in TRAPS.items() if name.startswith(("a sub", "a hook", "another"))]
+)
+def test_nothing_but_torchs_own_is_written_out(name: str) -> None:
+    """Whether or not it would differ now: a hook may do nothing yet."""
+    module, loss, pairs = TRAPS[name].made()
+    with pytest.raises(LayersError, match="not written out"):
+        _ = Federation(module, loss, pairs).network.written_out
+
+
+@pytest.mark.parametrize("way", ["stacked", "vmapped"])
+def test_what_has_a_hook_is_looped_over(way: str) -> None:
+    """One that does nothing yet, on a module, on a parameter, on the loss, or on all modules."""
+    hooks: list[Any] = [
+        lambda module, loss: module[0].register_forward_hook(lambda *given: None),
+        lambda module, loss: module[2].weight.register_hook(lambda g: None),
+        lambda module, loss: module[2].weight.register_post_accumulate_grad_hook(lambda p: None),
+        lambda module, loss: loss.register_full_backward_hook(lambda *given: None),
+        lambda module, loss: nn.modules.module.register_module_forward_hook(lambda *given: None),
+    ]
+    for hook in hooks:
+        module, loss = mlp(), nn.CrossEntropyLoss()
+        handle = hook(module, loss)
+        with pytest.raises(LayersError, match=f"{way}: .*has a hook"):
+            run(Federation(module, loss, data(), batch_size=2, way=way)).step()
+        with pytest.raises(LayersError, match="not written out"):
+            _ = Federation(module, loss, data()).network.written_out
+        handle.remove()
 
 
 def test_the_page_has_every_reason() -> None:
