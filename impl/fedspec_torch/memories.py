@@ -32,7 +32,9 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.places = {tensor.untyped_storage().data_ptr(): name for name, tensor in tensors.items()}
+        # What is empty has no memory, as everything else that is empty.
+        held = {name: tensor for name, tensor in tensors.items() if tensor.numel()}
+        self.places = {tensor.untyped_storage().data_ptr(): name for name, tensor in held.items()}
         self.names: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

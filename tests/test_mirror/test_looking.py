@@ -17,6 +17,7 @@ from fedspec.errors import PlanError
 from fedspec_torch import DivergedError, Federation, ModuleError, choosing, cohorts, exchanges, simulate
 from fedspec_torch.layered import LayersError
 from fedspec_torch.looking import Look, apart, beside
+from fedspec_torch.memories import Written
 from fedspec_torch.refusals import Reason
 
 
@@ -264,6 +265,15 @@ def test_what_has_a_hook_is_looped_over(way: str) -> None:
         with pytest.raises(LayersError, match="not written out"):
             _ = Federation(module, loss, data()).network.written_out
         handle.remove()
+
+
+def test_writing_is_seen_by_memory_and_not_by_values() -> None:
+    held = {"a": torch.ones(3), "b": torch.ones(3), "none": torch.empty(0)}
+    with Written(held) as written:
+        held["a"].data[1:].clamp_(-9, 9)
+        torch.add(held["b"], 1).mul_(2)
+        torch.empty(0).add_(1)
+    assert written.names == ["a"]
 
 
 def test_the_page_has_every_reason() -> None:
