@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedspec.arith import Array
 from fedspec.plan import check_clients
-from fedspec_torch.data import Examples, Held, Minibatch, Pool
+from fedspec_torch.data import Examples, Held, Minibatch, Pool, has_ignored
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +121,11 @@ class Batches:
         keys = np.where(places[None] < self.counts[:, None], keys, np.uint64(2**64 - 1))
         return np.argsort(keys, axis=1, kind="stable")
 
+    @cached_property
+    def ignores(self) -> bool:
+        """Whether cross-entropy leaves out an example of theirs, or of anybody's who is in memory."""
+        return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self._found[1])
+
     def first(self, n: int) -> Batches:
         """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
         if n == len(self.clients):
@@ -135,6 +140,7 @@ class Batches:
             _order=self._order[:n],
             _in_order=seen and (seen[0][:n], seen[1][:n]),
             _numbers=self._numbers[:n],
+            ignores=self.ignores,
         )
         return some
 

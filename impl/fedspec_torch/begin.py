@@ -13,11 +13,12 @@ from fedspec_torch import kept, saved, sharded
 from fedspec_torch.agreement import divided, fingerprint
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.asked import check_finite, hyper_of, trainer
-from fedspec_torch.checking import ModuleError, check_test
+from fedspec_torch.checking import check_test
 from fedspec_torch.covers import with_axes
 from fedspec_torch.data import Examples
 from fedspec_torch.federation import Federation
 from fedspec_torch.ranks import here
+from fedspec_torch.refusals import ModuleError
 from fedspec_torch.runs import Run
 from fedspec_torch.schedules import Schedule
 from fedspec_torch.shards import Shards

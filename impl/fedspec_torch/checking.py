@@ -6,11 +6,13 @@ the next, would make it one of the order of calls too, and no saved run could go
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,14 +20,8 @@ from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch.arith import Vector
 from fedspec_torch.choosing import first_line
 from fedspec_torch.gradients import Loss, Network
-
-
-class ModuleError(FedspecError):
-    """A module cannot be trained as it is; the message says which part, why, and what to do."""
-
-
-class LossError(FedspecError):
-    """A loss cannot be trained on; the message says what it gave."""
+from fedspec_torch.memories import Written, kept_by
+from fedspec_torch.refusals import LossError, ModuleError, Reason
 
 
 def check_module(module: nn.Module, loss: Loss) -> None:
@@ -43,11 +39,11 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         where = f"model: {name or 'the module'} ({type(part).__name__})"
         if getattr(part, "track_running_stats", False):
             raise ModuleError(
-                f"{where} keeps running statistics, which no algorithm here averages; "
+                f"{where} {Reason.STATISTICS}, which no algorithm here averages; "
                 f"use GroupNorm or LayerNorm, or track_running_stats=False"
             )
         if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
-            raise ModuleError(f"{where} draws at random what it drops; call model.eval(), or set its p to 0")
+            raise ModuleError(f"{where} {Reason.DRAWS} what it drops; call model.eval(), or set its p to 0")
         if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
             raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
     if not any(p.requires_grad for p in module.parameters()):
@@ -69,46 +65,63 @@ def check_module(module: nn.Module, loss: Loss) -> None:
 
 
 def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) -> None:
-    """Refuse what two calls at one model on one minibatch show: draws, something kept, a loss without a gradient.
+    """Refuse what two calls at one model on one minibatch show: draws, something kept or written, no gradient.
 
     Raises:
-        ModuleError: the module, or the loss, draws at random or keeps something between calls.
+        ModuleError: the module, or the loss, draws at random, keeps something between calls, or writes to its
+            parameters or to the minibatch.
         LossError: the loss does not depend on what is trained, or is no number.
     """
     kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
-    leaves = {name: part.detach().requires_grad_() for name, part in network.named(x).items()}
-    drawn = _generators(x.device)
-    with torch.enable_grad(), warnings.catch_warnings():
+    drawn, losses, known = _generators(x.device), [], []
+    given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
+    given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
+    with network.lent(), warnings.catch_warnings():
         warnings.filterwarnings("error", "Using a target size")
+        network.put(x)
         try:
-            first, again = (network.value(leaves, inputs, targets) for _ in range(2))
+            for _ in range(2):
+                with torch.enable_grad(), Written(given) as written:
+                    loss = network.value_of(network.module, inputs, targets)
+                losses.append(loss.detach())
+                known.append(kept_by(network.module, network.loss))
         except UserWarning as error:
             raise ShapeError(
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
                 f"give targets in the shape of the output (unsqueeze)"
             ) from error
-    if any(not torch.equal(a, b) for a, b in zip(drawn, _generators(x.device), strict=True)):
+    if written.names:
         raise ModuleError(
-            "model: it, or the loss, draws at random from torch's generator (dropout, noise), so that no run could be "
-            "repeated or resumed; call model.eval(), or draw from the inputs alone"
+            f"model: it, or the loss, {Reason.WRITES}: {', '.join(written.names)} (inplace=True, a clamp, max_norm); "
+            f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
+        )
+    if drawn != _generators(x.device):
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.DRAWS} (dropout, noise), so that no run could be repeated or resumed; "
+            f"call model.eval(), or draw from the inputs alone"
         )
     for name, buffer in network.module.named_buffers():
         # As numbers of bytes: what is no number is not equal to itself.
         if name not in kept or not torch.equal(_bytes(buffer), _bytes(kept[name])):
             raise ModuleError(
-                f"model: its buffer {name} changes with every call, as a running statistic, which no algorithm here "
-                f"averages; call model.eval(), or leave it as it is"
+                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, as a running statistic, which "
+                f"no algorithm here averages; call model.eval(), or leave it as it is"
+            )
+    for where, value in known[1].items():
+        if known[0].get(where) != value:
+            raise ModuleError(
+                f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
+                f"parameters and minibatch; make it a function of its inputs"
             )
     # A GPU may add in another order.
-    first, again, trained = first.detach(), again.detach(), first.requires_grad
-    if not torch.allclose(first, again, rtol=1e-3, atol=0, equal_nan=True):
+    if not torch.allclose(losses[0], losses[1], rtol=1e-3, atol=0, equal_nan=True):
         raise ModuleError(
-            f"model: two calls with the same parameters and minibatch have losses {first.item()} and {again.item()}; "
-            f"it keeps something between calls, or draws at random: make it a function of its inputs"
+            f"model: two calls with the same parameters and minibatch have losses {losses[0].item()} and "
+            f"{losses[1].item()}; it {Reason.KEEPS}, or {Reason.DRAWS}: make it a function of its inputs"
         )
-    if not trained:
+    if not loss.requires_grad:
         raise LossError(
-            "loss: it does not depend on any parameter that is trained, or torch is not told how (detach, argmax, "
+            f"loss: it {Reason.BLIND} that is trained, or torch is not told how (detach, argmax, "
             "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
         )
 
@@ -146,9 +159,13 @@ def check_test(pair: Any) -> None:
         raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples")
 
 
-def _generators(device: torch.device) -> list[Tensor]:
+def _generators(device: torch.device) -> list[bytes]:
     states = [torch.get_rng_state()]
-    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+    states += [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    # NumPy's global state is what a module that calls np.random draws from.
+    _, words, *more = np.random.get_state()
+    ours = (repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode())
+    return [*(state.numpy().tobytes() for state in states), *ours]
 
 
 def _bytes(buffer: Tensor) -> Any:

@@ -55,10 +55,25 @@ REST = 0.02
 """Seconds in which threads of what was timed before stop looking for work."""
 
 
-def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = tuple(WAYS), repeat: int = 5) -> Choice:
+def choose(
+    network: Network,
+    x: Stack,
+    batch: Minibatch,
+    names: Sequence[str] = tuple(WAYS),
+    repeat: int = 5,
+    agrees: Callable[[str], object] = str,
+) -> Choice:
     """The fastest way for such a block, by a measurement on it; a way that the module does not bear is left out.
 
     The ways take turns, so that what else the machine does meets all of them; one that is far behind has no more turns.
+
+    Args:
+        network: module and loss.
+        x: the models of the block.
+        batch: its minibatches.
+        names: of the ways.
+        repeat: how often they take turns, at most.
+        agrees: raises where a way is not to be taken.
 
     Raises:
         Exception: what the module raised, where no way bears it.
@@ -68,6 +83,7 @@ def choose(network: Network, x: Stack, batch: Minibatch, names: Sequence[str] = 
     works = {name: partial(WAYS[name], network, x, batch) for name in names}
     for name in names:
         try:
+            agrees(name)
             WAYS[name](network, x, batch)
             seconds[name] = _seconds(works[name], x)
         except Exception as error:
@@ -111,6 +127,16 @@ def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, 
     words += [f"{name} refused ({why})" for name, why in refused.items()]
     fastest = min(seconds, key=seconds.__getitem__, default=IN_PLACE)
     return replace(choice, run=fastest, why="; ".join([choice.why, *words]))
+
+
+def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
+    """What a way to a run shows that the run in place does not; nothing if they come to the same models."""
+    few = [min(t, FEW) for t in tau]
+    (models, *_), losses = in_place(few)
+    want = models.clone(), losses
+    (got, *_), losses = run(few)
+    apart = _apart(x, (got, losses), want)
+    return "" if apart <= ROUNDING else f"its models are {apart:.3g} of their change from those in place"
 
 
 def _apart(x: Stack, one: tuple[Stack, Weights], other: tuple[Stack, Weights]) -> float:

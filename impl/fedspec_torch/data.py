@@ -15,6 +15,9 @@ from fedspec.arith import Array
 from fedspec.errors import PlanError, ShapeError
 from fedspec_torch.arith import check_whole
 
+IGNORED = -100
+"""The class of an example that cross-entropy leaves out where nobody says otherwise."""
+
 Examples: TypeAlias = tuple[Tensor, Tensor]
 """Inputs [n_i, ...] and targets [n_i, ...] of one client."""
 
@@ -73,6 +76,11 @@ class Held:
         return len(set(self.examples)) == 1
 
     @cached_property
+    def ignores(self) -> bool:
+        """Whether cross-entropy leaves out an example of a client."""
+        return has_ignored(self._joined[1])
+
+    @cached_property
     def _joined(self) -> tuple[Tensor, Tensor, Array]:
         inputs, targets = (torch.cat([pair[j] for pair in self.data]) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *self.examples[:-1]])
@@ -110,6 +118,11 @@ class Made:
                 raise ShapeError(f"data: client {i} has {len(pair[0])} examples, not {self.examples[i]} as was said")
         inputs, targets = (torch.cat([pair[j] for pair in pairs]).to(self.device) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *(len(pair[0]) for pair in pairs[:-1])])
+
+
+def has_ignored(targets: Tensor) -> bool:
+    """Whether there is an example that cross-entropy leaves out."""
+    return not targets.is_floating_point() and bool((targets == IGNORED).any())
 
 
 def check_counts(examples: Any) -> None:

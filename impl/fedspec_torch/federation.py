@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from fedspec.errors import PlanError, ShapeError, UnknownNameError
+from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
-from fedspec_torch.arith import Stack, Vector, check_whole
-from fedspec_torch.checking import LossError, ModuleError, check_first, check_module, named
-from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run
+from fedspec_torch.arith import Stack, Vector, Weights, check_whole
+from fedspec_torch.checking import check_first, check_module, named
+from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
-from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network
+from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
 from fedspec_torch.layered import LayersError
+from fedspec_torch.looking import Look, apart, look
 from fedspec_torch.plan import Oracle
+from fedspec_torch.refusals import LossError, ModuleError, Reason
 from fedspec_torch.training import Training
+
+Plain: TypeAlias = tuple[Stack, Stack, Weights]
+"""Models, and the gradients and losses of plain autograd there."""
 
 __all__ = ["Federation", "LossError", "ModuleError", "on"]
 
@@ -64,7 +70,8 @@ class Federation:
     shuffled: bool = True
     precision: str | None = None
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
-    _seen: list[bool] = field(default_factory=list, init=False, repr=False)
+    _first: list[tuple[Look, Plain]] = field(default_factory=list, init=False, repr=False)
+    _agreed: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_module(self.model, self.loss)
@@ -83,7 +90,8 @@ class Federation:
             raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
         if not callable(self.data) and self.examples:
             raise PlanError("examples: given, but data says it; leave it out")
-        _ = self.pool
+        # The model is read now: what becomes of the module later is another one.
+        _ = self.pool, self.x0
 
     @cached_property
     def network(self) -> Network:
@@ -111,32 +119,89 @@ class Federation:
         return len(self.pool.examples)
 
     def known_way(self, n: int) -> str | None:
-        """How the gradients of a block of n clients are computed; None: the first of about that size is measured."""
-        if self.way == "fused":
-            return "layered"
-        if self.way in WRITTEN_OUT:
-            return self.way
+        """How the gradients of a block of n clients are computed; None: the first of about that size shows it."""
         found = self.choices.get(n.bit_length())
-        measured = found.name if found else None
-        return (self.way or measured) if self._seen else None
+        name = self._named or (found.name if found else None)
+        return name if name in self._agreed else None
 
-    def way_for(self, x: Stack, batch: Minibatch) -> str:
-        """How the gradients of a block are computed, measured when the first block of about its size comes by.
+    @property
+    def _named(self) -> str | None:
+        return "layered" if self.way == "fused" else self.way
+
+    def way_for(self, x: Stack, batch: Minibatch, ignored: str = "") -> str:
+        """How the gradients of a block are computed, looked at and measured when the first of about its size comes by.
+
+        Args:
+            x: the models.
+            batch: the minibatches.
+            ignored: why no way that is written out takes these clients' examples; nothing where they do.
 
         Raises:
-            ModuleError: the module draws at random, or keeps something from one call to the next.
+            ModuleError: the module draws at random, keeps something from one call to the next, or writes to its
+                parameters; or the way comes to other gradients than plain autograd.
             LossError: the loss does not depend on what is trained.
+            LayersError: the way is asked for by name and does not take this.
         """
         known = self.known_way(len(x))
         if known:
             return known
-        if not self._seen:
+        if not self._first:
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
-            self._seen.append(True)
+        here = Look.at(self.network, x, batch)
+        plain = here.plain()
+        if not self._first:
+            self._first.append((here, plain))
         size = len(x).bit_length()
-        if not self.way and size not in self.choices:
-            self.choices[size] = choose(self.network, x, batch)
-        return self.way or self.choices[size].name
+        if self._named:
+            self._look(self._named, here, plain)
+            return self._named
+        if size not in self.choices:
+
+            def agrees(name: str) -> None:
+                if name in WRITTEN_OUT and ignored:
+                    raise LayersError(f"{name}: {ignored}")
+                self._look(name, here, plain)
+
+            self.choices[size] = choose(self.network, x, batch, agrees=agrees)
+        elif self.choices[size].name not in self._agreed:
+            self._look(self.choices[size].name, here, plain)
+        return self.choices[size].name
+
+    def _look(self, name: str, here: Look, plain: Plain | None = None) -> None:
+        try:
+            look(self.network, name, here, plain)
+        except (FedspecError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise LayersError(f"{name}: the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}") from error
+        self._agreed.add(name)
+
+    def look_again(self, ways: Iterable[str], round: int, x: Vector, batch: Minibatch) -> None:
+        """Look again, at two clients of a round and at what was seen first: state may show late, and so may data.
+
+        Args:
+            ways: those by which clients were trained.
+            round: its number.
+            x: the model after it.
+            batch: minibatches of some of its clients.
+
+        Raises:
+            ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
+        """
+        here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
+        for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
+            self._look(name, here)
+        for first, (models, *then) in self._first:
+            # One client is enough of what has been seen.
+            batch = Minibatch(first.batch.inputs[:1], first.batch.targets[:1])
+            gap = apart(looped(self.network, models[:1], batch), [part[:1] for part in then])
+            # A GPU may add in another order, and less exactly than it is asked.
+            if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
+                raise ModuleError(
+                    f"model: after round {round} its loss or its gradients are {gap:.2g} away from what they were "
+                    f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was changed "
+                    f"since; make it a function of its inputs, and another federation of another module"
+                )
 
     def know(self, n: int, like: int) -> None:
         """Take for blocks of n clients the way that was measured for fewer, unless there is one."""
@@ -167,6 +232,12 @@ class Federation:
             run = runs[IN_PLACE]
         if isinstance(run, str):
             raise LayersError(f"{name}: {run}; leave way out, or name another")
+        in_place = runs[IN_PLACE]
+        if self.way == "fused" and name not in self._agreed and not isinstance(in_place, str):
+            refused = differs(x, tau, run, in_place)
+            if refused:
+                raise LayersError(f"{name}: {refused}; leave way out, or name another")
+            self._agreed.add(name)
         return run
 
     def in_round(self, round: int, *, keeps: bool = False) -> Training:
@@ -179,7 +250,7 @@ class Federation:
 
     def module_at(self, x: Vector) -> nn.Module:
         """The module itself, its parameters set to a model."""
-        with torch.no_grad():
+        with self.network.turn, torch.no_grad():
             for name, value in self.network.named(x).items():
                 self.network.parameters[name].copy_(value)
         return self.model
@@ -187,10 +258,12 @@ class Federation:
     def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
         """Loss, and the share of examples whose largest output is their target (NaN where targets are no classes)."""
         inputs, targets = examples
-        with torch.no_grad(), named("the test examples", lambda: examples):
-            output = self.network.output(x, inputs)
+        with self.network.lent(), torch.no_grad(), named("the test examples", lambda: examples):
+            self.network.put(x)
+            output = self.model(inputs)
             loss = float(self.loss(output, targets))
-            classes = not targets.is_floating_point() and output.ndim == targets.ndim + 1
+            one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1
+            classes = one and not targets.is_floating_point()
             share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
         return loss, share
 

@@ -27,6 +27,7 @@ from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.batches import Walk
 from fedspec_torch.gradients import Network
 from fedspec_torch.layered import Chain, cross_entropy
+from fedspec_torch.refusals import Reason
 from fedspec_torch.solvers import InPlace
 
 WEIGHTS = 3 * 2**12
@@ -52,7 +53,7 @@ def refusal(network: Network, x: Stack, walk: Walk) -> str:
         return "a module or loss that is not written out"
     chain, loss = network.written_out
     if not is_at_hand(x):
-        return f"tensors on {x.device.type}, not on a GPU"
+        return f"tensors on {x.device.type}, {Reason.NO_GPU}"
     if find_spec("triton") is None:
         return "triton is not installed"
     if loss is not cross_entropy:

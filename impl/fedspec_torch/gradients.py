@@ -6,20 +6,21 @@ Five ways to the same numbers, up to the order of sums:
 * ``layered``: such chains anywhere, forward and backward written out in operators of torch;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
-* ``looped``: one client after another, which takes any module.
+* ``looped``: one client after another, plain autograd on the module itself with its parameters set: it takes any
+  module, and is what the others are held to (:mod:`fedspec_torch.looking`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -34,6 +35,7 @@ from fedspec_torch.data import Minibatch
 from fedspec_torch.descent import gradients
 from fedspec_torch.graphs import Recordings
 from fedspec_torch.loops import Loops, refusal
+from fedspec_torch.refusals import ModuleError, Reason
 from fedspec_torch.workspace import Workspace
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -42,13 +44,16 @@ Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
 """From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
 
+_turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_asked = threading.Lock()
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
     """A module as a function of one flat vector of its trainable parameters.
 
     Attributes:
-        module: what is trained; its own parameters are only read.
+        module: what is trained; whoever calls it has its turn, and leaves its parameters as they were.
         loss: of an output and its targets.
         precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
             ``torch.autocast`` does it, and everything else in float32.
@@ -119,17 +124,39 @@ class Network:
         found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
         return found.first(len(x))
 
-    def own(self, x: Vector) -> tuple[nn.Module, list[nn.Parameter]]:
-        """A copy of the module for this thread, and what is trained of it: its parameters are views of the vector."""
+    @cached_property
+    def turn(self) -> threading.RLock:
+        """Who has it may call the module: no other thread does, be it for another federation."""
+        with _asked:
+            return _turns.setdefault(self.module, threading.RLock())
 
-        def made() -> tuple[nn.Module, list[nn.Parameter]]:
-            module = deepcopy(self.module)
-            return module, [p for p in module.parameters() if p.requires_grad]
+    @contextmanager
+    def lent(self) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, to be set; afterwards they and their gradients are as they were."""
+        parameters = list(self.parameters.values())
+        with self.turn:
+            before = [(p.detach().clone(), p.grad) for p in parameters]
+            try:
+                yield parameters
+            finally:
+                with torch.no_grad():
+                    for p, (value, grad) in zip(parameters, before, strict=True):
+                        p.copy_(value)
+                        p.grad = grad
 
-        module, parameters = self._kept("own", x[None], (), made)
-        for p, part in zip(parameters, self.named(x).values(), strict=True):
-            p.data = part
-        return module, parameters
+    def put(self, x: Vector) -> None:
+        """Set the module's own parameters, without gradients."""
+        with torch.no_grad():
+            for p, part in zip(self.parameters.values(), self.named(x).values(), strict=True):
+                p.copy_(part)
+                p.grad = None
+
+    def backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
+        with torch.enable_grad():
+            loss = self.value_of(self.module, inputs, targets)
+            loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
 
     def loops(self, x: Stack, walk: Walk) -> Loops:
         """The compiled loops for such models and minibatches, the same for this thread.
@@ -140,7 +167,7 @@ class Network:
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
         if refused:
-            raise layers.LayersError(f"compiled: {refused}")
+            raise layers.LayersError(f"compiled: {refused}; {Reason.NOT_WRITTEN_OUT} there")
         b = int(walk.sizes.max())
         found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found
@@ -180,11 +207,7 @@ class Network:
         """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
         parts = x.split(self.sizes, dim=-1)
         lead = x.shape[:-1]
-        return {n: part.reshape(*lead, *shape) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
-
-    def output(self, x: Vector, inputs: Tensor) -> Tensor:
-        """What the module makes of a minibatch with the parameters in a vector."""
-        return self.run(self.named(x), inputs)
+        return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
         """The loss of a minibatch.
@@ -214,7 +237,7 @@ class Network:
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """All clients forward at once, one backward pass of the sum of their losses."""
     leaf = x.detach().requires_grad_()
-    with torch.enable_grad():
+    with torch.enable_grad(), network.turn:
         losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     return g, losses.detach()
@@ -226,26 +249,41 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
         return network.value(network.named(row), inputs, targets)
 
-    found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
+    with network.turn:
+        found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
     return found
 
 
 def looped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """One client after another."""
-    g, losses = torch.empty_like(x), x.new_empty(len(x))
-    for j, (inputs, targets) in enumerate(zip(batch.inputs, batch.targets, strict=True)):
-        leaves = {name: part.detach().requires_grad_() for name, part in network.named(x[j]).items()}
-        with torch.enable_grad():
-            loss = network.value(leaves, inputs, targets)
-            parts = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
-        unseen: Any = None
-        # A parameter that the loss does not see has the gradient zero.
-        found = [
-            torch.zeros_like(p) if part is unseen else part for part, p in zip(parts, leaves.values(), strict=True)
-        ]
-        torch.cat([part.reshape(-1) for part in found], out=g[j])
-        losses[j] = loss.detach()
+    """One client after another.
+
+    Raises:
+        ModuleError: the module has changed its parameters.
+    """
+    g, losses = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(len(x))
+    with network.lent() as parameters:
+        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+            network.put(x[j])
+            losses[j] = network.backward(*pair)
+            put, found = (network.named(row).values() for row in (x[j], g[j]))
+            for p, was, part in zip(parameters, put, found, strict=True):
+                check_unwritten(p, was)
+                # A parameter that the loss does not see has the gradient zero.
+                part.copy_(torch.zeros_like(p) if p.grad is None else p.grad.to_dense())
     return g, losses
+
+
+def check_unwritten(p: Tensor, was: Tensor) -> None:
+    """Refuse a module that has changed what it was given.
+
+    Raises:
+        ModuleError: its parameter is another.
+    """
+    if not torch.equal(p.detach(), was) and not bool(was.isnan().any()):
+        raise ModuleError(
+            f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
+            f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
+        )
 
 
 def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:

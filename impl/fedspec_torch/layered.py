@@ -14,10 +14,13 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as modules
 
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Weights
 from fedspec_torch.blocks import Part
+from fedspec_torch.data import IGNORED
+from fedspec_torch.refusals import Reason
 
 
 class LayersError(FedspecError):
@@ -73,7 +76,8 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     parts = list(_chain(module))
     used = [id(p) for part in parts for p in part.parameters()]
     if sorted(used) != sorted(places):
-        raise LayersError("layered: every parameter is trained, and belongs to one layer")
+        frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"layered: every parameter is trained, and belongs to one layer; {frozen}")
     linears: list[Linear] = []
     activations: list[list[str]] = [[]]
     for part in parts:
@@ -92,16 +96,35 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
 
 
 def _chain(part: nn.Module) -> Iterator[nn.Module]:
-    hooked = part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks
-    if type(part) is nn.Sequential and not hooked:
+    if not is_torchs_own(part):
+        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+    if type(part) is nn.Sequential:
         for inner in part:
             yield from _chain(inner)
-    elif (type(part) in (nn.Linear, nn.ReLU, nn.Tanh, nn.Identity) and not hooked) or (
-        isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) == (1, -1) and not hooked
+    elif type(part) in (nn.Linear, nn.ReLU, nn.Tanh, nn.Identity) or (
+        type(part) is nn.Flatten and (part.start_dim, part.end_dim) == (1, -1)
     ):
         yield part
     else:
-        raise LayersError(f"layered: {type(part).__name__} is not written out")
+        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+
+
+def hooked(part: nn.Module) -> bool:
+    """Whether something else is called with a part, or with the gradient of one of its parameters."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
+    on_parameters = (
+        getattr(p, kind, None)
+        for p in part.parameters(recurse=False)
+        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    )
+    return any(getattr(part, kind) for kind in kinds) or any(on_all) or any(on_parameters)
+
+
+def is_torchs_own(part: nn.Module) -> bool:
+    """Whether a call of a part does what its type says: no hook, no method of its own, plain parameters."""
+    plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
+    return plain and not hooked(part) and vars(part).keys() & {"forward", "__call__", "_call_impl"} == set()
 
 
 Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor, bool], tuple[Weights, float]]
@@ -116,7 +139,8 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
         LayersError: the targets are no class numbers.
     """
     if targets.ndim != 2 or targets.is_floating_point():
-        raise LayersError("layered: cross-entropy of class numbers only, one for each example")
+        others = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"layered: cross-entropy of class numbers only, one for each example; {others}")
     at = targets[:, None, :]
     losses = (z.logsumexp(1, keepdim=True) - z.gather(1, at)).mean((1, 2)) if told else z.new_empty(0)
     torch.ops.aten._softmax.out(z, 1, False, out=out)
@@ -131,7 +155,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
         LayersError: there is not one target for each output.
     """
     if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
-        raise LayersError("layered: a mean square takes a target for each output")
+        raise LayersError(f"layered: a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
     error = torch.sub(z, targets.mT, out=out)
     return error.square().mean((1, 2)) if told else z.new_empty(0), 2 / (z.shape[1] * z.shape[2])
 
@@ -143,13 +167,17 @@ def written_out(loss: Any) -> Loss:
         LayersError: it is not written out.
     """
     functional = nn.functional
-    match loss:
-        case functional.cross_entropy:
+    if isinstance(loss, nn.Module) and not is_torchs_own(loss):
+        raise LayersError(f"layered: the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
+    if loss is functional.cross_entropy:
+        return cross_entropy
+    if loss is functional.mse_loss:
+        return mean_square
+    # Of these types exactly: what is derived from them may do anything.
+    if type(loss) is nn.CrossEntropyLoss:
+        plain = (loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing) == (None, IGNORED, "mean", 0)
+        if plain:
             return cross_entropy
-        case functional.mse_loss:
-            return mean_square
-        case nn.CrossEntropyLoss(weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
-            return cross_entropy
-        case nn.MSELoss(reduction="mean"):
-            return mean_square
-    raise LayersError(f"layered: the loss {getattr(loss, '__name__', type(loss).__name__)} is not written out")
+    if type(loss) is nn.MSELoss and loss.reduction == "mean":
+        return mean_square
+    raise LayersError(f"layered: the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")

@@ -10,7 +10,6 @@ from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec_torch.fast import FAST, UNDIVIDED, client_of
-from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
 from fedspec_torch.shards import Shards
@@ -26,7 +25,6 @@ def run_round(
     *,
     block: int | None = None,
     shards: Shards | None = None,
-    own: bool = False,
 ) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
@@ -38,13 +36,11 @@ def run_round(
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
-        own: whether the state may be written over, because nobody else has its vectors.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     local, fast = method.local, FAST.get(method.local)
-    server = IN_PLACE.get(method.server, method.server) if own else method.server
     # Many clients take as many steps as another does.
     lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
 
@@ -57,7 +53,7 @@ def run_round(
         return fast(h, x, gradient, tau).sub_(x)
 
     with population(clients, block, shards, ragged=bool(fast), client=change if fast else None) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=server)
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=method.server)
 
 
 def run_step(

@@ -31,6 +31,9 @@ from fedspec_torch.schedules import Event, Schedule
 from fedspec_torch.shards import Shards
 from fedspec_torch.training import Training
 
+DIVERGED = "the model has diverged (a smaller eta_l or eta may help)"
+"""What to think of numbers that are none after some steps."""
+
 
 class DivergedError(FedspecError):
     """The loss is no number any more; the message says when, and what to try."""
@@ -111,7 +114,10 @@ class Run:
     @property
     def _x(self) -> Vector:
         """The same, maybe the vector that the next round writes over."""
-        x: Vector = self.state if isinstance(self.state, Tensor) else self.state.x
+        return self._model(self.state)
+
+    def _model(self, state: Any) -> Vector:
+        x: Vector = state if isinstance(state, Tensor) else state.x
         return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
 
     def module(self) -> nn.Module:
@@ -122,26 +128,41 @@ class Run:
         """Run one round.
 
         Raises:
-            DivergedError: a client's loss is no number.
+            DivergedError: a client's loss, or the model after the last round, is no number.
+            PlanError: a round was broken off after it had begun to write over the state.
         """
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
+        if not self.whole:
+            raise PlanError(
+                f"round {number} was broken off, its state is half written; resume a saved run, or begin again"
+            )
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         check_events(events, self.algorithm, number)
         clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange))
         with lent() if self.lends else nullcontext():
-            self.state = self._after(clients, events)
-        self.whole = True
+            state = self._after(clients, events)
         self.lends = clients.ways == {"compiled"}
         losses = first_losses(clients, self.ranks)
         check_losses(losses, number)
         loss = mean_loss(losses, self.federation.pool.examples)
         done = Round(number, loss, before + self.sent(events))
-        if self.test is not None and ((number + 1) % self.test_every == 0 or number + 1 == self.rounds):
-            x, found = self._x, (math.nan, math.nan)
+        ends = number + 1 == self.rounds
+        # A look costs a few steps of two clients, and runs are long: at rounds 2, 4, 8, ..., and the last.
+        looks, tests = ends or (number and number & (number + 1) == 0), ends or (number + 1) % self.test_every == 0
+        x = self._model(state) if looks or (tests and self.test is not None) else None
+        if x is not None and ends and not bool(x.isfinite().all()):
+            raise DivergedError(f"round {number}: the model is no number after it, the last round; {DIVERGED}")
+        if x is not None and looks:
+            with self.ranks.alone():
+                clients.look_again(x)
+        if x is not None and tests and self.test is not None:
+            found = (math.nan, math.nan)
             if self.ranks.rank == 0:
                 found = self.federation.evaluate(x, self.test)
             test_loss, accuracy = self.ranks.said(found)
             done = replace(done, test_loss=test_loss, accuracy=None if math.isnan(accuracy) else accuracy)
+        # Both together: a round that breaks off before, and has written over nothing, may be run again.
+        self.state, self.whole = state, True
         self.history.append(done)
         return done
 
@@ -151,9 +172,9 @@ class Run:
             (plan,) = events
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
-            own = bool(self.history)
-            self.whole = not (own and run.server in IN_PLACE)
-            done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards, own=own)
+            if self.history and run.server in IN_PLACE:
+                run, self.whole = replace(run, server=IN_PLACE[run.server]), False
+            done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)
             return done.state
         assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
@@ -251,7 +272,7 @@ def check_losses(losses: Mapping[int, float], round: int) -> None:
     named = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
     who = "every client" if len(wrong) == len(losses) else f"client{'s' * (len(wrong) > 1)} {named}"
     why = (
-        "the model has diverged (a smaller eta_l or eta may help)"
+        DIVERGED
         if round
         else "no step was taken before: look for numbers that are not finite in the data, the model or the loss itself"
     )

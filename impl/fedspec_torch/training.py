@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from fedspec_torch import descent, graphs
-from fedspec_torch.arith import Ended, Stack, Weights
+from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
-from fedspec_torch.data import Minibatch
-from fedspec_torch.gradients import WAYS, layered
+from fedspec_torch.data import IGNORED, Minibatch
+from fedspec_torch.gradients import WAYS, WRITTEN_OUT, layered
+from fedspec_torch.layered import LayersError, cross_entropy
 from fedspec_torch.loops import NoClassError
 from fedspec_torch.plan import Oracle
+from fedspec_torch.refusals import Reason
 from fedspec_torch.solvers import InPlace
 from fedspec_torch.whole_runs import is_plain, runs
 
@@ -65,6 +67,23 @@ class Training:
             self._batches[who[:1]] = whole
         return Trained(self, whole.first(len(who)))
 
+    def look_again(self, x: Vector) -> None:
+        """Look again at the ways that were taken, at two of the clients who were trained last; x is the new model.
+
+        Raises:
+            ModuleError: one of them does not train what it was given, or the module keeps something between calls.
+        """
+        if not self._batches:
+            return
+        last = [*self._batches.values()][-1]
+        one = self.round % len(last.clients)
+        other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
+        pairs = [last.walk.at(i, self.round) for i in (one, other)]
+        batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
+        ways = self.ways - set(WRITTEN_OUT) if Trained(self, last).ignored else self.ways
+        with Trained.named([last.clients[i] for i in (one, other)], [batch]):
+            self.federation.look_again(ways, self.round, x, batch)
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -76,7 +95,8 @@ class Trained:
     def __call__(self, k: int, x: Stack) -> Stack:
         """The gradients at local step k."""
         some, f = self.batches.first(len(x)), self.training.federation
-        if f.known_way(len(x)) == "compiled":
+        self._begin(x)
+        if self._way(len(x)) == "compiled":
             g = f.network.buffer(x)
             self.compiled(x, k, [1] * len(x), g, [1], told=self._untold(some.clients))
             return g
@@ -93,7 +113,7 @@ class Trained:
 
     def descend(self, k: int, y: Stack, rate: float) -> bool:
         """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
-        taken = self.training.federation.known_way(len(y)) == "compiled"
+        taken = self._way(len(y)) == "compiled"
         if taken:
             self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
         return taken
@@ -108,9 +128,12 @@ class Trained:
         None: step by step is the way.
         """
         f = self.training.federation
+        self._begin(x)
         if not f.known_way(len(x)):
             # The first minibatch is what the ways are measured on.
             self(0, x)
+        if self._aside(f.known_way(len(x))):
+            return None
         if is_plain(solver) and f.known_way(len(x)):
             found, losses = f.run_for(x, tau, runs(self, solver, x))(tau)
             self.tell(self.batches.clients, losses)
@@ -120,7 +143,7 @@ class Trained:
     def is_layered(self, solver: InPlace, x: Stack) -> bool:
         """Whether a solver takes all its steps in layers that are written out."""
         f = self.training.federation
-        if len(self._sizes) > 1 or f.known_way(len(x)) != "layered":
+        if len(self._sizes) > 1 or self._way(len(x)) != "layered":
             return False
         return not solver.parts or [at for at, _ in solver.parts] == [at for at, _ in f.network.written_out[0].parts]
 
@@ -208,7 +231,9 @@ class Trained:
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
         with self.named(who, [batch]):
-            way = f.way_for(x, batch)
+            way = f.way_for(x, batch, self.ignored)
+            if self._aside(way):
+                way = "looped"
             self.training.ways.add(way)
             if way == "layered":
                 g, losses = layered(f.network, x, batch, told=self._untold(who))
@@ -216,6 +241,47 @@ class Trained:
                 g, losses = WAYS[way](f.network, x, batch)
         self.tell(who, losses)
         return g
+
+    def _begin(self, x: Stack) -> None:
+        """Look at a way that is asked for by name, before it is taken; where none is, they are measured as well."""
+        f = self.training.federation
+        if not f.way or f.known_way(len(x)):
+            return
+        self._aside({"fused": "layered"}.get(f.way, f.way))
+        if f.way == "compiled":
+            # What it does not take of the examples it says itself.
+            self.compiled(x, 0, [1] * len(x), f.network.buffer(x), [1], told=False)
+        elif f.way in ("layered", "fused"):
+            _ = f.network.written_out
+        rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
+        batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
+        who = [self.batches.clients[r] for r in rows]
+        with self.named(who, [batch]):
+            f.way_for(x[rows], batch)
+
+    @cached_property
+    def ignored(self) -> str:
+        """Why examples are not for ways that are written out: cross-entropy leaves some of them out."""
+        network = self.training.federation.network
+        if not (network.is_written_out and network.written_out[1] is cross_entropy and self.batches.ignores):
+            return ""
+        return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
+
+    def _aside(self, way: str | None) -> bool:
+        """Whether these clients are looped over, where others are trained in a way that is written out.
+
+        Raises:
+            LayersError: that way is asked for by name.
+        """
+        if way not in WRITTEN_OUT or not self.ignored:
+            return False
+        if self.training.federation.way:
+            raise LayersError(f"{way}: {self.ignored}; leave way out, or name another")
+        return True
+
+    def _way(self, n: int) -> str | None:
+        known = self.training.federation.known_way(n)
+        return None if self._aside(known) else known
 
     def _untold(self, who: Sequence[int]) -> bool:
         return any(i not in self.training.losses for i in who)

@@ -36,18 +36,19 @@ def is_plain(solver: InPlace) -> bool:
 
 def descend_alone(network: Network, y: Vector, batch: Callable[[int], Examples], rates: Sequence[float]) -> Tensor:
     """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
-    module, parameters = network.own(y)
     first: Tensor = y.new_empty(())
-    for k, rate in enumerate(rates):
-        with torch.enable_grad():
-            loss = network.value_of(module, *batch(k))
-            grads = torch.autograd.grad(loss, parameters, allow_unused=True)
-        first = loss.detach() if k == 0 else first
-        with torch.no_grad():
-            for p, g in zip(parameters, grads, strict=True):
-                # A parameter that the loss does not see has the gradient zero.
-                if g is not None:
-                    p.sub_(g, alpha=rate)
+    with network.lent() as parameters:
+        network.put(y)
+        for k, rate in enumerate(rates):
+            loss = network.backward(*batch(k))
+            first = loss if k == 0 else first
+            with torch.no_grad():
+                for p in parameters:
+                    # A parameter that the loss does not see has the gradient zero.
+                    if p.grad is not None:
+                        p.add_(p.grad, alpha=-rate)
+                    p.grad = None
+        torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
     return first
 
 
@@ -87,9 +88,9 @@ def runs(clients: Trained, solver: InPlace, x: Stack) -> dict[str, Run | str]:
 
     found: dict[str, Run | str] = {IN_PLACE: in_place}
     if federation.way == "fused" or fused.is_at_hand(x):
-        found["fused"] = fused.refusal(network, x, walk) or in_one_kernel
+        found["fused"] = clients.ignored or fused.refusal(network, x, walk) or in_one_kernel
     if x.device.type == "cpu" and network.is_written_out:
-        found["compiled"] = loops.refusal(*network.written_out, x, walk) or compiled
+        found["compiled"] = clients.ignored or loops.refusal(*network.written_out, x, walk) or compiled
     if federation.way == "looped" or (x.device.type == "cpu" and found.get("compiled") is not compiled):
         found["alone"] = alone
     return found

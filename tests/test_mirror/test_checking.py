@@ -69,12 +69,12 @@ def stepped(model: Any, loss: Any = F.cross_entropy, **more: Any) -> None:
 
 
 MODULES: list[tuple[Callable[[], nn.Module], str]] = [
-    (lambda: Changed(lambda module, z: F.dropout(z, 0.5)), "draws at random from torch's generator"),
-    (lambda: Changed(lambda module, z: z + torch.randn_like(z)), "draws at random from torch's generator"),
-    (lambda: nn.Sequential(nn.Linear(3, 2), nn.RReLU()), "draws at random from torch's generator.*model.eval"),
+    (lambda: Changed(lambda module, z: F.dropout(z, 0.5)), "it, or the loss, draws at random"),
+    (lambda: Changed(lambda module, z: z + torch.randn_like(z)), "it, or the loss, draws at random"),
+    (lambda: nn.Sequential(nn.Linear(3, 2), nn.RReLU()), "draws at random.*model.eval"),
     (lambda: Changed(moving), "its buffer seen changes with every call, as a running statistic"),
     (lambda: Changed(put_anew), "its buffer seen changes"),
-    (lambda: Changed(counting), "two calls with the same parameters and minibatch have losses"),
+    (lambda: Changed(counting), "keeps something between calls: the attribute calls of the module"),
     (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)), "its buffer parametrizations.weight.0._"),
 ]
 

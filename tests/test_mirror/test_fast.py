@@ -15,7 +15,7 @@ from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices,
 from torch import Tensor
 
 from fedspec.catalogue import Program, find
-from fedspec.errors import ParameterError, ShapeError
+from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_peers, fast_servers, simulate
@@ -145,6 +145,8 @@ def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
 
     run.algorithm = replace(run.algorithm, run=replace(run.algorithm.run, local=stopped))  # type: ignore[type-var]
     with pytest.raises(KeyboardInterrupt):
+        run.step()
+    with pytest.raises(PlanError, match="round 4 was broken off, its state is half written; resume a saved run"):
         run.step()
     with pytest.raises(CheckpointError, match="round 4 was broken off"):
         run.save(tmp_path / "run.pt")

@@ -1,0 +1,49 @@
+"""Why a model, a loss or a way to its gradients is refused: a short list, of which every message has one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from fedspec.errors import FedspecError
+
+
+class ModuleError(FedspecError):
+    """A module cannot be trained as it is; the message says which part, why, and what to do."""
+
+
+class LossError(FedspecError):
+    """A loss cannot be trained on; the message says what it gave."""
+
+
+class Reason(StrEnum):
+    """What a refusal is for, as its message says it."""
+
+    STATISTICS = "keeps running statistics"
+    """No algorithm here averages them."""
+
+    DRAWS = "draws at random"
+    """No run could be repeated or resumed."""
+
+    KEEPS = "keeps something between calls"
+    """The loss would depend on the order of calls: buffers, attributes, what a closure holds."""
+
+    WRITES = "writes to what it is given"
+    """Parameters are the algorithm's (a clamp in forward, Embedding(max_norm=...)), and minibatches the clients'."""
+
+    BLIND = "does not depend on any parameter"
+    """There is no gradient."""
+
+    NOT_WRITTEN_OUT = "not written out"
+    """The ways ``compiled``, ``layered`` and ``fused`` know few layers and two losses, of exact types and unhooked."""
+
+    NO_GPU = "not on a GPU"
+    """The way ``fused`` is a kernel for one."""
+
+    HOOKED = "has a hook"
+    """The ways ``stacked`` and ``vmapped`` would call it with stacks of clients, or not at all."""
+
+    UNBEARABLE = "is more than vmap bears"
+    """torch.func.vmap takes no numbers out of tensors, and not every operation."""
+
+    DIFFERS = "comes to other gradients"
+    """A way is not plain autograd on the module itself: something reads parameters, or padding, otherwise."""

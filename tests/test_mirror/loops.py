@@ -1,0 +1,126 @@
+"""Five algorithms as one writes them first: plain loops over a module, its loss and its clients' data.
+
+They share nothing with the mirror but the kind: parameters are set on the module, ``backward`` is called on its loss.
+Minibatches are two examples each, in the order in which a client has them, from the first one on in every round.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from test_mirror.kinds import Kind
+from torch import Tensor
+
+RATE, SERVER, ROUNDS, STEPS = 0.05, 0.5, 2, 2
+"""Of clients, of servers that have one; rounds, and the local steps of each client in a round."""
+
+MIXING = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], dtype=torch.float64)
+"""Who takes how much of whose model."""
+
+ARRIVALS = ((0, 2, 0), (2, 1, 1), (1, 2, 0))
+"""Client, steps, and how many versions ago it began, of each late update."""
+
+
+class Plain:
+    """A module with its loss and data; a model is a list of tensors."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.module, self.loss, self.data = kind.made()
+        self.parameters = [p for p in self.module.parameters() if p.requires_grad]
+        self.x = [p.detach().clone() for p in self.parameters]
+
+    def gradient(self, x: list[Tensor], client: int, k: int) -> list[Tensor]:
+        """Of the loss of a client's minibatch k."""
+        inputs, targets = self.data[client]
+        rows = [(2 * k + e) % len(inputs) for e in (0, 1)]
+        for p, value in zip(self.parameters, x, strict=True):
+            p.data.copy_(value)
+            p.grad = None
+        self.loss(self.module(inputs[rows]), targets[rows]).backward()
+        return [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self.parameters]
+
+    def descended(self, x: list[Tensor], client: int, steps: int, more: Any = None) -> list[Tensor]:
+        """After some steps of SGD with something added to the gradient."""
+        y = x
+        for k in range(steps):
+            g = self.gradient(y, client, k)
+            y = [v - RATE * (d + (more[j] if more else 0)) for j, (v, d) in enumerate(zip(y, g, strict=True))]
+        return y
+
+
+def mean(models: list[list[Tensor]], weights: Any) -> list[Tensor]:
+    """A weighted sum of models."""
+    return [sum(w * part for w, part in zip(weights, parts, strict=True)) for parts in zip(*models, strict=True)]
+
+
+def fedavg(plain: Plain) -> list[Tensor]:
+    """Models weighed by how many examples each client has."""
+    sizes = [len(inputs) for inputs, _ in plain.data]
+    x = plain.x
+    for _ in range(ROUNDS):
+        x = mean([plain.descended(x, i, STEPS) for i in range(3)], [n / sum(sizes) for n in sizes])
+    return x
+
+
+def scaffold(plain: Plain) -> list[Tensor]:
+    """Control variates are the mean gradients that were seen."""
+    x, c_i = plain.x, [[0 * part for part in plain.x] for _ in range(3)]
+    for _ in range(ROUNDS):
+        c = mean(c_i, [1 / 3] * 3)
+        ends = [plain.descended(x, i, STEPS, [b - a for a, b in zip(c_i[i], c, strict=True)]) for i in range(3)]
+        for i, end in enumerate(ends):
+            c_i[i] = [a - b + (v - y) / (RATE * STEPS) for a, b, v, y in zip(c_i[i], c, x, end, strict=True)]
+        x = [v + SERVER * (y - v) for v, y in zip(x, mean(ends, [1 / 3] * 3), strict=True)]
+    return x
+
+
+def fedada2(plain: Plain) -> list[Tensor]:
+    """SM3 along the axes of every parameter at the clients, AdaGrad at the server."""
+    x, v = plain.x, [0.1 + 0 * part for part in plain.x]
+    m = [0 * part for part in x]
+    for _ in range(ROUNDS):
+        ends = []
+        for i in range(3):
+            y, most = x, [[torch.zeros(n, dtype=part.dtype) for n in part.shape or (1,)] for part in x]
+            for k in range(STEPS):
+                new = []
+                for part, g, axes in zip(y, plain.gradient(y, i, k), most, strict=True):
+                    g1 = g.reshape(g.shape or (1,))
+                    along = [a.reshape([-1 if b == j else 1 for b in range(g1.ndim)]) for j, a in enumerate(axes)]
+                    nu = torch.stack([a.expand(g1.shape) for a in along]).amin(0) + g1 * g1
+                    axes[:] = [nu.movedim(j, 0).flatten(1).amax(1) if g1.ndim > 1 else nu for j in range(g1.ndim)]
+                    new.append(part - RATE * (g1 / (nu.sqrt() + 0.1)).reshape(part.shape))
+                y = new
+            ends.append(y)
+        change = [y - part for y, part in zip(mean(ends, [1 / 3] * 3), x, strict=True)]
+        m = [0.5 * a + 0.5 * d for a, d in zip(m, change, strict=True)]
+        v = [a + d * d for a, d in zip(v, change, strict=True)]
+        x = [part + SERVER * a / (b.sqrt() + 0.1) for part, a, b in zip(x, m, v, strict=True)]
+    return x
+
+
+def dsgd(plain: Plain) -> list[Tensor]:
+    """Everybody takes of everybody's model, less an own gradient; then the mean."""
+    X = [plain.x] * 3
+    for _ in range(ROUNDS):
+        for k in range(STEPS):
+            G = [plain.gradient(X[i], i, k) for i in range(3)]
+            X = [[a - RATE * g for a, g in zip(mean(X, MIXING[i]), G[i], strict=True)] for i in range(3)]
+    return mean(X, [1 / 3] * 3)
+
+
+def fedasync(plain: Plain) -> list[Tensor]:
+    """A quarter of each late model, which was drawn back to where it began."""
+    versions = [plain.x]
+    for client, steps, delay in ARRIVALS:
+        begun = y = versions[-1 - delay]
+        for k in range(steps):
+            g = plain.gradient(y, client, k)
+            y = [v - RATE * (d + 0.5 * (v - b)) for v, d, b in zip(y, g, begun, strict=True)]
+        versions.append([0.75 * a + 0.25 * b for a, b in zip(versions[-1], y, strict=True)])
+    return versions[-1]
+
+
+LOOPS = {"fedavg": fedavg, "scaffold": scaffold, "fedada2": fedada2, "dsgd": dsgd, "fedasync": fedasync}
+"""By the names of the catalogue."""

@@ -1,0 +1,123 @@
+"""Every kind of module, loss and data is trained as a plain loop trains it, or refused by name; there is no third.
+
+In every way under FedAvg, and by four other algorithms in the default way; the whole product is marked ``outside``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+import pytest
+import torch
+from test_mirror.kinds_of_layers import LAYERS
+from test_mirror.kinds_of_losses import LOSSES
+from test_mirror.kinds_of_traps import TRAPS
+from test_mirror.loops import ARRIVALS, LOOPS, MIXING, RATE, ROUNDS, SERVER, STEPS, Plain
+from torch import Tensor
+
+from fedspec.errors import FedspecError
+from fedspec.plan import Arrival, Exchange, Plan
+from fedspec_torch import Federation, choosing, simulate
+from fedspec_torch.gradients import WAYS
+from fedspec_torch.refusals import Reason
+
+KINDS = LAYERS | LOSSES | TRAPS
+NUMBERS: dict[str, dict[str, Any]] = {
+    "fedavg": {"eta_l": RATE},
+    "scaffold": {"eta_l": RATE, "eta": SERVER},
+    "fedada2": {"eta_l": RATE, "eta": SERVER, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5},
+    "dsgd": {"eta_l": RATE},
+    "fedasync": {"eta_l": RATE, "mu": 0.5, "mix": 0.25},
+}
+EVERY_WAY = (*WAYS, "fused")
+SAID = tuple(reason.value for reason in Reason)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way has one turn when it is measured, and not five to fifteen: any of them may be found the fastest."""
+    monkeypatch.setattr(choosing, "_by_turns", lambda works, seconds, x, turns: [])
+
+
+@dataclass(frozen=True)
+class Events:
+    """Everybody takes part in every round, or one update arrives."""
+
+    algorithm: str
+    largest_delay: int = 1
+
+    def events(self, row: Any, h: Any, setup: Any, x: Any, number: int) -> tuple[Any, ...]:
+        """Those of a round."""
+        match row.event:
+            case "exchange":
+                return (Exchange((), ((0, 1, 2),) * STEPS, cast(Any, MIXING)),)
+            case "arrival":
+                return (Arrival(*ARRIVALS[number]),)
+        return (Plan((0, 1, 2), (STEPS,) * 3, setup.examples),)
+
+
+def ended(name: str, algorithm: str, way: str | None) -> tuple[Tensor, Tensor] | str:
+    """Where a run began and ended; or what a refusal says."""
+    module, loss, data = KINDS[name].made()
+    before = [p.detach().clone() for p in module.parameters()]
+    try:
+        fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way)
+        rounds = len(ARRIVALS) if algorithm == "fedasync" else ROUNDS
+        run = simulate(algorithm, fed, plan=Events(algorithm), rounds=rounds, **NUMBERS[algorithm])
+        list(run)
+    except FedspecError as error:
+        return str(error)
+    assert all(torch.equal(p, was) for p, was in zip(module.parameters(), before, strict=True))
+    return fed.x0, run.x
+
+
+@cache
+def wanted(name: str, algorithm: str) -> Tensor:
+    """Where the plain loop ends."""
+    return torch.cat([part.reshape(-1) for part in LOOPS[algorithm](Plain(KINDS[name]))])
+
+
+def check(name: str, algorithm: str, way: str | None) -> bool:
+    """Whether it trains, and then as the plain loop does; else the refusal has one of few reasons."""
+    found, kind = ended(name, algorithm, way), KINDS[name]
+    if isinstance(found, str):
+        assert any(reason in found for reason in SAID), found
+        # What is refused where no way is named is refused for what it is.
+        assert way not in (None, "looped") or (kind.refused and kind.refused in found), found
+        return False
+    assert not kind.refused, f"{name} is trained, though it {kind.refused}"
+    begun, x = found
+    want = wanted(name, algorithm)
+    apart = float((x - want).norm() / (want - begun).norm())
+    assert apart < 1e-9, f"{name}, {algorithm}, {way}: {apart:.2g} of what the model moved away from the plain loop"
+    return True
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_way_trains_what_it_was_given_or_says_why_not(name: str) -> None:
+    trains = {way: check(name, "fedavg", way) for way in (None, *EVERY_WAY)}
+    assert trains[None] == trains["looped"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_algorithm_trains_what_it_was_given(name: str) -> None:
+    for algorithm in ("scaffold", "fedada2", "dsgd", "fedasync"):
+        check(name, algorithm, None)
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("algorithm", ["scaffold", "fedada2", "dsgd", "fedasync"])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_algorithm_in_every_way(name: str, algorithm: str) -> None:
+    for way in EVERY_WAY:
+        check(name, algorithm, way)
+
+
+def test_nine_of_ten_train() -> None:
+    trained = [name for name, kind in KINDS.items() if not kind.refused]
+    assert len(KINDS) >= 100 and len(trained) >= 0.9 * len(KINDS)
+    assert {kind.refused for kind in KINDS.values() if kind.refused} == {
+        Reason.STATISTICS, Reason.DRAWS, Reason.KEEPS, Reason.WRITES, Reason.BLIND
+    }  # fmt: skip

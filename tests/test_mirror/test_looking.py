@@ -1,0 +1,292 @@
+"""What is looked at before a way is taken and while a run goes on, and what becomes of a round that breaks off."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_mirror.kinds import Around, number
+from test_mirror.kinds_of_traps import TRAPS
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec.errors import PlanError
+from fedspec_torch import DivergedError, Federation, ModuleError, choosing, cohorts, exchanges, simulate
+from fedspec_torch.layered import LayersError
+from fedspec_torch.looking import Look, apart, beside
+from fedspec_torch.memories import Written
+from fedspec_torch.refusals import Reason
+
+
+def data(clients: int = 4, n: int = 4) -> list[tuple[Tensor, Tensor]]:
+    """Of six numbers and three classes."""
+    torch.manual_seed(5)
+    return [(torch.randn(n, 6).double(), torch.randint(3, (n,))) for _ in range(clients)]
+
+
+def mlp() -> nn.Module:
+    """What is written out in every way."""
+    torch.manual_seed(6)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+
+
+def run(federation: Federation, algorithm: str = "fedavg", **more: Any) -> Any:
+    """A run in which everybody takes two steps in a round."""
+    numbers = {"eta_l": 0.1} | ({"eta": 1.0} if algorithm == "scaffold" else {})
+    return simulate(algorithm, federation, **{"plan": cohorts(None, steps=2), "rounds": 3, **numbers, **more})
+
+
+def test_a_run_begins_at_the_parameters_that_there_were_when_the_federation_was_made() -> None:
+    module = mlp()
+    want = torch.cat([p.detach().reshape(-1) for p in module.parameters()])
+    federation = Federation(module, F.cross_entropy, data())
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(1)
+    assert torch.equal(federation.x0, want) and torch.equal(run(federation).x, want)
+
+
+@pytest.mark.parametrize("way", ["looped", "stacked", "vmapped", "layered"])
+def test_threads_take_turns_with_the_module(way: str) -> None:
+    """Of one federation, and of two that have one module."""
+    module, loss = mlp(), nn.CrossEntropyLoss()
+    one = Federation(module, loss, data(), batch_size=2, way=way)
+    two = Federation(module, loss, data(), batch_size=2, way=way, seed=1)
+    plans = [(one, 0.1), (one, 0.3), (two, 0.2), (two, 0.1)]
+
+    def ended(federation: Federation, eta_l: float) -> Tensor:
+        found = run(federation, rounds=6, eta_l=eta_l, test=data()[0])
+        list(found)
+        return found.x  # type: ignore[no-any-return]
+
+    want = [ended(*plan) for plan in plans]
+    with ThreadPoolExecutor(4) as threads:
+        got = list(threads.map(lambda plan: ended(*plan), plans))
+    assert all(torch.allclose(x, y, rtol=1e-12, atol=1e-14) for x, y in zip(got, want, strict=True))
+    assert torch.equal(one.network.vector(), one.x0)
+
+
+@pytest.mark.parametrize("test", [None, data()[0]])
+@pytest.mark.parametrize("algorithm", ["fedavg", "dsgd"])
+def test_a_model_that_is_no_number_after_the_last_round_is_an_error(algorithm: str, test: Any) -> None:
+    """Its losses are numbers, since each is that of the model before a step."""
+    federation = Federation(
+        Around(lambda self, x: x @ self.w, w=nn.Parameter(torch.ones(6, 1).double())),
+        lambda z, t: (z**2).mean(),
+        data(),
+    )
+    plan = exchanges(steps=1) if algorithm == "dsgd" else cohorts(None)
+    diverging = run(federation, algorithm, plan=plan, rounds=1, eta_l=1e308, test=test)
+    with pytest.raises(DivergedError, match=r"round 0: the model is no number after it, the last round; .*smaller eta"):
+        list(diverging)
+    assert not diverging.history
+
+
+class Failing:
+    """A function that makes data, and cannot once."""
+
+    def __init__(self, at: int | None) -> None:
+        self.pairs, self.left = data(), at
+
+    def __call__(self, i: int) -> tuple[Tensor, Tensor]:
+        if self.left is not None:
+            self.left -= 1
+            if self.left == 0:
+                raise OSError("the disk is away")
+        return self.pairs[i]
+
+
+def made(at: int | None) -> Federation:
+    """Data that a function makes, in the plainest way."""
+    return Federation(mlp(), F.cross_entropy, Failing(at), examples=(4,) * 4, batch_size=2, way="looped")
+
+
+ADAM = {"eta": 0.1, "beta1": 0.5, "beta2": 0.9, "tau": 0.1, "v0": 0.1}
+
+
+@pytest.mark.parametrize(("algorithm", "more"), [("scaffold", {}), ("fedadam", ADAM)])
+def test_a_round_that_broke_off_half_written_is_not_run_again(algorithm: str, more: Any) -> None:
+    """SCAFFOLD's first clients have written their control variates; where a server may have begun, nobody asks."""
+    broken = run(made(7), algorithm, block=1, **more)
+    broken.step()
+    with pytest.raises(OSError, match="the disk is away"):
+        broken.step()
+    with pytest.raises(PlanError, match="round 1 was broken off, its state is half written; resume a saved run"):
+        broken.step()
+    assert len(broken.history) == 1
+
+
+def test_a_round_that_broke_off_before_anything_was_written_is_run_again() -> None:
+    broken, whole = (run(made(at), block=1) for at in (7, None))
+    broken.step()
+    with pytest.raises(OSError, match="the disk is away"):
+        broken.step()
+    assert len(list(broken)) == 2 and len(list(whole)) == 3
+    assert torch.equal(broken.x, whole.x)
+
+
+def test_an_evaluation_that_fails_leaves_the_round_to_be_run_again() -> None:
+    broken, whole = run(made(None)), run(made(None))
+    broken.test = (torch.ones(2, 9).double(), torch.zeros(2).long())
+    with pytest.raises(ModuleError, match="of the test examples"):
+        broken.step()
+    broken.test = None
+    list(broken), list(whole)
+    assert torch.equal(broken.x, whole.x)
+
+
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("loss", [F.cross_entropy, nn.CrossEntropyLoss(ignore_index=1)])
+def test_examples_that_a_loss_leaves_out_may_come_early_or_late(loss: Any, held: bool) -> None:
+    """One client at a time, of whom the first or the last has some; the sum of two models does not know their order."""
+    ends = []
+    for turned in (False, True):
+        pairs = data(2, 6)
+        pairs[0][1][1::2] = -100 if loss is F.cross_entropy else 1
+        pairs = pairs[::-1] if turned else pairs
+        given: Any = {"data": pairs} if held else {"data": pairs.__getitem__, "examples": (6, 6)}
+        federation = Federation(mlp(), loss, batch_size=2, shuffled=False, **given)
+        one = run(federation, block=1)
+        list(one)
+        ends.append(one.x)
+    assert torch.allclose(ends[0], ends[1], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("way", ["compiled", "layered"])
+def test_examples_that_are_left_out_are_refused_by_name_where_layers_are_written_out(way: str) -> None:
+    pairs = data()
+    pairs[3][1][-1] = -100
+    with pytest.raises(
+        LayersError, match=f"{way}: targets of -100, which cross-entropy leaves out, are not written out"
+    ):
+        run(Federation(mlp(), F.cross_entropy, pairs, batch_size=2, way=way)).step()
+
+
+def padded(x: Tensor) -> nn.Module:
+    """An embedding whose padding row is an argument of a function, where nobody sees it."""
+    return Around(
+        lambda self, x: self.part(F.embedding(x, self.w, padding_idx=0).flatten(1)),
+        w=number(5, 2),
+        part=nn.Linear(4, 3),
+    ).double()
+
+
+def test_what_late_data_show_is_found_while_the_run_goes_on() -> None:
+    """Nobody has a padded token in the first minibatch; torch's vmap keeps the first client's row alone."""
+    torch.manual_seed(8)
+    pairs = [(torch.randint(1, 5, (4, 2)), torch.randint(3, (4,))) for _ in range(3)]
+    for inputs, _ in pairs:
+        inputs[2:] = 0
+    federation = Federation(padded(pairs[0][0]), F.cross_entropy, pairs, batch_size=2, shuffled=False, way="stacked")
+    begun = run(federation, rounds=9)
+    begun.step()
+    with pytest.raises(ModuleError, match=r"stacked: it comes to other gradients than plain autograd.*most in w"):
+        begun.step()
+
+
+CALLS: list[int] = []
+
+
+@pytest.mark.parametrize("way", [None, "stacked", "looped"])
+def test_state_that_shows_late_is_found_before_the_run_is_over(way: str | None) -> None:
+    CALLS.clear()
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        CALLS.append(1)
+        return self.part(x) * (2 if len(CALLS) > 20 else 1)  # type: ignore[no-any-return]
+
+    federation = Federation(Around(call, part=nn.Linear(6, 3)).double(), F.cross_entropy, data(), batch_size=2, way=way)
+    with pytest.raises(ModuleError, match="keeps something between calls"):
+        list(run(federation, rounds=40))
+
+
+def test_a_way_that_differs_is_left_out_and_the_reason_said() -> None:
+    """Whichever is fastest."""
+    module = mlp()
+
+    def loss(z: Tensor, t: Tensor) -> Tensor:
+        return F.cross_entropy(z, t) + 0.01 * sum((p**2).sum() for p in module.parameters())
+
+    federation = Federation(module, loss, data(), batch_size=2)
+    run(federation).step()
+    (choice,) = federation.choices.values()
+    assert choice.name == "looped"
+    assert all(f"{way} refused ({way}: it comes to other gradients" in choice.why for way in ("stacked", "vmapped"))
+
+
+def test_no_way_is_timed_before_it_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    differs, seconds = Look.differs, choosing._seconds
+
+    def looked(self: Look, name: str, *more: Any) -> str:
+        order.append(name)
+        return differs(self, name, *more)
+
+    def timed(work: Any, x: Tensor) -> float:
+        order.append("timed")
+        return seconds(work, x)
+
+    monkeypatch.setattr(Look, "differs", looked)
+    monkeypatch.setattr(choosing, "_seconds", timed)
+    run(Federation(mlp(), F.cross_entropy, data(), batch_size=2)).step()
+    ways = [name for name in order if name != "timed"]
+    assert {"layered", "stacked", "vmapped", "looped"} <= {*ways}
+    assert order[:2] == [ways[0], "timed"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, kind in TRAPS.items() if name.startswith(("a sub", "a hook", "another"))]
+)
+def test_nothing_but_torchs_own_is_written_out(name: str) -> None:
+    """Whether or not it would differ now: a hook may do nothing yet."""
+    module, loss, pairs = TRAPS[name].made()
+    with pytest.raises(LayersError, match="not written out"):
+        _ = Federation(module, loss, pairs).network.written_out
+
+
+@pytest.mark.parametrize("way", ["stacked", "vmapped"])
+def test_what_has_a_hook_is_looped_over(way: str) -> None:
+    """One that does nothing yet, on a module, on a parameter, on the loss, or on all modules."""
+    hooks: list[Any] = [
+        lambda module, loss: module[0].register_forward_hook(lambda *given: None),
+        lambda module, loss: module[2].weight.register_hook(lambda g: None),
+        lambda module, loss: module[2].weight.register_post_accumulate_grad_hook(lambda p: None),
+        lambda module, loss: loss.register_full_backward_hook(lambda *given: None),
+        lambda module, loss: nn.modules.module.register_module_forward_hook(lambda *given: None),
+    ]
+    for hook in hooks:
+        module, loss = mlp(), nn.CrossEntropyLoss()
+        handle = hook(module, loss)
+        with pytest.raises(LayersError, match=f"{way}: .*has a hook"):
+            run(Federation(module, loss, data(), batch_size=2, way=way)).step()
+        with pytest.raises(LayersError, match="not written out"):
+            _ = Federation(module, loss, data()).network.written_out
+        handle.remove()
+
+
+def test_writing_is_seen_by_memory_and_not_by_values() -> None:
+    held = {"a": torch.ones(3), "b": torch.ones(3), "none": torch.empty(0)}
+    with Written(held) as written:
+        held["a"].data[1:].clamp_(-9, 9)
+        torch.add(held["b"], 1).mul_(2)
+        torch.empty(0).add_(1)
+    assert written.names == ["a"]
+
+
+def test_the_page_has_every_reason() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs/simulate.md").read_text(encoding="utf-8").split())
+    assert all(f"*{reason}*" in page for reason in Reason)
+
+
+def test_a_difference_of_roundings_is_none_and_of_more_is_one() -> None:
+    federation = Federation(mlp(), F.cross_entropy, data())
+    x = beside(federation.x0.repeat(2, 1), 3)
+    assert not torch.equal(x[0], x[1]) and float((x[0] - federation.x0).norm()) < 0.1 * float(federation.x0.norm())
+    g, losses = torch.randn(2, len(federation.x0)).double(), torch.ones(2).double()
+    assert apart((g, losses), (g, losses)) == 0
+    assert 1e-13 < apart((g * (1 + 1e-12), losses), (g, losses)) < 1e-11
+    assert apart((g, losses * (1 + 1e-6)), (g, losses)) > 1e-7
+    assert apart((g * torch.tensor([[1.0], [torch.nan]]), losses), (g, losses)) == float("inf")
