@@ -42,10 +42,12 @@ class LocalCorrection(StrEnum):
 class Exponent(StrEnum):
     """Which steps the t of Fed-LAMB's bias correction counts."""
 
-    LOCAL = "local"
-    """Those of the round: t = 1..T (L140)."""
     GLOBAL = "global"
-    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round."""
+    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
+    an average from zero away, as the text says of these lines (L120), whatever is carried on."""
+    LOCAL = "local"
+    """Those of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
+    m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
 
 
 class Sent(StrEnum):
