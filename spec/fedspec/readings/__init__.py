@@ -16,6 +16,7 @@ from fedspec.readings.fedlamb import (
     Normalisation,
     Phi,
     Sent,
+    ZeroLayer,
 )
 from fedspec.readings.fednova import (
     BufferHolds,
@@ -94,5 +95,6 @@ __all__ = [
     "Strategy",
     "TauEff",
     "Weighting",
+    "ZeroLayer",
     "choice",
 ]

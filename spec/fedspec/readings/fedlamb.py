@@ -82,6 +82,16 @@ class Phi(StrEnum):
     """phi(a) = min(max(a, phi_m), phi_M), which H4 (L188) allows."""
 
 
+class ZeroLayer(StrEnum):
+    """What LAMB's step does in a layer of length zero, as biases often begin, where phi is the identity."""
+
+    STAYS = "stays"
+    """phi(||x||) = 0: the layer never moves."""
+    RATIO_ONE = "ratio-one"
+    """x = x - eta_l q, the direction neither normalised nor scaled: optax 0.2.8, timm 1.0.31, Keras 3.15.1,
+    torch_optimizer 0.3.0 and TensorFlow Addons, whose trust ratio ||x|| / ||q|| is 1 where either length is zero."""
+
+
 class Normalisation(StrEnum):
     """Whether Fed-LAMB's local steps are normalised."""
 
