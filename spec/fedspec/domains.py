@@ -60,8 +60,8 @@ DOMAINS: dict[str, Parameter] = {
     ),
     "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner"),
-    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner; 0 where no second moment is 0"),
+    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; 0 where no second moment is 0"),
     "eps_s": Parameter(
         NONNEGATIVE,
         "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",
