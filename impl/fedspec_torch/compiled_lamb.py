@@ -1,6 +1,6 @@
 """Fed-LAMB's step in two compiled passes of a layer, which is in the cache for the second.
 
-    m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  q = m inverse + lam x
+    m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,  q = m inverse + pull x
     x = x - eta_l (|x_l| / |q_l|) q_l    of every layer l
 
 Lengths are those of float32 squares added in float64: none is lost or too large.
@@ -21,10 +21,10 @@ def stepped(
     m: Array,
     v: Array,
     inverse: Array,
+    pulls: Array,
     layers: Array,
     beta1: float,
     beta2: float,
-    lam: float,
     eta_l: float,
 ) -> None:
     """Step from every client's model.
@@ -34,15 +34,16 @@ def stepped(
         g: [n, d] the gradients.
         m: [n, d] the first moments.
         v: [n, d] the second moments.
-        inverse: [d] what m is multiplied by: 1 / (c (sqrt(v_hat) + eps)), c the correction.
+        inverse: [d] what m is multiplied by: 1 / (sqrt(v_hat) + eps).
+        pulls: [n] what x is multiplied by: c lam, c the client's correction. A direction's length does not matter.
         layers: [l, 2] where each begins and ends.
         beta1: by which m decays.
         beta2: by which v does.
-        lam: of the weights in the direction.
         eta_l: the rate.
     """
-    w, keeps, adds, pull = np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2), np.float32(lam)
+    w, keeps, adds = np.float32(1 - beta1), np.float32(beta2), np.float32(1 - beta2)
     for i in range(len(x)):
+        pull = np.float32(pulls[i])
         for l in range(len(layers)):
             part = slice(layers[l, 0], layers[l, 1])
             x_l, g_l, m_l, v_l, s_l = x[i, part], g[i, part], m[i, part], v[i, part], inverse[part]

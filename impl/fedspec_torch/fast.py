@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.algorithms import afga, fedprox, local, peers
+from fedspec.algorithms import afga, dadam, fedprox, local, peers
 from fedspec.entry import Program
 from fedspec.population import Client
 from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, fast_peers, solvers
@@ -46,7 +46,7 @@ UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
     afga.step_adapted: fast_gossip.step_adapted,
     peers.dsgd: fast_peers.dsgd,
     peers.gossip_pga: fast_peers.gossip_pga,
-    peers.dadam: fast_peers.dadam,
+    dadam.dadam: fast_peers.dadam,
 }
 """What is run in place of the steps of programs, where one rank has all clients."""
 

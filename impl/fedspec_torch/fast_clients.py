@@ -30,6 +30,7 @@ from fedspec.algorithms import (
     vrl_sgd,
 )
 from fedspec.algorithms.local import local_norm
+from fedspec.domains import pull
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.mixing.private import clip
 from fedspec.population import Client
@@ -156,7 +157,7 @@ def fednova_solvers_client(h: fednova_solvers.FedNovaSolvers, state: Any) -> Cli
         solver = solvers.fednova(own, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
 
         def norm(t: int) -> Any:
-            return a_norm(own, t, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+            return a_norm(own, t, alpha=pull(h.eta_l, h.mu), rho=h.rho, gamma=h.gamma)
 
         return directions(h, run_in_place(solver, x, gradient, tau)[0], x, tau, norm)
 

@@ -23,7 +23,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.client.delay import warmed
 from fedspec.mixing.private import clip
 from fedspec.population import Client
-from fedspec.readings import Adaptivity, Clipped, DeadZone, Preconditioner, Received, Strategy
+from fedspec.readings import Adaptivity, Clipped, DeadZone, Preconditioner, Received, Strategy, WarmUp
 from fedspec.server.adagrad import Adaptive
 from fedspec_torch import adaptive_solvers, solvers
 from fedspec_torch.arith import Stack
@@ -46,7 +46,8 @@ def changed_by(solver: solvers.InPlace) -> Client:
 
 def rate_of(h: Any) -> solvers.Rate:
     """The clients' rate with its warm-up."""
-    return lambda k: warmed(h.eta_l, k + 1, h.warm_up)
+    from_zero = h.warm_up_from is WarmUp.ZERO
+    return lambda k: 0.0 if from_zero and k == 0 else warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
 
 
 def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
@@ -148,8 +149,9 @@ def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None
         own = Strategy(strategy)
         if own in made:
             return changed_by(made[own]())(i, x, gradient, tau, Xi)
-        decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "eps_s": h.eps_s, "warm_up": h.warm_up}
-        return Xi * (fedblended.optimize(own, x, gradient, tau, cover, eta_l=h.eta_l, **decays, **more) - x)
+        decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "eps_s": h.eps_s}
+        rise: dict[str, Any] = {"eta_l": h.eta_l, "warm_up": h.warm_up, "warm_up_from": h.warm_up_from}
+        return Xi * (fedblended.optimize(own, x, gradient, tau, cover, **rise, **decays, **more) - x)
 
     return client
 

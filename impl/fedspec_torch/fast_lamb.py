@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,8 @@ from fedspec.algorithms import fedlamb, local_ams
 from fedspec.algorithms.local_ams import State, begin
 from fedspec.arith import norm
 from fedspec.population import Client
-from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
+from fedspec.preconditioner import complement
+from fedspec.readings import Averaged, ClientMemory, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
 from fedspec_torch.blocks import Block
 from fedspec_torch.fast_clients import Made, Tau
 from fedspec_torch.local_runs import run_in_place
@@ -29,12 +30,11 @@ from fedspec_torch.solvers import InPlace, Step
 
 
 def is_plain(h: local_ams.FedAms) -> bool:
-    """Whether the options are those of the canonical reading, with or without bias correction and memory."""
+    """Whether the options are those of the canonical reading, with any memory of one index, correction and count."""
     shared = (
         h.gradient is LocalGradient.FRESH
         and h.memory is not ClientMemory.TWO_INDEX
         and h.bias_correction is not LocalCorrection.IN_PLACE
-        and h.exponent is Exponent.LOCAL
         and h.sent is Sent.RAW
         and h.averaged is Averaged.PARTICIPANTS
     )
@@ -60,10 +60,23 @@ def together(beta2: float) -> int:
     return max(1, int(math.log(LEAST_DECAY) / math.log(beta2))) if beta2 > 0 else 1
 
 
+def correction(h: local_ams.FedAms, own: Any, like: Tensor) -> Callable[[int], Tensor]:
+    """c(k) = 1 - beta1^t in a column: a number for each client, one where all have taken equally many steps before.
+
+    Either way a client is divided by the same number in the same order of operations, so that it is what it is alone.
+    """
+    if h.bias_correction is not LocalCorrection.MOMENTS:
+        return lambda k: torch.ones((1, 1), dtype=like.dtype, device=like.device)
+    t: Any = torch.tensor([own.t], device=like.device) if isinstance(own.t, int) else own.t
+    seen, column = t[:1] if len(set(t.tolist())) == 1 else t, cast("Any", complement)
+    return lambda k: torch.as_tensor(column(h.beta1, seen + (k + 1), like))
+
+
 def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
     """The local steps, at most so many, of clients that begin with these moments, which are handed back.
 
     A direction's length does not matter: q / lam = y + m / (lam c (sqrt(v_hat) + eps)), c the correction, is one pass.
+    Where clients have taken unequally many steps before, what m is multiplied by is a vector for each of them.
     No step reads v_i, so it decays for p steps at once, v_i = beta2^p v_i + (1 - beta2) sum over j < p of
     beta2^(p-1-j) g_j^2, and each adds its term, in one pass. Who is done after fewer divides by beta2 for the others.
     """
@@ -77,9 +90,9 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
         block.put(m, own.m_i)
         block.put(v, own.v_i)
         if isinstance(h, fedlamb.FedLamb) and not block.layerwise and y.dtype == torch.float32 and is_compiled(y):
-            return in_two_passes(h, state, inverse, m, v)
+            return in_two_passes(h, state, inverse, m, v, correction(h, own, y))
         q = block.memory("q")
-        inverses = [inverse[l] for l in state.layers]
+        inverses, corrected = [inverse[l] for l in state.layers], correction(h, own, y)
         before, (ys, ms, vs, qs) = block, parts_of(block, y, m, v, q)
 
         def finish(taken: int, left: int) -> None:
@@ -97,12 +110,12 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
                 if k % p == 0:
                     v_.mul_(h.beta2**p)
                 v_.addcmul_(g_, g_, value=(1 - h.beta2) * h.beta2 ** (p - 1 - k % p))
-            c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
+            c = corrected(k)[: block.left]
             if isinstance(h, fedlamb.FedLamb):
                 in_layers(h, c, ys, ms, qs, inverses)
             else:
                 for y_l, m_l, inverse_l in zip(ys, ms, inverses, strict=True):
-                    y_l.addcmul_(m_l, inverse_l, value=-h.eta_l / c)
+                    y_l.addcmul_(m_l, inverse_l / c, value=-h.eta_l)
             if k == most - 1:
                 finish(most, 0)
 
@@ -111,15 +124,17 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
     return InPlace(start, parts=layers, kept=("m", "v"))
 
 
-def in_two_passes(h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor) -> Step:
+def in_two_passes(
+    h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor, corrected: Callable[[int], Tensor]
+) -> Step:
     """The same in compiled loops; v decays at every step, in the pass that adds to it."""
     stepped: Any = import_module("fedspec_torch.compiled_lamb").stepped
     layers = np.array([(l.start, l.stop) for l in state.layers])
 
     def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-        c = 1 - h.beta1 ** (k + 1) if h.bias_correction is LocalCorrection.MOMENTS else 1.0
-        vectors = (y[: block.left].numpy(), g.numpy(), m.numpy(), v.numpy(), (inverse / c).numpy())
-        stepped(*vectors, layers, h.beta1, h.beta2, h.lam, h.eta_l)
+        pulls = (h.lam * corrected(k)).expand(len(m), 1).flatten().contiguous()
+        vectors = (y[: block.left].numpy(), g.numpy(), m.numpy(), v.numpy(), inverse.numpy(), pulls.numpy())
+        stepped(*vectors, layers, h.beta1, h.beta2, h.eta_l)
 
     return step
 
@@ -129,11 +144,11 @@ def parts_of(block: Block, *vectors: Tensor) -> list[Parts]:
     return [[block.part(vector, j).flatten(1) for j in range(len(block.parts))] for vector in vectors]
 
 
-def in_layers(h: fedlamb.FedLamb, c: float, ys: Parts, ms: Parts, qs: Parts, inverses: Parts) -> None:
+def in_layers(h: fedlamb.FedLamb, c: Tensor, ys: Parts, ms: Parts, qs: Parts, inverses: Parts) -> None:
     """A step of every layer, whose direction is written to q: see :func:`solver`."""
     for y_l, m_l, q_l, inverse_l in zip(ys, ms, qs, inverses, strict=True):
         if h.lam:
-            torch.addcmul(y_l, m_l, inverse_l, value=1 / (c * h.lam), out=q_l)
+            torch.addcmul(y_l, m_l, inverse_l / (c * h.lam), out=q_l)
         else:
             torch.mul(m_l, inverse_l, out=q_l)
     for y_l, q_l, scale in zip(ys, qs, quotients(ys, qs), strict=True):

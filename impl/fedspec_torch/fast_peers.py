@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from fedspec.algorithms.peers import AdaptivePeers, Dadam, Dsgd, GossipPga, Peers, check_everyone
+from fedspec.algorithms.dadam import AdaptivePeers, Dadam
+from fedspec.algorithms.peers import Dsgd, GossipPga, Peers, check_everyone
 from fedspec.mixing.dadam import Moments
 from fedspec.plan import Exchange
 from fedspec.population import Clients, gradients
@@ -92,7 +93,7 @@ def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> 
 
 
 def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> Result:
-    """:func:`fedspec.algorithms.peers.dadam`."""
+    """:func:`fedspec.algorithms.dadam.dadam`."""
     check_everyone(plan, clients)
     X, W = Two(state.X), links(plan, len(clients))
     past: Any = state.moments

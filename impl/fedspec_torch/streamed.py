@@ -26,6 +26,7 @@ from fedspec.algorithms import (
     vrl_sgd,
 )
 from fedspec.algorithms.local import local_norm
+from fedspec.domains import pull
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.mixing.control_variates import drift_controls, server_control
 from fedspec.mixing.duals import dynamic_average, server_dual
@@ -197,7 +198,9 @@ def fednova_solvers_step(
         return fednova_solvers.step(h, state, clients, plan)
     p, more = shares(plan.examples, state.x, h.weights, plan.steps), {"rho": h.rho, "gamma": h.gamma}
     kinds = zip(plan.strategies, plan.steps, strict=True)
-    a = numbers([a_norm(choice(Solver, "strategies", own), tau, alpha=h.eta_l * h.mu, **more) for own, tau in kinds], p)
+    a = numbers(
+        [a_norm(choice(Solver, "strategies", own), tau, alpha=pull(h.eta_l, h.mu), **more) for own, tau in kinds], p
+    )
     tau_eff = effective_steps(p, a, plan.steps, TauEff.WEIGHTED_NORM)
     d = streamed(clients, plan, state.x, directions)
     return replace(state, x=general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)), {}

@@ -53,11 +53,15 @@ DOMAINS: dict[str, Parameter] = {
     "beta2": Parameter(DECAY, "decay of the second moment"),
     "beta3": Parameter(DECAY, "decay of the running maximum of the second moment"),
     "rho": Parameter(DECAY, "client momentum", of_clients=True),
-    "gamma": Parameter(POSITIVE, "factor by which the client rate decays at each step", of_clients=True),
+    "gamma": Parameter(
+        NONNEGATIVE,
+        "factor by which the client rate decays at each step; 0: only the first one counts",
+        of_clients=True,
+    ),
     "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner"),
-    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner; 0 where no second moment is 0"),
+    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; 0 where no second moment is 0"),
     "eps_s": Parameter(
         NONNEGATIVE,
         "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",
@@ -182,6 +186,22 @@ def require(name: str, value: Any) -> None:
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if outside(value, domain):
         raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {domain.words}")
+
+
+def pull(eta_l: Any, mu: Any) -> Any:
+    """Alpha = eta_l mu: how much of the way to its anchor a proximal step goes.
+
+    Raises:
+        ParameterError: it is more than all of it, though either number may be in its own domain.
+    """
+    alpha = eta_l * mu
+    domain, meaning, _ = DOMAINS["alpha"]
+    if outside(alpha, domain):
+        raise ParameterError(
+            f"mu: got {mu} where eta_l is {eta_l}; alpha, the {meaning}, is {alpha} and must be {domain.words}: "
+            f"beyond, a step leads past its anchor, and ||a_i||_1 is no length; lower mu or eta_l"
+        )
+    return alpha
 
 
 def require_count(name: str, value: Any) -> None:

@@ -73,6 +73,7 @@ class Program:
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
         plain: the step of the canonical reading, without a switch, where ``step`` has options; it takes plans that
             ``step`` does not refuse.
+        boxes: the plain steps of other readings, by their names, where what they do is another box.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
@@ -87,6 +88,7 @@ class Program:
     init: Callable[[Any, Vector, Setup], Any]
     step: Callable[..., tuple[Any, dict[str, Any]]]
     plain: Callable[..., tuple[Any, dict[str, Any]]] | None = None
+    boxes: Mapping[str, Callable[..., tuple[Any, dict[str, Any]]]] = field(default_factory=dict)
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))

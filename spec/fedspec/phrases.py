@@ -29,3 +29,7 @@ BUFFER_IS_A_SUM = "the server keeps the sum of its buffer; a client keeps the mo
 LOCAL_FRESH = "local moments start afresh each round; only the server remembers"
 WARM_UP = "the rate rises from step 1 of every round: eta_l k / warm_up at step k, eta_l from step warm_up on (L1663)"
 XI = "changes times Xi_i are divided by |S|, not by the sum of the Xi_i"
+CARRIED_EXPONENT = (
+    "t counts all gradients that the moments hold; counted from 1 in every round, over moments that are carried on, "
+    "the first steps of later rounds come out up to 1 / (1 - beta1) times too long"
+)

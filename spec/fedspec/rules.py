@@ -27,6 +27,7 @@ from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from fedspec.arith import check_array, namespace
+from fedspec.division import refuse_division_by_zero, stabiliser_of_zero
 from fedspec.domains import (
     DOMAINS,
     NORMS,
@@ -235,7 +236,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 for name, shape, axes, dtype in arrays
             )
             raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
-        return function(**given)  # type: ignore[call-arg]
+        result = function(**given)  # type: ignore[call-arg]
+        if name := stabiliser_of_zero(given):
+            refuse_division_by_zero(name, function.__name__, given, result)
+        return result
 
     return call
 

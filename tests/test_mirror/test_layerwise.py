@@ -93,7 +93,7 @@ def test_rounds_are_pure(name: str, dtype: torch.dtype) -> None:
 
 
 def test_the_absent_keep_what_they_have() -> None:
-    mirror, h = program("fed-lamb", exponent="global")
+    mirror, h = program("fed-lamb")
     x = torch.tensor(dyadic(0, D))
     first, shown = mirror.step(h, mirror.init(h, x, Setup((1,) * N, SHAPES)), Elementwise(x), plan((3, 1)))
     second, _ = mirror.step(h, first, Elementwise(x), plan((0, 1)))

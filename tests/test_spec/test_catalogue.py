@@ -108,6 +108,13 @@ def test_readings_differ() -> None:
         assert len(set(seen)) == len(seen), a.id
 
 
+@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
+def test_some_reading_gives_every_option_another_value(a: Algorithm) -> None:
+    """An option that every reading fixes at one value is none."""
+    for option, value in a.defaults().items():
+        assert any(r.fixes.get(option) != value for r in a.readings), option
+
+
 def test_equation_ids_are_unique() -> None:
     printed = [(e.id, e.rule) for function in RULES.values() for e in equations(function)]
     owners: dict[str, set[str]] = {}

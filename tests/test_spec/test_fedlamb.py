@@ -189,8 +189,8 @@ def test_a_shorter_round_keeps_what_later_steps_left() -> None:
 
 def test_the_literal_box_is_another_from_round_two_on_even_with_single_steps() -> None:
     """beta1 = 1/2, gradients 1: the printed m^1 is 1 in every round; carried on and corrected it is 1, 2, 3."""
-    for memory, want in (("two-index", [1, 1, 1]), ("carried", [1, 2, 3])):
-        h = FedAms(*(F(1), F(1, 2), F(0), F(0), F(1)), memory=memory, bias_correction="in-place")
+    for count, want in (({"memory": "two-index"}, [1, 1, 1]), ({"exponent": "local"}, [1, 2, 3])):
+        h = FedAms(*(F(1), F(1, 2), F(0), F(0), F(1)), bias_correction="in-place", **count)
         rounds = run(h, vec(0), [constant(1)], [((0,), 1)] * 3, program=local_ams)
         assert [values["m_i"][0][0] for _, values in rounds] == want
 
@@ -203,6 +203,19 @@ def test_all_are_averaged_as_they_were_last_seen() -> None:
     # Models 1, 3, 3; then 7/3 - 1, 7/3 - 5, 3 with v_hat = (1 + 25 + 1)/3; then 5/9 - 1/3, -8/3, 3.
     assert [state.x[0] for state in states] == [F(7, 3), F(5, 9), F(5, 27)]
     assert [state.v_hat[0] for state in states] == [1, 9, 9]
+
+
+@pytest.mark.parametrize("program", [local_ams, fedlamb], ids=["fed-ams", "fed-lamb"])
+def test_a_constant_gradient_steps_the_same_in_every_round(program: Any) -> None:
+    """A corrected average of a constant is the constant, also when it is carried on: the text's words (L120)."""
+    numbers = {"eta_l": F(1), "beta1": F(9, 10), "beta2": F(0), "eps": F(1, 2), "v0": F(1)}
+    h = FedAms(**numbers) if program is local_ams else FedLamb(**numbers, normalisation="none")
+    xs = [state.x[0] for state, _ in run(h, vec(0), [constant(1)], [((0,), 5), ((0,), 1)], program=program)]
+    assert xs == [-5 * F(2, 3), -6 * F(2, 3)]
+    printed = run(replace(h, exponent="local"), vec(0), [constant(1)], [((0,), 5), ((0,), 1)], program=program)
+    first, second = (state.x[0] for state, _ in printed)
+    # (1 - 0.9^6) / (1 - 0.9): the fifth step of a round of five is right, the first of the next one is not.
+    assert (second - first) / (first / 5) == F(468559, 100000) and first == xs[0]
 
 
 def test_exponents_count_the_round_or_all_rounds() -> None:
@@ -321,13 +334,13 @@ def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
     refused(lambda: lamb(phi="clip"), ParameterError, "phi_m: not given; FedLamb needs it under phi=clip")
     for changes, match in (
-        ({"exponent": "global", "bias_correction": "none"}, "nothing is divided"),
-        ({"exponent": "global", "memory": "reset"}, "exponent: got global where memory is reset"),
-        ({"exponent": "global", "memory": "two-index"}, "exponent: got global where memory is two-index"),
+        ({"exponent": "local", "bias_correction": "none"}, "nothing is divided"),
+        ({"exponent": "local", "memory": "reset"}, "exponent: got local, .* no part under memory=reset"),
+        ({"exponent": "local", "memory": "two-index"}, "exponent: got local, .* no part under memory=two-index"),
         ({"sent": "corrected", "bias_correction": "in-place"}, "divided twice"),
     ):
         refused(lambda c=changes: lamb(**c), ParameterError, match)  # type: ignore[misc]
-    assert lamb(exponent="global", bias_correction="none", sent="corrected").exponent is Exponent.GLOBAL
+    assert lamb(exponent="local", bias_correction="none", sent="corrected").exponent is Exponent.LOCAL
     refused(lambda: lamb(lam=F(-1)), ParameterError, "lam: got -1.*>= 0")
     refused(lambda: lamb(phi_m=F(0)), ParameterError, "phi_m: got 0.*> 0")
     refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2, .* no part under phi=constant.* phi=clip")

@@ -93,9 +93,7 @@ def test_fed_ams_weighs_them_by_coordinate(steps: int) -> None:
 @pytest.mark.parametrize("beta1", [0.0, 0.9])
 @pytest.mark.parametrize("bias_correction", ["none", "moments"])
 def test_fed_ams_with_single_steps_reaches_the_optimum(beta1: float, bias_correction: str) -> None:
-    h = ams(
-        beta1=beta1, bias_correction=bias_correction, exponent="global" if bias_correction == "moments" else "local"
-    )
+    h = ams(beta1=beta1, bias_correction=bias_correction)
     state = settle(local_ams, h, quadratics(), np.zeros(2), 500)
     np.testing.assert_allclose(state.x, weighted(np.array(A)), rtol=1e-10)
 

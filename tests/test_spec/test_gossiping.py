@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import afga, cafga, peers
+from fedspec.algorithms import afga, cafga, dadam, peers
 from fedspec.algorithms.afga import AdaptedAfga, Afga
 from fedspec.algorithms.cafga import AdaptedCafga, Cafga
 from fedspec.arith import digits
@@ -141,27 +141,27 @@ def test_decentralised_adam_by_hand() -> None:
     clients = [lambda t, x, g=g: vec(g) for g in (4, 8)]
     numbers: dict[str, Any] = {"eta_l": F(1), "beta1": F(1, 2), "beta2": F(3, 4), "beta3": F(0)}
     plan, setup = Exchange((), ((0, 1),), W), Setup((1, 1), {"w": (2, 1)})
-    local = peers.Dadam(**numbers, eps=F(2))
-    state, shown = peers.dadam(local, peers.init_adaptive(local, vec(0, 8), setup), clients, plan)
+    local = dadam.Dadam(**numbers, eps=F(2))
+    state, shown = dadam.dadam(local, dadam.init_adaptive(local, vec(0, 8), setup), clients, plan)
     # (2, 6) - (2 / (2 + 2), 4 / (4 + 2)).
     assert state.x.tolist() == [F(3, 2), 6 - F(2, 3)]
     assert shown["v_hat"].tolist() == shown["u_tilde"].tolist() == [4, 16]
-    half = peers.Dadam(**{**numbers, "beta3": F(3, 4)}, eps=F(2))
-    assert peers.dadam(half, peers.init_adaptive(half, vec(0, 8), setup), clients, plan)[1]["v_hat"].tolist() == [1, 4]
-    tracked = peers.Dadam(**numbers, eps=F(1, 4), denominators=Denominators.TRACKED)
-    state, shown = peers.dadam(tracked, peers.init_adaptive(tracked, vec(0, 8), setup), clients, plan)
+    half = dadam.Dadam(**{**numbers, "beta3": F(3, 4)}, eps=F(2))
+    assert dadam.dadam(half, dadam.init_adaptive(half, vec(0, 8), setup), clients, plan)[1]["v_hat"].tolist() == [1, 4]
+    tracked = dadam.Dadam(**numbers, eps=F(1, 4), denominators=Denominators.TRACKED)
+    state, shown = dadam.dadam(tracked, dadam.init_adaptive(tracked, vec(0, 8), setup), clients, plan)
     # The first step divides by the root of eps, whatever the gradients: (2, 6) - (4, 8).
     assert state.x.tolist() == [-2, -2]
     assert shown["u_tilde"].tolist() == shown["v_hat"].tolist() == [4, 16]
     # The second: u_tilde = W (4, 16) = (7, 13), m = (3, 6), in v_hat (7, 28).
     with digits():
         decimals: dict[str, Any] = {n: Decimal(float(v)) for n, v in numbers.items()}
-        tracked = peers.Dadam(**decimals, eps=Decimal("0.25"), denominators=Denominators.TRACKED)
+        tracked = dadam.Dadam(**decimals, eps=Decimal("0.25"), denominators=Denominators.TRACKED)
         as_decimals = np.array([Decimal(0), Decimal(8)], dtype=object)
         sides = [lambda t, x, g=g: np.array([Decimal(g)], dtype=object) for g in (4, 8)]
         W_decimal = np.array([[Decimal("0.75"), Decimal("0.25")], [Decimal("0.25"), Decimal("0.75")]], dtype=object)
         both = Exchange((), ((0, 1), (0, 1)), W_decimal)
-        state, shown = peers.dadam(tracked, peers.init_adaptive(tracked, as_decimals, setup), sides, both)
+        state, shown = dadam.dadam(tracked, dadam.init_adaptive(tracked, as_decimals, setup), sides, both)
     assert [float(x) for x in state.x] == pytest.approx([-2 - 3 / sqrt(7), -2 - 6 / sqrt(13)], rel=1e-15)
     assert [float(x) for x in shown["u_tilde"]] == [10, 25] and [float(x) for x in shown["v_hat"]] == [7, 28]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import afga, cafga, peers
+from fedspec.algorithms import afga, cafga, dadam, peers
 from fedspec.algorithms.afga import AdaptedAfga, Afga
 from fedspec.algorithms.cafga import AdaptedCafga, Cafga
 from fedspec.mixing import topology
@@ -220,16 +220,16 @@ def test_gossip_pga_ends_where_afga_does() -> None:
     assert once.x == pytest.approx(np.full(N, valley()), abs=1e-10)
 
 
-def dadam(denominators: Denominators, clients: Clients, rounds: int, mixing: Array = W) -> Any:
-    h = peers.Dadam(eta_l=0.1, beta1=0.5, beta2=0.5, beta3=0.25, eps=0.0625, denominators=denominators)
+def settled_dadam(denominators: Denominators, clients: Clients, rounds: int, mixing: Array = W) -> Any:
+    h = dadam.Dadam(eta_l=0.1, beta1=0.5, beta2=0.5, beta3=0.25, eps=0.0625, denominators=denominators)
     plan = Exchange((), (EVERYONE,) * 5, mixing)
-    return run(peers.dadam, h, start(peers.Dadam, peers.init_adaptive, h), clients, plan, rounds)
+    return run(dadam.dadam, h, start(dadam.Dadam, dadam.init_adaptive, h), clients, plan, rounds)
 
 
 @pytest.mark.slow
 def test_decentralised_adam_ends_off_the_mean_objective() -> None:
     """Own denominators weigh the gradients: at the end the weighed ones add up to zero, the plain ones do not."""
-    state = dadam(Denominators.LOCAL, scalars(), 500)
+    state = settled_dadam(Denominators.LOCAL, scalars(), 500)
     D = np.diag(0.1 / (np.sqrt(state.moments.v_hat[:, 0]) + 0.0625))
     assert state.x == pytest.approx(np.linalg.solve(np.eye(N) - W + D @ np.diag(A), D @ (A * B)), abs=1e-8)
     g = A * (state.x - B)
@@ -239,7 +239,7 @@ def test_decentralised_adam_ends_off_the_mean_objective() -> None:
 @pytest.mark.slow
 def test_decentralised_adam_with_agreement_ends_at_the_mean_objective() -> None:
     """Chen et al. (2021): once the tracked moments agree, the gradients themselves add up to zero."""
-    state = dadam(Denominators.TRACKED, scalars(), 500)
+    state = settled_dadam(Denominators.TRACKED, scalars(), 500)
     u = state.u_tilde[:, 0]
     assert u == pytest.approx(np.full(N, u.mean()), rel=1e-8)
     assert u.mean() == pytest.approx(state.moments.v_hat.mean(), rel=1e-12)
@@ -251,5 +251,5 @@ def test_decentralised_adam_with_agreement_ends_at_the_mean_objective() -> None:
 @pytest.mark.parametrize("denominators", Denominators)
 def test_decentralised_adam_of_one_mind(denominators: Denominators) -> None:
     """Clients with one objective of bounded gradients find its minimum."""
-    state = dadam(denominators, [lambda t, x: np.tanh(x - 1)] * N, 200)
+    state = settled_dadam(denominators, [lambda t, x: np.tanh(x - 1)] * N, 200)
     assert state.x == pytest.approx(np.ones(N), abs=1e-8)

@@ -10,7 +10,7 @@ import pytest
 
 from fedspec.arith import Array
 from fedspec.client.lamb_solver import Averages, begin, lamb, lamb_ratio
-from fedspec.readings import Phi
+from fedspec.readings import Phi, ZeroLayer
 
 
 def vec(*xs: Any) -> Array:
@@ -57,3 +57,31 @@ def test_nothing_moves_a_layer_at_zero_and_decay_alone_shortens_one() -> None:
     for k in range(1, 4):
         state = lamb(state, vec(3, 0, 0), (slice(0, 1), slice(1, 3)), **kw)
         assert list(state.x) == [0, 3 * F(9, 10) ** k, 4 * F(9, 10) ** k]
+
+
+def test_where_the_ratio_is_one_a_layer_at_zero_moves_by_its_whole_direction() -> None:
+    """r = 3/4 in the first layer, which is zero; the decay alone turns the second one, as before."""
+    kw: dict[str, Any] = {"eta_l": F(1, 10), "beta1": F(0), "beta2": F(0), "eps": F(1), "lam": F(1, 4)}
+    after = lamb(begin(vec(0, 3, 4)), vec(3, 0, 0), (slice(0, 1), slice(1, 3)), **kw, zero_layer=ZeroLayer.RATIO_ONE)
+    assert list(after.x) == [-F(3, 40), 3 * F(9, 10), 4 * F(9, 10)]
+    # From then on it has a length: q = 3/4 - 3/160, and a step of eta_l ||x|| against it.
+    layers = (slice(0, 1), slice(1, 3))
+    assert lamb(after, vec(3, 0, 0), layers, **kw, zero_layer=ZeroLayer.RATIO_ONE).x[0] == -F(3, 40) * F(11, 10)
+    nothing = lamb(begin(vec(0, 3, 4)), vec(0, 0, 0), layers, **kw, zero_layer=ZeroLayer.RATIO_ONE)
+    assert nothing.x[0] == 0
+
+
+def test_a_package_that_has_the_ratio_one_is_told_from_one_that_stays() -> None:
+    """A trust ratio as packages write it, in plain NumPy: ||x|| / ||q|| where both are above 0, else 1."""
+
+    def package(x: Array, g: Array, eta_l: float, eps: float) -> Array:
+        q = g / (np.abs(g) + eps)
+        of_x, of_q = np.linalg.norm(x), np.linalg.norm(q)
+        return np.asarray(x - eta_l * (of_x / of_q if of_x > 0 and of_q > 0 else 1.0) * q)
+
+    kw: dict[str, Any] = {"eta_l": 0.5, "beta1": 0.0, "beta2": 0.0, "eps": 0.25}
+    g, whole = np.array([0.5, -2.0]), (slice(0, 2),)
+    for x in (np.zeros(2), np.array([3.0, 4.0])):
+        got = {zero: lamb(begin(x), g, whole, **kw, zero_layer=zero).x for zero in ZeroLayer}
+        np.testing.assert_allclose(got[ZeroLayer.RATIO_ONE], package(x, g, 0.5, 0.25), rtol=1e-14)
+        assert np.array_equal(got[ZeroLayer.STAYS], got[ZeroLayer.RATIO_ONE]) == bool(x.any())

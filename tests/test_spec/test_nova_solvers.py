@@ -12,9 +12,11 @@ from test_spec.control_runs import Run, vec
 from fedspec.algorithms import fednova_solvers
 from fedspec.algorithms.fednova_solvers import FedNovaSolvers, State
 from fedspec.contract import Case, Quadratics, Round
-from fedspec.errors import PlanError, UnknownNameError
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.mixing.accumulation import a_norm, code_norm
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
+from fedspec.readings import Solver
 from fedspec.reference import SUBJECT
 
 
@@ -77,3 +79,41 @@ def test_a_round_says_nothing_that_is_not_read(named: dict[str, tuple[object, ..
     )
     with pytest.raises(PlanError, match="this algorithm reads none"):
         SUBJECT.start(case).step(Round((0,), (1,), **named))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tau", [1, 3])
+def test_a_decay_of_zero_leaves_the_first_step(tau: int) -> None:
+    """gamma_i >= 0 (L128): at 0 every step but the first is of length 0, and ||a_i||_1 = 1."""
+    run = Run("fednova", {"eta_l": F(1, 2), "gamma": F(0), "solver": "decayed"}, [constant(vec(4))], (F(1),), vec(0))
+    values = run.round((tau,))
+    assert (values["tau_eff"], run.x[0]) == (1, -2)
+
+
+def test_what_the_authors_code_divides_by() -> None:
+    """rho = alpha = 1/2, two steps: b is 1, 3/2 and n is 3/2, 5/2, where the entries are 1, 1.
+
+    Under the gradient 4 the client moves by -4, and the server by 2 steps of 4 / (5/2).
+    """
+    h = {"eta_l": F(1, 2), "mu": F(1), "rho": F(1, 2), "solver": "momentum-proximal-inside"}
+    told = {"norm": "code", "tau_eff_choice": "weighted-steps"}
+    for more, x in ((told, F(-16, 5)), ({**told, "norm": "entries"}, F(-4))):
+        run = Run("fednova", {**h, **more}, [constant(vec(4))], (F(1),), vec(0))
+        run.round((2,))
+        assert run.x[0] == x
+
+
+def test_three_norms_of_momentum_with_a_pull() -> None:
+    """At 20 steps, rho = 0.9, alpha = 0.05: that of the code is neither that of the steps it runs nor the other."""
+    numbers = {"alpha": F(1, 20), "rho": F(9, 10)}
+    inside, outside = (a_norm(Solver(f"momentum-proximal-{s}"), 20, **numbers) for s in ("inside", "outside"))
+    found = [round(float(n), 1) for n in (code_norm(20, **numbers), inside, outside)]
+    assert found == [94.2, 22.4, 85.7]
+
+
+@pytest.mark.parametrize("name", ["fednova", "fedprox", "fednova-momentum", "fednova-vr"])
+def test_a_step_past_its_anchor_is_refused_by_both_numbers(name: str) -> None:
+    """Each of mu and eta_l is in its own domain; of two steps at alpha = 2 the entries 1 and -1 add up to nothing."""
+    more = {} if name == "fedprox" else {"solver": "proximal"}
+    numbers = {"eta": F(1)} if name == "fedprox" else {"beta": F(0)} if name == "fednova-momentum" else {}
+    with pytest.raises(ParameterError, match=r"mu: got 4 where eta_l is 1/2; alpha, .* is 2 and must be in \[0, 1\]"):
+        Run(name, {"eta_l": F(1, 2), "mu": F(4), **numbers, **more}, [constant(vec(4))], (F(1),), vec(0)).round((2,))

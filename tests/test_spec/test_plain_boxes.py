@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -109,7 +109,7 @@ def problem(library: str) -> tuple[Clients, Any, Any]:
 
 def hyper(run: Any, **more: Any) -> Any:
     """The record of an algorithm: options at their defaults, numbers that they need from the table."""
-    options = {f.name: str(f.default) for f in fields(run.hyper) if isinstance(f.default, StrEnum)}
+    options = {f.name: str(more.get(f.name, f.default)) for f in fields(run.hyper) if isinstance(f.default, StrEnum)}
     played = (f.name for f in fields(run.hyper) if plays_part(run.hyper.plays, f.name, options))
     given = {**NUMBERS, **more}
     return run.hyper(**{n: given[n] for n in played if n in given})
@@ -202,6 +202,26 @@ def test_the_plain_box_is_the_form_with_options_at_its_defaults(name: str, libra
         pairs = both(run, clients, x, array, hyper(run, z=z))
         assert all(same(one, two) for one, two in pairs)
         assert not same(pairs[0][0], pairs[-1][0])
+
+
+BOXES = [(a.id, name) for a in CATALOGUE.values() if isinstance(a.run, Program) for name in a.run.boxes]
+
+
+def test_a_second_box_belongs_to_a_reading() -> None:
+    assert ("dadam", "chen-2021") in BOXES
+    assert all(name in {r.name for r in CATALOGUE[a].readings[1:]} for a, name in BOXES)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize(("name", "reading"), BOXES)
+def test_another_box_is_the_form_with_options_at_its_readings(name: str, reading: str, library: str) -> None:
+    """Bit for bit, and not what the canonical reading gives."""
+    a, (clients, x, array) = CATALOGUE[name], problem(library)
+    assert isinstance(a.run, Program)
+    h = hyper(a.run, **a.reading(reading).fixes)
+    pairs = both(replace(a.run, plain=a.run.boxes[reading]), clients, x, array, h)
+    assert all(same(one, two) for one, two in pairs)
+    assert not same(pairs[-1][0], both(a.run, clients, x, array, hyper(a.run))[-1][0])
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])

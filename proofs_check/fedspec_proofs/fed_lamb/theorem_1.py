@@ -13,7 +13,7 @@ from typing import Any
 
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
-from fedspec.readings import LocalCorrection
+from fedspec.readings import Exponent, LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.fed_lamb import bounds
@@ -118,7 +118,7 @@ def _as_in_the_box() -> Finding:
     """Two rounds with the bias corrections of lines 8 and 9 as printed: v_hat is 100 c^2 in the second one."""
     c, alpha, R = F(1, 1000), F(1, 100), 2
     problem = Problem(((huber(c),),), (1,))
-    h = lamb(eta_l=alpha, v0=c**2, bias_correction=LocalCorrection.IN_PLACE)
+    h = lamb(eta_l=alpha, v0=c**2, bias_correction=LocalCorrection.IN_PLACE, exponent=Exponent.LOCAL)
     rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
     states = run(h, begin(h, vector([F(1)]), 1), problem.clients, R, rate=rate)[:-1]
     k = Constants(

@@ -35,7 +35,7 @@ from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
 from fedspec.arith import Scalar, Vector, constant, sqrt
-from fedspec.client.delay import unless_short, warmed
+from fedspec.client.delay import held, unless_short, warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_adam
@@ -100,21 +100,22 @@ def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
     S = state.cover
 
     def own(k: int) -> dict[str, Any]:
-        eta_l = warmed(h.eta_l, k + 1, h.warm_up)
+        eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
         return dict(eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, **own(k), idle=h.idle)
+            y = held(y, sm3_ii_delayed(y, g, S, **own(k), idle=h.idle), k + 1, h.warm_up_from)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **own(k))
+            after = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **own(k))
+            y = held(y, after, k + 1, h.warm_up_from)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client

@@ -26,7 +26,7 @@ from fedspec import phrases
 from fedspec.algorithms.server_update import SYMBOLS, server_update
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.agdu import agdu, begin
-from fedspec.client.delay import unless_short, warmed
+from fedspec.client.delay import held, unless_short, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -35,7 +35,7 @@ from fedspec.mixing.scaled import scaled
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Weighting
+from fedspec.readings import WarmUp, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 
@@ -55,6 +55,7 @@ class FedAdaAdagrad(Hyper):
     epoch: int = 1
     eps_s: Scalar = 0
     v0_l: Scalar = 0
+    warm_up_from: WarmUp = WarmUp.FIRST_STEP
 
 
 def init(h: FedAdaAdagrad, x: Vector, setup: Setup) -> Adaptive:
@@ -87,8 +88,9 @@ def step(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tup
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
         y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            after = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            y = held(y, after, k + 1, h.warm_up_from)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)

@@ -35,7 +35,7 @@ from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.admu import admu, begin
-from fedspec.client.delay import unless_short, warmed
+from fedspec.client.delay import held, unless_short, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -94,8 +94,9 @@ def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[
         y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            after = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            y = held(y, after, k + 1, h.warm_up_from)
         return scaled(y.x - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)

@@ -29,7 +29,7 @@ from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
 from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_agdu
-from fedspec.client.delay import unless_short, warmed
+from fedspec.client.delay import held, unless_short, warmed
 from fedspec.client.sgd import sgd
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
@@ -46,7 +46,7 @@ from fedspec.mixing.scaled import scaled
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import CoverName, Strategy, Weighting, choice
+from fedspec.readings import CoverName, Strategy, WarmUp, Weighting, choice
 from fedspec.server.adagrad import adagrad
 
 
@@ -123,6 +123,7 @@ def optimize(
     beta1: Scalar,
     beta2: Scalar,
     warm_up: int = 1,
+    warm_up_from: WarmUp = WarmUp.FIRST_STEP,
     z: int,
     eps_s: Scalar,
     epoch: int = 1,
@@ -140,7 +141,8 @@ def optimize(
         case Strategy.SGD:
             for k in range(tau):
                 g = gradient(k, x)
-                x = sgd(x, unless_short(g, g, eps_s), eta_l=warmed(eta_l, k + 1, warm_up))
+                after = sgd(x, unless_short(g, g, eps_s), eta_l=warmed(eta_l, k + 1, warm_up, warm_up_from))
+                x = x if warm_up_from is WarmUp.ZERO and k == 0 else after
             return x
         case Strategy.ADAGRAD:
             y, rule = begin_agdu(x, v0=v0), partial(agdu, **more)
@@ -151,9 +153,10 @@ def optimize(
         case Strategy.SM3_ADAM:
             y, rule = begin_sm3_adam(x, cover), partial(sm3_adam, cover=cover, beta1=beta1, beta2=beta2, **more)
     for k in range(tau):
-        y = rule(y, gradient(k, y.x), eta_l=warmed(eta_l, k + 1, warm_up))
-    after: Vector = y.x
-    return after
+        new = rule(y, gradient(k, y.x), eta_l=warmed(eta_l, k + 1, warm_up, warm_up_from))
+        y = held(y, new, k + 1, warm_up_from)
+    end: Vector = y.x
+    return end
 
 
 def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
@@ -170,6 +173,7 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
         "beta1": h.beta1_l,
         "beta2": h.beta2_l,
         "warm_up": h.warm_up,
+        "warm_up_from": h.warm_up_from,
         "z": h.z,
         "epoch": h.epoch,
         "eps_s": h.eps_s,

@@ -5,7 +5,7 @@
         T times:
             g = g_i(x_i)
             m_i = beta1 m_i + (1 - beta1) g;  v_i = beta2 v_i + (1 - beta2) g^2
-            p = m_i / (1 - beta1^t) / (sqrt(v_hat) + eps)
+            p = m_i / (1 - beta1^t) / (sqrt(v_hat) + eps)    (t: all gradients that m_i holds)
             for each layer l, all from the same x_i:
                 q = p^l + lam x_i^l
                 x_i^l = x_i^l - eta_l phi(||x_i^l||) q / ||q||
@@ -15,9 +15,11 @@
 
 That is the box repaired. The print takes one gradient a round, before a loop over t that it does not open (L137); it
 averages m^t with m^(t-1) and v^t with v^t, both of the round before, and puts their corrected values in their place
-(L140-141); it divides by v_hat_r, of which it makes the first, v_hat_1, nowhere (L143, L131); and it divides sums over
-D^r by n (L152-154). It runs as ``fed-lamb-literal``: with beta2 = 0.999 its v grows 999-fold each round, which its own
-text rules out ("smooth updates", L120; the proofs correct nothing, L577).
+(L140-141). It counts t from 1 in every round; its text has the lines correct biases (L120), which averages that are
+carried on have lost: that alone is ``fed-lamb-local-exponent``. It divides by v_hat_r, of which it makes the first,
+v_hat_1, nowhere (L143, L131); and it divides sums over D^r by n (L152-154). It runs as ``fed-lamb-literal``: with
+beta2 = 0.999 its v grows 999-fold each round, which its own text rules out ("smooth updates", L120; the proofs correct
+nothing, L577).
 
 A layer is a block of the model. The box wants lam in ]0, 1[, its theory 0 and its experiments 0, 0.01 or 0.1: here
 lam >= 0. It calls lam a control of the scale of the layerwise gradients (L329); it is a weight decay inside the
@@ -38,7 +40,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, after, init, run
+from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, after, counted, init, run
 from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
 from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
 from fedspec.costs import Costs
@@ -47,6 +49,7 @@ from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
 from fedspec.population import Clients, each
+from fedspec.preconditioner import complement
 from fedspec.readings import Normalisation, Phi
 
 __all__ = ["FedLamb", "init", "step"]
@@ -60,7 +63,10 @@ class FedLamb(FedAms):
         ParameterError: phi clips and phi_m is not below phi_M, or what :class:`FedAms` refuses.
     """
 
-    plays: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **FedAms.plays,
+        **dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",)),
+    }
 
     lam: Scalar = 0
     phi_m: Scalar = NOT_GIVEN
@@ -79,12 +85,12 @@ def fed_lamb(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[St
     v_hat = state.v_hat
 
     def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
-        m, v = state.m_i[i], state.v_i[i]
+        m, v, seen = state.m_i[i], state.v_i[i], counted(state.t, i, state.x)
         for t in range(1, T + 1):
             g = gradient(t - 1, x)
             m = h.beta1 * m + (1 - h.beta1) * g
             v = h.beta2 * v + (1 - h.beta2) * g**2
-            p = m / (1 - h.beta1**t) / (sqrt(v_hat) + h.eps)
+            p = m / complement(h.beta1, seen + t, m) / (sqrt(v_hat) + h.eps)
             new = []
             for l in state.layers:
                 x_l = x[..., l]
@@ -122,10 +128,30 @@ ROW = Algorithm(
             name="fed-lamb",
             words=(
                 "the box repaired: a fresh gradient at every local step, moments carried on unless a subject says "
-                "otherwise, m_i corrected in a copy, means over the clients of a round; phi is the identity, as in the "
-                "experiments (L329), unless a subject declares another"
+                "otherwise, m_i corrected in a copy by all the steps that it has seen (L120), means over the clients "
+                "of a round; phi is the identity, as in the experiments (L329), unless a subject declares another"
             ),
-            fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "participants"},
+            fixes={
+                "gradient": "fresh",
+                "bias_correction": "moments",
+                "exponent": "global",
+                "averaged": "participants",
+            },
+        ),
+        Reading(
+            name="fed-lamb-local-exponent",
+            words=(
+                "as fed-lamb, with moments carried on and m_i corrected with t = 1..T in every round, as the two are "
+                "printed (L140): the first steps of every round but the first are up to 1 / (1 - beta1) times too long "
+                "before they are normalised"
+            ),
+            fixes={
+                "gradient": "fresh",
+                "memory": "carried",
+                "bias_correction": "moments",
+                "exponent": "local",
+                "averaged": "participants",
+            },
         ),
         Reading(
             name="fed-lamb-theory",
@@ -171,6 +197,7 @@ ROW = Algorithm(
         "with phi the identity a layer at zero never moves: biases that start at zero stay there",
         "steps have one length however small the gradient is; near a minimum they swing",
         "the printed in-place correction feeds itself and explodes",
+        phrases.CARRIED_EXPONENT,
         "where the direction is zero the layer stays; an eps in the norm is another algorithm",
     ),
     symbols=SYMBOLS | {"lam": "lambda", "p": "p_(r,i)^t"},

@@ -19,10 +19,11 @@ from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_r
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
+from fedspec.domains import pull
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import accumulation
+from fedspec.mixing.accumulation import accumulation, code_norm
 from fedspec.mixing.nova import (
     effective_steps,
     general_update,
@@ -31,14 +32,18 @@ from fedspec.mixing.nova import (
 )
 from fedspec.plan import Inbox
 from fedspec.population import rowwise
-from fedspec.readings import NovaWeights, Solver, TauEff, Weighting
+from fedspec.readings import NovaNorm, NovaWeights, Solver, TauEff, Weighting
 
 
 @dataclass(frozen=True)
 class FedNova(Hyper):
     """Hyper-parameters and readings of FedNova; mu, rho and gamma are those of the local solver."""
 
-    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**READ_BY, "tau_eff": ("tau_eff_choice=fixed",)}
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **READ_BY,
+        "tau_eff": ("tau_eff_choice=fixed",),
+        "norm": ("solver=momentum-proximal-inside",),
+    }
 
     eta_l: Scalar
     mu: Scalar = 0
@@ -49,6 +54,7 @@ class FedNova(Hyper):
     weights: Weighting = Weighting.EXAMPLES
     nova_weights: NovaWeights = NovaWeights.NOVA
     tau_eff_choice: TauEff = TauEff.WEIGHTED_NORM
+    norm: NovaNorm = NovaNorm.ENTRIES
 
 
 def init(h: FedNova, x: Vector) -> Vector:
@@ -77,6 +83,11 @@ def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, An
     return x, {"tau_eff": tau_eff, "w": w}
 
 
+def norm_of(h: FedNova, tau: int) -> Scalar:
+    """What a client sends beside its change after tau steps: ||a_i||_1, or what the authors' code counts."""
+    return code_norm(tau, alpha=pull(h.eta_l, h.mu), rho=h.rho) if h.norm is NovaNorm.CODE else local_norm(h, tau)
+
+
 SYMBOLS = {"x": "x^(t,0)", "x_i": "x_i^(t,k)", "d_i": "d_i^(t)", "eta_l": "eta"}
 """FedNova has one rate, that of the clients."""
 
@@ -87,37 +98,57 @@ ROW = Algorithm(
     title="normalised averaging",
     source="FedNova, eqs. (4), (12) (L198)",
     levels=("server", "round"),
-    rules=(*STEPS.values(), accumulation, normalised_gradient, general_weights, effective_steps, general_update),
+    rules=(
+        *STEPS.values(),
+        accumulation,
+        code_norm,
+        normalised_gradient,
+        general_weights,
+        effective_steps,
+        general_update,
+    ),
     readings=(
         Reading(
             name="fednova",
             words="w_i = p_i; tau_eff = sum p_i ||a_i||_1",
-            fixes={"nova_weights": "nova", "tau_eff_choice": "weighted-norm"},
+            fixes={"norm": "entries", "nova_weights": "nova", "tau_eff_choice": "weighted-norm"},
         ),
         Reading(
             name="weighted-steps",
             words="w_i = p_i; tau_eff = sum p_i tau_i (sec. 5, with the proximal solver)",
-            fixes={"nova_weights": "nova", "tau_eff_choice": "weighted-steps"},
+            fixes={"norm": "entries", "nova_weights": "nova", "tau_eff_choice": "weighted-steps"},
         ),
         Reading(
             name="fixed-tau-eff",
             words="w_i = p_i; tau_eff a constant (App. G)",
-            fixes={"nova_weights": "nova", "tau_eff_choice": "fixed"},
+            fixes={"norm": "entries", "nova_weights": "nova", "tau_eff_choice": "fixed"},
         ),
         Reading(
             name="implied-weights",
             words="w_i proportional to p_i ||a_i||_1: plain averaging in the general rule, eqs. (5)-(7)",
-            fixes={"nova_weights": "implied", "tau_eff_choice": "weighted-norm"},
+            fixes={"norm": "entries", "nova_weights": "implied", "tau_eff_choice": "weighted-norm"},
         ),
         Reading(
             name="implied-weights-steps",
             words="w_i as in plain averaging, tau_eff = sum p_i tau_i (the green curve of sec. 5)",
-            fixes={"nova_weights": "implied", "tau_eff_choice": "weighted-steps"},
+            fixes={"norm": "entries", "nova_weights": "implied", "tau_eff_choice": "weighted-steps"},
+        ),
+        Reading(
+            name="wang-2020-code",
+            words="momentum with the pull inside its buffer, divided by a third number (the authors' code); "
+            "w_i = p_i, tau_eff = sum p_i tau_i",
+            fixes={
+                "solver": "momentum-proximal-inside",
+                "norm": "code",
+                "nova_weights": "nova",
+                "tau_eff_choice": "weighted-steps",
+            },
+            levels=("round",),
         ),
     ),
     shows=("tau_eff",),
-    run=Method(hyper=FedNova, init=init, server=server, plain=fednova, local=local_run, norm=local_norm),
-    when=RUN_BY,
+    run=Method(hyper=FedNova, init=init, server=server, plain=fednova, local=local_run, norm=norm_of),
+    when={**RUN_BY, "norm=code": (code_norm,)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),
@@ -127,6 +158,7 @@ ROW = Algorithm(
         "d_i has the sign of a gradient, Delta_i the opposite one",
         "the coefficients of the Delta_i sum to more than 1: strongly unequal tau_i can diverge",
         "at a fixed rate the limit is near the optimum, not at it",
+        "where momentum meets a proximal term, the authors' code divides by the norm of no solver",
     ),
     facts=(Fact.AFFINE, Fact.ISOTROPIC),
     symbols=SYMBOLS,

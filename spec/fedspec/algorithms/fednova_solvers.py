@@ -18,6 +18,7 @@ from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import STEPS, local_solve
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.costs import Costs
+from fedspec.domains import pull
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
@@ -66,7 +67,7 @@ def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple
     def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str) -> tuple[Vector, Scalar]:
         solver = choice(Solver, "strategies", strategy)
         x_i = local_solve(solver, x, gradient, tau, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
-        a_i = a_norm(solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+        a_i = a_norm(solver, tau, alpha=pull(h.eta_l, h.mu), rho=h.rho, gamma=h.gamma)
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
     p = shares(plan.examples, state.x, h.weights, plan.steps)

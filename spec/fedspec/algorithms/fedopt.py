@@ -28,7 +28,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
-from fedspec.server.adagrad import Adaptive, adagrad, general_adagrad
+from fedspec.server.adagrad import Adaptive, adagrad, check_summed, general_adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam, general_adam
 from fedspec.server.yogi import general_yogi, yogi
@@ -36,7 +36,11 @@ from fedspec.server.yogi import general_yogi, yogi
 
 @dataclass(frozen=True)
 class FedAdagrad(Hyper):
-    """Hyper-parameters and readings of FedAdagrad."""
+    """Hyper-parameters and readings of FedAdagrad.
+
+    Raises:
+        ParameterError: the rate is to be corrected for a decay that a sum has not.
+    """
 
     eta_l: Scalar
     eta: Scalar
@@ -47,6 +51,10 @@ class FedAdagrad(Hyper):
     bias_correction: BiasCorrection = BiasCorrection.NONE
     epsilon: Epsilon = Epsilon.OUTSIDE
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_summed(self.bias_correction)
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,14 @@ ROWS = (
         source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_adagrad),
-        readings=_readings("fedadagrad")[:3],
+        readings=(
+            *_readings("fedadagrad")[:3],
+            Reading(
+                name="m-corrected",
+                words="as reddi-2021, with m divided by 1 - beta1^t; v is a sum, which begins with no bias to correct",
+                fixes={**_PLAIN, "bias_correction": "moments"},
+            ),
+        ),
         shows=("delta", "m", "v"),
         run=Method(
             hyper=FedAdagrad, init=init, server=fedadagrad, plain=plain_fedadagrad, local=local_sgd, norm=sgd_norm

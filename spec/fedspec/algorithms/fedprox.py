@@ -20,6 +20,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
+from fedspec.domains import pull
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -52,7 +53,7 @@ def local(h: FedProx, x: Vector, gradient: Oracle, tau: int) -> Vector:
 
 def norm(h: FedProx, tau: int) -> Scalar:
     """||a||_1 of proximal SGD."""
-    return a_norm(Solver.PROXIMAL, tau, alpha=h.eta_l * h.mu)
+    return a_norm(Solver.PROXIMAL, tau, alpha=pull(h.eta_l, h.mu))
 
 
 def server(h: FedProx, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:

@@ -25,7 +25,7 @@ from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
 from fedspec.arith import Vector, sqrt, zeros
 from fedspec.client.adam import Adam
 from fedspec.client.agdu import Agdu, agdu
-from fedspec.client.delay import warmed
+from fedspec.client.delay import held, warmed
 from fedspec.client.received import received_adam
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
@@ -78,8 +78,8 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = Agdu(x=x, v=zeros(x) + sent, t=0)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            y = held(y, agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps), k + 1, h.warm_up_from)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
@@ -87,8 +87,9 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
         y = Adam(x=x, m=zeros(x), v=v_0, t=0)
         for k in range(tau):
             g = gradient(k, y.x)
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = received_adam(y, g, v_0, eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, received=h.received)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            own = dict(eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
+            y = held(y, received_adam(y, g, v_0, **own, received=h.received), k + 1, h.warm_up_from)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client

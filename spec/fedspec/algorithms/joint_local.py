@@ -26,7 +26,7 @@ from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_adam
 from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_adagrad
-from fedspec.client.delay import warmed
+from fedspec.client.delay import held, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
@@ -34,7 +34,7 @@ from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Adaptivity, Weighting
+from fedspec.readings import Adaptivity, WarmUp, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -62,6 +62,7 @@ class JointLocal(Hyper):
     warm_up: int = 1
     server: Adaptivity = Adaptivity.ADAGRAD
     client: Adaptivity = Adaptivity.ADAGRAD
+    warm_up_from: WarmUp = WarmUp.FIRST_STEP
 
 
 def init(h: JointLocal, x: Vector, setup: Setup) -> Adaptive:
@@ -92,15 +93,16 @@ def step(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            y = held(y, agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps), k + 1, h.warm_up_from)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = admu(y, gradient(k, y.x), eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            after = admu(y, gradient(k, y.x), eta_l=eta_l, beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps)
+            y = held(y, after, k + 1, h.warm_up_from)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client

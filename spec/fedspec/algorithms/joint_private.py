@@ -27,7 +27,7 @@ from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered,
 from fedspec.arith import Scalar, Shared, Vector, array, sqrt, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
-from fedspec.client.delay import warmed
+from fedspec.client.delay import held, warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_sm3_adam
@@ -41,7 +41,7 @@ from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Adaptivity, Clipped, CoverName, Preconditioner
+from fedspec.readings import Adaptivity, Clipped, CoverName, Preconditioner, WarmUp
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adam import adam
 
@@ -71,6 +71,7 @@ class DpJoint(Hyper):
     warm_up: int = 1
     server: Adaptivity = Adaptivity.ADAGRAD
     client: Adaptivity = Adaptivity.ADAGRAD
+    warm_up_from: WarmUp = WarmUp.FIRST_STEP
     preconditioner: Preconditioner = Preconditioner.COMPRESSED
     clipped: Clipped = Clipped.CHANGE
     cover: CoverName = CoverName.AXES
@@ -128,7 +129,7 @@ def step(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
         for k in range(tau):
             g = gradient(k, y.x)
             g = clip(g, clip_norm=h.clip_norm) if h.clipped is Clipped.GRADIENTS else g
-            y = one_step(y, g, eta_l=warmed(h.eta_l, k + 1, h.warm_up))
+            y = held(y, one_step(y, g, eta_l=warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)), k + 1, h.warm_up_from)
         change: Vector = y.x - x
         return change if h.clipped is Clipped.GRADIENTS else clip(change, clip_norm=h.clip_norm)
 

@@ -17,7 +17,7 @@ from fedspec.client.momentum import (
 )
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import decayed_sgd, sgd
-from fedspec.domains import check_steps
+from fedspec.domains import check_steps, pull
 from fedspec.hyper import keywords
 from fedspec.mixing.accumulation import a_norm
 from fedspec.plan import Oracle
@@ -145,5 +145,9 @@ def local_run(h: HasSolver, x: Vector, gradient: Oracle, tau: int) -> Vector:
 
 
 def local_norm(h: HasSolver, tau: int) -> Scalar:
-    """||a||_1 of tau steps of the chosen solver."""
-    return a_norm(h.solver, tau, alpha=h.eta_l * h.mu, rho=h.rho, gamma=h.gamma)
+    """||a||_1 of tau steps of the chosen solver.
+
+    Raises:
+        ParameterError: eta_l mu is above 1.
+    """
+    return a_norm(h.solver, tau, alpha=pull(h.eta_l, h.mu), rho=h.rho, gamma=h.gamma)

@@ -1,11 +1,9 @@
-"""Algorithms without a server: decentralised SGD, decentralised Adam, Gossip-PGA. Row i of X is client i's model.
+"""Algorithms without a server whose clients follow gradients: decentralised SGD, Gossip-PGA. Row i of X is client i's.
 
     dsgd         I times:  X = W X - eta_l G(X)
-    dadam        I times:  m, v from G(X);  v_hat = beta3 v_hat + (1 - beta3) max(v_hat, v)
-                           X = W X - eta_l m / (sqrt(v_hat) + eps)
     gossip-pga   I times:  X = W (X - eta_l G(X));  the last time the exact mean instead of W
 
-External: Lian et al. (2017); Nazari et al. (2019) and Chen, Karimi, Zhao and Li (2021); Chen, Yuan et al. (2021).
+External: Lian et al. (2017); Chen, Yuan et al. (2021).
 Baselines of AFGA (L914-976), which does not define them.
 """
 
@@ -15,19 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
-from fedspec.arith import Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
+from fedspec.arith import Scalar, Stack, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec.mixing.gossip import dsgd as dsgd_step
 from fedspec.mixing.gossip import global_mean, gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
-from fedspec.readings import Denominators, Order
+from fedspec.readings import Order
 
 
 @dataclass(frozen=True)
@@ -46,18 +43,6 @@ class GossipPga(Hyper):
 
 
 @dataclass(frozen=True)
-class Dadam(Hyper):
-    """Hyper-parameters of decentralised Adam."""
-
-    eta_l: Scalar
-    beta1: Scalar
-    beta2: Scalar
-    beta3: Scalar
-    eps: Scalar
-    denominators: Denominators = Denominators.LOCAL
-
-
-@dataclass(frozen=True)
 class Peers:
     """The clients' models."""
 
@@ -67,14 +52,6 @@ class Peers:
     def x(self) -> Vector:
         """All of them as one vector, client by client."""
         return self.X.reshape(-1)
-
-
-@dataclass(frozen=True)
-class AdaptivePeers(Peers):
-    """The clients' models and moments, and the second moments that they agree on; where they do not, v_hat."""
-
-    moments: Moments
-    u_tilde: Stack
 
 
 def rows(x: Vector, setup: Setup) -> Stack:
@@ -108,14 +85,6 @@ def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
     return Peers(rows(x, setup))
 
 
-def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
-    """Moments at zero; v_hat and u_tilde at eps where they are tracked."""
-    X = rows(x, setup)
-    start = h.eps if h.denominators is Denominators.TRACKED else x[0] * 0
-    v_hat = constant(start, x).reshape(X.shape)
-    return AdaptivePeers(X, Moments(m=X * 0, v=X * 0, v_hat=v_hat), v_hat)
-
-
 def plain_dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """Some steps of decentralised SGD in the canonical reading."""
     X, W, everyone = state.X, plan.mixing, range(len(clients))
@@ -142,48 +111,6 @@ def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> 
         X = sgd(X, gradients(clients, everyone, t, X), eta_l=h.eta_l)
         X = global_mean(X) if t == last else gossip(X, W)
     return Peers(X), {}
-
-
-def plain_dadam(
-    h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
-) -> tuple[AdaptivePeers, dict[str, Any]]:
-    """Some steps of decentralised Adam in the canonical reading."""
-    X, W, everyone = state.X, plan.mixing, range(len(clients))
-    m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
-    for t in range(len(plan.computing)):
-        G = gradients(clients, everyone, t, X)
-        m = h.beta1 * m + (1 - h.beta1) * G
-        v = h.beta2 * v + (1 - h.beta2) * G**2
-        v_hat = h.beta3 * v_hat + (1 - h.beta3) * maximum(v_hat, v)
-        X = gossip(X, W) - h.eta_l * m / (sqrt(v_hat) + h.eps)
-    shown = {"m": m, "v": v, "v_hat": v_hat, "u_tilde": v_hat}
-    return AdaptivePeers(X, Moments(m, v, v_hat), v_hat), {name: rows.reshape(-1) for name, rows in shown.items()}
-
-
-def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> tuple[AdaptivePeers, dict[str, Any]]:
-    """Some steps of decentralised Adam."""
-    check_everyone(plan, clients)
-    step = tracked_dadam if h.denominators is Denominators.TRACKED else local_dadam
-    for t in range(len(plan.computing)):
-        state = step(h, state, gradients(clients, range(len(clients)), t, state.X), plan.mixing)
-    past = state.moments
-    shown = {"m": past.m, "v": past.v, "v_hat": past.v_hat, "u_tilde": state.u_tilde}
-    return state, {name: rows.reshape(-1) for name, rows in shown.items()}
-
-
-def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """One step that divides by the clients' own second moments."""
-    past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
-    X = local_step(state.X, past.m, past.v_hat, W, eta_l=h.eta_l, eps=h.eps)
-    return AdaptivePeers(X, past, past.v_hat)
-
-
-def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """One step that divides by second moments on which the clients agree: those up to the step before."""
-    past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
-    u_tilde = gossip(state.u_tilde, W)
-    X = tracked_step(state.X, past.m, u_tilde, W, eta_l=h.eta_l, eps=h.eps)
-    return AdaptivePeers(X, past, track(u_tilde, state.moments.v_hat, past.v_hat))
 
 
 ROWS = (
@@ -218,47 +145,6 @@ ROWS = (
         ),
         facts=(Fact.AFFINE,),
         symbols={"eta_l": "gamma", "X": "X_k", "G": "dF(X_k; xi_k)"},
-    ),
-    Algorithm(
-        id="dadam",
-        family=Family.GOSSIP,
-        place=7,
-        title="decentralised Adam",
-        source="external: Nazari et al. (2019), Algorithm 1, and Chen et al. (2021); a baseline of AFGA (L968)",
-        levels=("trace",),
-        rules=(moments, tracked_step, track, local_step),
-        readings=(
-            Reading(
-                name="nazari-2019",
-                words="every client divides by its own sqrt(v_hat) + eps",
-                fixes={"denominators": "local"},
-            ),
-            Reading(
-                name="chen-2021",
-                words="divided by sqrt(max(u_tilde, eps)), tracking the mean of the v_hat by gossip; "
-                "v_hat_0 = eps, v_0 = 0",
-                fixes={"denominators": "tracked"},
-            ),
-        ),
-        shows=("m", "v", "v_hat", "u_tilde"),
-        run=Program(hyper=Dadam, init=init_adaptive, step=dadam, plain=plain_dadam, event="exchange", takes=("peers",)),
-        when={"denominators=local": (local_step,), "denominators=tracked": (tracked_step, track)},
-        costs=Costs(
-            gossip="|E| tau d",
-            client="4 d",
-            working="4 d",
-            note="where denominators are tracked, twice the gossip and 5 d",
-        ),
-        traps=(
-            "models are mixed, moments are not",
-            "the two papers divide by different second moments: the own, or one that is tracked by gossip",
-            "v_hat averages the maximum by beta3; beta3 = 0 is AMSGrad's maximum",
-        ),
-        symbols={
-            "eta_l": "alpha",
-            "X": "x_(i,t) (Nazari et al.), x_(t,i) (Chen et al.)",
-            "v": "upsilon (Nazari et al.)",
-        },
     ),
     Algorithm(
         id="gossip-pga",

@@ -110,6 +110,11 @@ ROW = Algorithm(
             words="the maximum of the corrected second moments",
             fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "after-correction"},
         ),
+        Reading(
+            name="epsilon-inside",
+            words="as reddi-2018, but sqrt(v_hat + eps)",
+            fixes={"bias_correction": "none", "epsilon": "inside", "maximum_of": "before-correction"},
+        ),
     ),
     shows=("m", "v", "v_hat"),
     run=LocalSolver(rule=general_amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}),

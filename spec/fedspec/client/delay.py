@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, TypeVar
+
 from fedspec.arith import Scalar, Vector, where_shorter
+from fedspec.readings import WarmUp
 
 
 def due(t: int, z: int, epoch: int = 1) -> bool:
@@ -20,14 +24,25 @@ def updates(t: int, z: int, epoch: int = 1) -> int:
     return period * epoch + min(step + 1, epoch)
 
 
-def warmed(eta_l: Scalar, k: int, warm_up: int) -> Scalar:
+def warmed(eta_l: Scalar, k: int, warm_up: int, start: WarmUp = WarmUp.FIRST_STEP) -> Scalar:
     """The client rate at local step k = 1, 2, ... of a round: eta_l k / warm_up, and eta_l from step warm_up on.
 
-    The rate rises linearly from 0, before the first step, to its final value over the first local steps (FedAda2, App.
-    H.2, L1663: 10 of them). The print leaves open whether the first step itself is taken at 0: it would leave the model
-    where it is, and no rule takes such a rate. A client's optimiser begins afresh in every round, and so does this.
+    The rate rises linearly from 0 to its final value over the first local steps (FedAda2, App. H.2, L1663: 10 of them).
+    The print leaves open whether the first step itself is taken at 0. In that reading the rates are those of the step
+    before, and :func:`held` takes the first step back: no rule takes a rate of 0. A client's optimiser begins afresh in
+    every round, and so does this.
     """
+    if start is WarmUp.ZERO:
+        k = max(k - 1, 1)
     return eta_l if k >= warm_up else eta_l * k / warm_up
+
+
+S = TypeVar("S", bound=Any)
+
+
+def held(before: S, after: S, k: int, start: WarmUp) -> S:
+    """What local step k = 1, 2, ... leaves: not the model of the first one, where the rate rises from 0 at it."""
+    return replace(after, x=before.x) if start is WarmUp.ZERO and k == 1 else after
 
 
 def unless_short(y: Vector, u: Vector, eps_s: Scalar) -> Vector:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.arith import Scalar, Vector, concatenate, norm, ratio, sqrt, zeros
+from fedspec.arith import Scalar, Vector, concatenate, norm, ratio, sqrt, where_less, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.params import check_layers
-from fedspec.readings import LocalCorrection, Phi
+from fedspec.readings import LocalCorrection, Phi, ZeroLayer
 from fedspec.rules import rule
 
 
@@ -120,11 +120,13 @@ def lamb(
     phi_M: Scalar = 1,
     phi: Phi = Phi.IDENTITY,
     bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
+    zero_layer: ZeroLayer = ZeroLayer.STAYS,
 ) -> Lamb:
     """One local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
 
         q = r + lam x                              lamb.q
         x = x - eta_l phi(||x||) q / ||q||         lamb.step
+        x = x - eta_l q where x = 0, else x - eta_l ||x|| q / ||q||  lamb.step [zero_layer=ratio-one]
 
     x, r and q are those of one layer; where q = 0 it stays.
 
@@ -139,7 +141,12 @@ def lamb(
     )
     new = []
     for l in layers:
-        new.append(layer_step(state.x[..., l], r[..., l], eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi))
+        x_l, r_l = state.x[..., l], r[..., l]
+        moved = layer_step(x_l, r_l, eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi)
+        if zero_layer is ZeroLayer.RATIO_ONE:
+            # There lam x is nothing: q is r.
+            moved = where_less(0, norm(x_l), moved, x_l - eta_l * r_l)
+        new.append(moved)
     return Lamb(x=concatenate(new), m=own.m, v=own.v, t=own.t)
 
 
@@ -155,7 +162,15 @@ ROW = Algorithm(
         Reading(
             name="you-2020",
             words="both moments corrected in copies, eps outside the root, the decay inside the normalised direction",
-            fixes={"bias_correction": "moments"},
+            fixes={"bias_correction": "moments", "zero_layer": "stays"},
+        ),
+        Reading(
+            name="ratio-one",
+            words=(
+                "as you-2020 with phi the identity, but a layer of length zero moves by eta_l q: the ratio ||x|| / "
+                "||q|| is 1 where it would be 0, as packages have it"
+            ),
+            fixes={"bias_correction": "moments", "phi": "identity", "zero_layer": "ratio-one"},
         ),
         Reading(name="uncorrected", words="no bias correction", fixes={"bias_correction": "none"}),
         Reading(
@@ -165,11 +180,17 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=lamb, plain=plain_lamb, begin=begin, plays=dict.fromkeys(("phi_m", "phi_M"), ("phi=clip",))),
+    run=LocalSolver(
+        rule=lamb,
+        plain=plain_lamb,
+        begin=begin,
+        plays={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",), "zero_layer": ("phi=identity",)},
+    ),
     costs=Costs(working="3 d"),
     traps=(
         "the lengths of model and direction are those of a layer; with the whole model's it is another algorithm",
         "the decay is added to the ratio before its length is taken",
-        "with phi the identity a layer at zero never moves, nor does one whose direction q is zero",
+        "with phi the identity a layer at zero never moves, nor does one whose direction q is zero; most packages have "
+        "it move by eta_l q",
     ),
 )

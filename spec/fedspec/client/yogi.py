@@ -86,6 +86,11 @@ ROW = Algorithm(
             words="both moments corrected as in Adam, m_0 = 0",
             fixes={"bias_correction": "moments", "epsilon": "outside"},
         ),
+        Reading(
+            name="epsilon-inside",
+            words="as zaheer-2018, but sqrt(v + eps)",
+            fixes={"bias_correction": "none", "epsilon": "inside"},
+        ),
     ),
     shows=("m", "v"),
     run=LocalSolver(rule=general_yogi, begin=begin),

@@ -88,3 +88,26 @@ def momentum_norm(tau: int, *, rho: Scalar) -> Scalar:
     Source: FedNova, Alg. 2, line 12 (L984).
     """
     return a_norm(Solver.MOMENTUM, tau, rho=rho)
+
+
+@rule
+def code_norm(tau: int, *, alpha: Scalar, rho: Scalar) -> Scalar:
+    """What the authors' code divides by under momentum and a proximal term, step by step from zero, alpha = eta_l mu.
+
+        b = rho b + 1                              fednova-code.b
+        n = (1 - alpha) (n + b) + 1                fednova-code.n
+
+    It counts the step of the momentum and that of the pull one after the other. No solver has these entries: it is the
+    norm of momentum where alpha = 0 but for tau, which is added to it.
+
+    Raises:
+        PlanError: tau is not a whole number >= 1.
+
+    External: ``JYWa/FedNova``, ``distoptim/FedNova.py``, ``step``, from "compute local normalizing vector a_i" on.
+    """
+    check_steps(tau)
+    b, n = rho * 0, alpha * 0
+    for _ in range(tau):
+        b = rho * b + 1
+        n = (1 - alpha) * (n + b) + 1
+    return n

@@ -6,7 +6,17 @@ One module for each paper; all of them are here under one roof.
 from fedspec.readings.afga import Broadcast, ClusterWeights, Denominators, Order, RingOfTwo, Sampling
 from fedspec.readings.client_centric import Age, MaximumStart, MomentumSum, Normalise, Staleness
 from fedspec.readings.external import AmsOption, Control, Divisor
-from fedspec.readings.fedada2 import Clipped, DeadZone, Idle, Preconditioner, PrivateServer, Received, Sm3Zero, Strategy
+from fedspec.readings.fedada2 import (
+    Clipped,
+    DeadZone,
+    Idle,
+    Preconditioner,
+    PrivateServer,
+    Received,
+    Sm3Zero,
+    Strategy,
+    WarmUp,
+)
 from fedspec.readings.fedlamb import (
     Averaged,
     ClientMemory,
@@ -16,11 +26,13 @@ from fedspec.readings.fedlamb import (
     Normalisation,
     Phi,
     Sent,
+    ZeroLayer,
 )
 from fedspec.readings.fednova import (
     BufferHolds,
     BufferStart,
     Loop,
+    NovaNorm,
     NovaServer,
     NovaWeights,
     SampledSteps,
@@ -71,6 +83,7 @@ __all__ = [
     "MomentumSum",
     "Normalisation",
     "Normalise",
+    "NovaNorm",
     "NovaServer",
     "NovaWeights",
     "Order",
@@ -91,6 +104,8 @@ __all__ = [
     "Stored",
     "Strategy",
     "TauEff",
+    "WarmUp",
     "Weighting",
+    "ZeroLayer",
     "choice",
 ]

@@ -14,6 +14,15 @@ class Sm3Zero(StrEnum):
     """0/0 = 0 (Anil et al., 2019)."""
 
 
+class WarmUp(StrEnum):
+    """Where the rise of a client's rate "from 0" begins (L1663)."""
+
+    FIRST_STEP = "first-step"
+    """eta_l min(1, k / warm_up) at step k = 1, 2, ...: the 0 is before the first step."""
+    ZERO = "zero"
+    """eta_l min(1, (k - 1) / warm_up): the first step is taken at 0. The optimiser reads it, the model stays."""
+
+
 class DeadZone(StrEnum):
     """What the dead zone of FedAda2's delayed Adam clears where a whole step u is shorter than eps_s."""
 

@@ -42,10 +42,12 @@ class LocalCorrection(StrEnum):
 class Exponent(StrEnum):
     """Which steps the t of Fed-LAMB's bias correction counts."""
 
-    LOCAL = "local"
-    """Those of the round: t = 1..T (L140)."""
     GLOBAL = "global"
-    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round."""
+    """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
+    an average from zero away, as the text says of these lines (L120), whatever is carried on."""
+    LOCAL = "local"
+    """Those of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
+    m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
 
 
 class Sent(StrEnum):
@@ -78,6 +80,16 @@ class Phi(StrEnum):
     """phi(a) = 1; any other constant is a factor of eta_l."""
     CLIP = "clip"
     """phi(a) = min(max(a, phi_m), phi_M), which H4 (L188) allows."""
+
+
+class ZeroLayer(StrEnum):
+    """What LAMB's step does in a layer of length zero, as biases often begin, where phi is the identity."""
+
+    STAYS = "stays"
+    """phi(||x||) = 0: the layer never moves."""
+    RATIO_ONE = "ratio-one"
+    """x = x - eta_l q, the direction neither normalised nor scaled: optax 0.2.8, timm 1.0.31, Keras 3.15.1,
+    torch_optimizer 0.3.0 and TensorFlow Addons, whose trust ratio ||x|| / ||q|| is 1 where either length is zero."""
 
 
 class Normalisation(StrEnum):

@@ -38,6 +38,16 @@ class TauEff(StrEnum):
     """A constant of the server, as App. G assumes when clients are sampled."""
 
 
+class NovaNorm(StrEnum):
+    """What FedNova divides a change by where momentum meets a proximal term inside its buffer."""
+
+    ENTRIES = "entries"
+    """||a_i||_1, the sum of the entries of a_i: FedNova, eq. (4)."""
+    CODE = "code"
+    """What the authors' code counts up, external: neither that of the pull inside the buffer, which the code runs, nor
+    that of the pull beside it. At tau = 20, rho = 0.9 and eta_l mu = 0.05 the three are 94.2, 22.4 and 85.7."""
+
+
 class NovaWeights(StrEnum):
     """The weights w_i of FedNova's general rule, eq. (4)."""
 

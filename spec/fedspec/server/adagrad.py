@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
+from fedspec.errors import ParameterError
 from fedspec.preconditioner import corrected, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
 from fedspec.rules import checked, general, rule
@@ -42,6 +43,19 @@ def adagrad(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: 
     return Adaptive(x=x, m=m, v=v, t=state.t + 1)
 
 
+def check_summed(correction: BiasCorrection) -> None:
+    """Refuse a correction that needs the decay of v, which is a sum here.
+
+    Raises:
+        ParameterError: the rate is to be multiplied by sqrt(1 - beta2^t) / (1 - beta1^t).
+    """
+    if correction is BiasCorrection.STEP:
+        raise ParameterError(
+            "bias_correction: got step, which takes sqrt(1 - beta2^t); AdaGrad's v is a sum and has no beta2: "
+            "say moments, which corrects m alone, or none"
+        )
+
+
 @general(adagrad)
 def general_adagrad(
     state: Adaptive,
@@ -61,8 +75,12 @@ def general_adagrad(
         x = x + eta m / (1 - beta1^t) / (sqrt(v) + tau)  fedadagrad.step [bias_correction=moments]
         x = x + eta m / (1 - beta1^t) / sqrt(v + tau)    fedadagrad.step [bias_correction=moments, epsilon=inside]
 
+    Raises:
+        ParameterError: bias_correction is that of the step.
+
     Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
     """
+    check_summed(bias_correction)
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta
     v = state.v + (delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2

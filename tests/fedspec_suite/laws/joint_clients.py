@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.readings import Adaptivity, Clipped, DeadZone, Strategy
+from fedspec.readings import Adaptivity, Clipped, DeadZone, Strategy, WarmUp
 from fedspec_suite.laws.about import Applies, about, unless
 from fedspec_suite.laws.closed_forms.fedada2 import sent
 from fedspec_suite.laws.joint import FAR, law, quiet, refuse, rounds_of, shown, slack_of
@@ -25,6 +25,10 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 def _has(name: str) -> Applies:
     """The algorithm has a hyper-parameter of that name."""
     return lambda setting: "" if name in setting.numbers else f"it has no {name}"
+
+
+def _moves_at_once(setting: Setting) -> str:
+    return "its first step is taken at 0" if setting.options.get("warm_up_from") == WarmUp.ZERO else ""
 
 
 def _awake(setting: Setting) -> str:
@@ -206,7 +210,7 @@ LAWS = (
         source="App. H.2 (L1663): a linear warm-up over the first local steps",
         cases=_one_step_each,
         check=_first_rate,
-        applies=unless(about(Fact.JOINT), _has("warm_up")),
+        applies=unless(about(Fact.JOINT), _has("warm_up"), _moves_at_once),
         needs=("warm_up", "eta_l"),
     ),
     law(

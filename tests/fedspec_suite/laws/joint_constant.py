@@ -85,7 +85,7 @@ def models(s: Scenario, sets: Sets) -> list[Array]:
         for p, (i, tau) in enumerate(zip(e.participants, e.steps, strict=True)):
             kind = strategy(s, p, e)
             g = read(-problem.e[i], h, o)
-            steps = [eta * direction(kind, g, k, sets, own, o) for k, eta in enumerate(rates(h, tau), 1)]
+            steps = [eta * direction(kind, g, k, sets, own, o) for k, eta in enumerate(rates(h, o, tau), 1)]
             changes.append(np.asarray(-total(steps)))
         past.append(aggregate(s, e, changes))
         x = x + h["eta"] * server(s, past).step

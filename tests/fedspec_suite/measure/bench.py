@@ -13,6 +13,7 @@ import numpy as np
 from fedspec.arith import Array, digits
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Offer, Session, Subject, blocks_like
+from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
@@ -78,9 +79,13 @@ class Bench:
         Raises:
             Beyond: the offer says that the subject cannot take it.
             Deviates: an answer has the wrong shape.
+            Undecided: a stabiliser is 0 and so may be what it stands beside, which a subject may refuse.
         """
         if beyond := outside(self.offer, s):
             raise Beyond(f"not offered: {beyond}")
+        zero = stabiliser_of_zero(s.case.hyper)
+        if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
+            raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
         widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]

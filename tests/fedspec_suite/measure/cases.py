@@ -13,6 +13,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
 from fedspec_suite.measure.parts import between, case, draw_blocks, draw_shapes, draw_some, draw_start, lists, vectors
 from fedspec_suite.measure.pools import draw_hypers, picking
+from fedspec_suite.measure.printed import of_code
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import trace_scenarios
@@ -121,7 +122,9 @@ def scenarios(setting: Setting, **kw: Any) -> st.SearchStrategy[Scenario]:
 
 
 def norm_of(setting: Setting, h: Mapping[str, Any], tau: int) -> Any:
-    """||a||_1 of the setting's local solver."""
+    """||a||_1 of the setting's local solver, or what the authors' code of FedNova takes for it."""
+    if setting.options.get("norm") == "code":
+        return of_code(tau, h["eta_l"] * h["mu"], h["rho"])
     return a_norm(setting.solver, tau, alpha=h["eta_l"] * h.get("mu", 0), rho=h.get("rho", 0), gamma=h.get("gamma", 1))
 
 

@@ -48,6 +48,12 @@ def decayed(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
     return (1 - gamma**tau) / (1 - gamma)
 
 
+def of_code(tau: int, alpha: Any, rho: Any) -> Any:
+    """What the authors' code of FedNova divides by: every step's 1 and (1 - rho^k) / (1 - rho), pulled ever since."""
+    pull = 1 - alpha
+    return sum(pull ** (tau - k) * (1 + pull * (1 - rho**k) / (1 - rho)) for k in range(1, tau + 1))
+
+
 NORMS: dict[Solver, Form] = {
     Solver.MOMENTUM: momentum,
     Solver.DAMPENED: dampened,

@@ -113,6 +113,8 @@ class _Draws:
         pools = {**POOLS, **(usual or {})}
         if "edges" in self.tossed:
             pools = {n: EDGES[n] or pool for n, pool in pools.items()}
+            # No vector has it: which ones there are depends on the edges.
+            pools |= {"gamma": (*pools["gamma"], 0.0)} if "gamma" in pools else {}
         if self.setting.algorithm.runs("accumulation"):
             # FedNova prints ||a_i||_1 in closed forms too, which lose the digits of 1/alpha and of 1/(1 - rho)^2.
             pools |= {"eta_l": (0.1,), "rho": (0.0, 0.9)}

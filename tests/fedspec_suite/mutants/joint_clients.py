@@ -9,24 +9,26 @@ from fedspec_suite.mutants.mutant import Mutant
 
 _ADAGRAD = """y = begin_adagrad(x)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            y = held(y, agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps), k + 1, h.warm_up_from)
 """
 _DELAYED_ADAGRAD = """y = begin(x, v0=h.v0_l)
         for k in range(tau):
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            after = agdu(y, gradient(k, y.x), eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            y = held(y, after, k + 1, h.warm_up_from)
 """
 _ADAM = """y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            eta_l = warmed(h.eta_l, k + 1, h.warm_up)
-            y = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+            after = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            y = held(y, after, k + 1, h.warm_up_from)
 """
 _SM3 = """y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = sm3_ii_delayed(y, g, S, **own(k), idle=h.idle)
+            y = held(y, sm3_ii_delayed(y, g, S, **own(k), idle=h.idle), k + 1, h.warm_up_from)
 """
 
 

@@ -100,6 +100,14 @@ _ROUNDS = (
         "    state = replace(after(replace(state, m_i=clear.m_i, v_i=clear.v_i), plan,",
     ),
     Mutant(
+        id="fed-lamb-absent-age",
+        words="clients that sit out are counted as if they had taken the round's steps",
+        algorithms=_BOTH,
+        rule=_ROUND + "after",
+        old="count + steps.get(i, 0)",
+        new="count + steps.get(i, max(plan.steps))",
+    ),
+    Mutant(
         id="fed-lamb-m-alone-resets",
         words="m starts afresh in every round, v does not",
         algorithms=("fed-lamb",),

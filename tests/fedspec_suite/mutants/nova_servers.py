@@ -171,4 +171,31 @@ _EACH_ITS_OWN = (
     ),
 )
 
-MUTANTS = (*_BUFFER, *_ADAPTIVE, *_EACH_ITS_OWN)
+_code_norm = partial(
+    Mutant,
+    algorithms=("fednova",),
+    rule="fedspec.mixing.accumulation.code_norm",
+    options={
+        "solver": "momentum-proximal-inside",
+        "norm": "code",
+        "nova_weights": "nova",
+        "tau_eff_choice": "weighted-steps",
+    },
+)
+
+_COUNTED = (
+    _code_norm(
+        id="fednova-code-momentum-not-pulled",
+        words="the count of momentum is added after the pull of its step",
+        old="(1 - alpha) * (n + b) + 1",
+        new="(1 - alpha) * n + b + 1",
+    ),
+    _code_norm(
+        id="fednova-code-step-counted-once",
+        words="the step of the pull is not counted beside that of momentum",
+        old="(1 - alpha) * (n + b) + 1",
+        new="(1 - alpha) * n + b",
+    ),
+)
+
+MUTANTS = (*_BUFFER, *_ADAPTIVE, *_EACH_ITS_OWN, *_COUNTED)

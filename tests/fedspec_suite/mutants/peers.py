@@ -7,6 +7,7 @@ from functools import partial
 from fedspec_suite.mutants.mutant import Mutant
 
 _PEERS = "fedspec.algorithms.peers."
+_ADAM_PEERS = "fedspec.algorithms.dadam."
 _GOSSIP = "fedspec.mixing.gossip."
 _DADAM = "fedspec.mixing.dadam."
 _TRACKED = {"denominators": "tracked"}
@@ -18,7 +19,7 @@ _gossip_pga = partial(Mutant, algorithms=("gossip-pga",), rule=_PEERS + "gossip_
 _global_mean = partial(Mutant, algorithms=("gossip-pga",), rule=_GOSSIP + "global_mean")
 _moments = partial(Mutant, algorithms=("dadam",), rule=_DADAM + "moments")
 _local_step = partial(Mutant, algorithms=("dadam",), rule=_DADAM + "local_step")
-_tracked_dadam = partial(Mutant, algorithms=("dadam",), rule=_PEERS + "tracked_dadam", options=_TRACKED)
+_tracked_dadam = partial(Mutant, algorithms=("dadam",), rule=_ADAM_PEERS + "tracked_dadam", options=_TRACKED)
 _tracked_step = partial(Mutant, algorithms=("dadam",), rule=_DADAM + "tracked_step", options=_TRACKED)
 _track = partial(Mutant, algorithms=("dadam",), rule=_DADAM + "track", old="u_tilde - before + after", options=_TRACKED)
 
@@ -94,7 +95,7 @@ MUTANTS = (
         id="dadam-stale-momentum",
         words="the step uses the momentum of the step before",
         algorithms=("dadam",),
-        rule=_PEERS + "local_dadam",
+        rule=_ADAM_PEERS + "local_dadam",
         old="past.m,",
         new="state.moments.m,",
     ),
@@ -102,7 +103,7 @@ MUTANTS = (
         id="dadam-second-moment",
         words="divided by the root of v instead of v_hat",
         algorithms=("dadam",),
-        rule=_PEERS + "local_dadam",
+        rule=_ADAM_PEERS + "local_dadam",
         old="past.m, past.v_hat",
         new="past.m, past.v",
     ),

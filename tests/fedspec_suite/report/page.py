@@ -71,6 +71,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "box": text.box,
         "prose": list(text.prose),
         "code": text.code,
+        "boxes": dict(text.boxes),
         "laws": {
             level: [{"id": law.id, "words": law.words, "reads_rule": law.reads_rule} for law in laws_at(a, level)]
             for level in a.levels
@@ -132,6 +133,8 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         yield from ("", side)
     else:
         yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{head}", style="dim"), code)
+    for name, other in text.boxes.items():
+        yield from (Text(f"\nthe reading {name}", style="dim"), Text(other))
     if text.general:
         ones = [n for n in a.numbers if n in COUNTS and not re.search(rf"\b{n}\b", text.code)]
         at = f", at {' = '.join((*ones, '1'))}; what they do stands with the hyper-parameters" if ones else ""

@@ -6,11 +6,11 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.rules import equations, plain
 
 
@@ -23,12 +23,14 @@ class Text:
         prose: the other lines, one string a paragraph.
         code: its functions without their docstrings, those of the canonical reading.
         general: the function with options that runs in their place; empty where they run themselves.
+        boxes: the code of other readings that are boxes of their own, by their names.
     """
 
     box: str
     prose: tuple[str, ...]
     code: str
     general: str = ""
+    boxes: Mapping[str, str] = field(default_factory=dict)
 
 
 def text_of(a: Algorithm) -> Text:
@@ -46,7 +48,8 @@ def text_of(a: Algorithm) -> Text:
         functions = [a.run.local, shown]
     chosen = dict.fromkeys(map(plain, (*functions, *_with_helpers(functions), *_moves(a, shown))))
     general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
-    return Text(box, prose, "\n\n".join(map(_code, chosen)), general)
+    boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
+    return Text(box, prose, "\n\n".join(map(_code, chosen)), general, boxes)
 
 
 def _runs(a: Algorithm) -> Callable[..., Any]:

@@ -77,6 +77,9 @@ def in_layers(q: Array, x: Array, s: Scenario) -> Array:
     parts = []
     for at in each_layer(s):
         size = length(q[at])
+        if s.case.options.get("zero_layer") == "ratio-one" and not length(x[at]) > 0:
+            parts.append(q[at])
+            continue
         u = q[at] / size if size > 0 else q[at]
         parts.append(u * length_factor(length(x[at]), s.case.hyper, s.case.options))
     return np.concatenate(parts)

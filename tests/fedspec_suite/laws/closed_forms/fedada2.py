@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
-from fedspec.readings import Clipped, CoverName, Preconditioner, PrivateServer, Received, Strategy
+from fedspec.readings import Clipped, CoverName, Preconditioner, PrivateServer, Received, Strategy, WarmUp
 from fedspec_suite.laws.closed_forms import delayed_solvers
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction, second_moment
 from fedspec_suite.laws.closed_forms.sums import length, total
@@ -108,10 +108,11 @@ def read(g: Array, h: Numbers, o: Options) -> Array:
     return shortened(g, h["clip_norm"]) if o.get("clipped") == Clipped.GRADIENTS else g
 
 
-def rates(h: Numbers, tau: int) -> list[Any]:
+def rates(h: Numbers, o: Options, tau: int) -> list[Any]:
     """The client rate at each of tau local steps, written out."""
+    before = [h["eta_l"] * 0] if o.get("warm_up_from") == WarmUp.ZERO else []
     rising = [h["eta_l"] * k / h.get("warm_up", 1) for k in range(1, h.get("warm_up", 1))]
-    return [*rising, *[h["eta_l"]] * tau][:tau]
+    return [*before, *rising, *[h["eta_l"]] * tau][:tau]
 
 
 def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
@@ -125,7 +126,7 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     sets = named_cover(CoverName(o.get("cover", "singletons")), shapes(s.case.x0)).sets
     rows: list[Array] = []
     steps: list[Array] = []
-    for rate in rates(h, e.steps[place]):
+    for rate in rates(h, o, e.steps[place]):
         at = x - total(steps) if steps else x
         rows.append(read(problem.H[i] @ at - problem.e[i], h, o))
         steps.append(rate * last_step(strategy(s, place, e), rows, sets, own, o))

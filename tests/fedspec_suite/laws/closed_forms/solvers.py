@@ -15,6 +15,7 @@ from fedspec.readings import CoverName
 from fedspec_suite.laws.closed_forms import delayed_solvers, fed_lamb
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import each, length, total
+from fedspec_suite.measure.printed import of_code
 from fedspec_suite.measure.scenario import Scenario
 
 ADAPTIVE = ("adagrad", "adam", "yogi", "amsgrad")
@@ -87,7 +88,8 @@ def constant_changes(s: Scenario) -> Scenario:
             a = total(a_k(k, tau) for k in range(tau))
             # The gradient of -e' x is -e.
             delta = {"w": h["eta_l"] * a * problem.e[i]}
-            messages.append(ClientMessage(i, delta, problem.examples[i], tau, a))
+            told = of_code(tau, h["eta_l"] * h["mu"], h["rho"]) if s.case.options.get("norm") == "code" else a
+            messages.append(ClientMessage(i, delta, problem.examples[i], tau, told))
         rounds.append(Messages(tuple(messages)))
     return Scenario(s.case, tuple(rounds))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -74,7 +74,15 @@ def of_fedada2(*, cited: str, **edge: Any) -> Edge:
 
 
 def _blended(
-    *, strategy: str, target: str, when: str, cited: str, carry: Carry, changes: tuple[Carry, ...] = (), **values: Any
+    *,
+    strategy: str,
+    target: str,
+    when: str,
+    cited: str,
+    carry: Carry,
+    changes: tuple[Carry, ...] = (),
+    options: Mapping[str, str] | None = None,
+    **values: Any,
 ) -> Edge:
     return of_fedada2(
         id=f"fedblended-of-{strategy}-is-{target}",
@@ -84,6 +92,7 @@ def _blended(
         cited=cited,
         carry=carry,
         narrow=narrowed(_all_use(strategy), *changes, **values),
+        options=options or {},
         needs=tuple(values),
         zeroes=tuple(n for n, v in values.items() if v == 0.0),
     )
@@ -212,6 +221,7 @@ EDGES = (
         cited="Alg. 5 (L1167) and L192",
         carry=onto("fedadagrad", {"weights": "uniform"}),
         changes=(_unweighted, distinct),
+        options={"warm_up_from": "first-step"},
         eps_s=0.0,
         warm_up=1,
     ),

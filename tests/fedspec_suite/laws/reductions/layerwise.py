@@ -50,7 +50,7 @@ def _uncorrected(s: Scenario) -> Scenario:
     options = {"bias_correction": "none"}
     if s.case.options["sent"] == "raw":
         # Nothing is left that a count of steps corrects.
-        options["exponent"] = "local"
+        options["exponent"] = "global"
     return told(s, "fed-lamb", options=options)
 
 
