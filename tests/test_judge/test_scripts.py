@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tomllib
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.support import inside, py
 
@@ -20,12 +22,13 @@ import right
 import wrong
 
 import fedspec_suite
+from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Session, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.cli_manual import PURPOSES
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.inside import Inside, apart
 from fedspec_suite.measure.verdict import Status
 
 pytest_plugins = ["pytester"]
@@ -62,6 +65,53 @@ def test_an_object_that_writes_into_its_input_is_found_out() -> None:
     for event in o.case.events:
         session.step(event)
     assert encoded(o.case) == before
+
+
+class Overwrites:
+    """FedAvg's server that adds up in the first message's array, and writes each round's model into one array."""
+
+    info = SubjectInfo("overwrites", "1", (Offer("fedavg", "server", "mcmahan-2017", intermediates=("delta",)),))
+
+    def start(self, case: Case) -> Session:
+        return _Overwriting(case)
+
+
+class _Overwriting:
+    def __init__(self, case: Case) -> None:
+        self.x, self.eta = {n: a.copy() for n, a in case.x0.items()}, case.hyper["eta"]
+        self.delta = np.zeros(sum(a.size for a in case.x0.values()), next(iter(case.x0.values())).dtype)
+
+    def step(self, event: Event) -> Answer:
+        assert isinstance(event, Messages)
+        first, *others = event.messages
+        total: Any = sum(m.weight for m in event.messages)
+        start = 0
+        for name, x in self.x.items():
+            mean: Any = first.delta[name]
+            mean *= first.weight / total
+            for m in others:
+                mean += m.delta[name] * x.dtype.type(m.weight / total)
+            x += x.dtype.type(self.eta) * mean
+            self.delta[start : start + x.size] = mean.reshape(-1)
+            start += x.size
+        return {"x": self.x, "delta": self.delta}
+
+
+def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
+    """Two halves of a client send one array, and what was answered before is overwritten: neither is a wrong number."""
+    with pytest.raises(DoesNotConform) as raised:
+        check_subject(Overwrites(), law="inputs,client-split,follows-*,far-rounds,client-order")
+    (result,) = raised.value.results
+    assert {o.law for o in result.obligations if o.status is Status.FAIL} == {"inputs"}, str(raised.value)
+
+
+def test_what_changes_hands_is_copied_array_by_array() -> None:
+    shared = np.arange(3.0)
+    given = {"x": shared, "parts": (shared, [shared]), "t": 2, "message": ClientMessage(0, {"w": shared}, 1, 1, 1)}
+    copied = apart(given)
+    assert repr(copied) == repr(given)
+    arrays = [copied["x"], copied["parts"][0], copied["parts"][1][0], copied["message"].delta["w"]]
+    assert not any(np.shares_memory(a, b) for a, b in combinations([shared, *arrays], 2))
 
 
 def test_a_name_runs_in_a_process_of_its_own() -> None:
