@@ -123,7 +123,7 @@ def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -
     path = tmp_path / "e.toml"
     path.write_text('[[expect]]\noffer = "fedavg"\nreason = "uniform"\nuntil = 2027-01-01\n')
     (result,) = check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 1))
-    assert (result.verdict, result.excused) == ("conforms", 1)
+    assert (result.verdict, result.excused) == ("fails as expected", 1)
     with pytest.raises(DoesNotConform, match="expired on 2027-01-01"):
         check_subject(right.fedavg, **FEW, expect=path, today=date(2027, 1, 2))
 

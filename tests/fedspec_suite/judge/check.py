@@ -18,6 +18,7 @@ from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import shared
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
@@ -171,7 +172,8 @@ def _judged(
         obligations = excused(obligations, _entries(request, task, number), request.today)
         made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
         obligations = [replace(o, case=None) for o in obligations]
-        return _diagnosed(result_of(subject, offer, obligations, command=again, made=made), subject, offer)
+        result = told(result_of(subject, offer, obligations, command=again, made=made), offer, compared(obligations))
+        return _diagnosed(result, subject, offer)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 

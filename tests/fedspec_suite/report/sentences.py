@@ -26,8 +26,15 @@ TOLD = {
     Conformity.DOES_NOT: ("does not", "do not"),
     Conformity.ERROR: ("gave no answer", "gave no answer"),
     Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+    Conformity.IN_PART: ("conforms in part", "conform in part"),
 }
-"""What is said of one, and of several, that do not conform."""
+"""What is said of one, and of several, that have more to be said of them."""
+
+TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected")}
+"""The same with those of which everything is known before."""
+
+SEEN = "seen"
+"""What stands for a law in files where the part of a claim that was not seen needs one."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -86,7 +93,31 @@ def head(r: Result) -> str:
             open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE]
             which = ", ".join(dict.fromkeys(o.law for o in open_))
             return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
+        case Conformity.IN_PART:
+            return f"{r.said}: {_to_be_seen(r)}"
     return r.said
+
+
+def _to_be_seen(r: Result) -> str:
+    """Why part of a claim was not seen, and what would show it."""
+    if not r.seen:
+        return "none of these laws compares with the rule; ask follows-x too"
+    named = ", ".join(u.equation for u in r.unseen)
+    fields = to_show(r)
+    if not fields:
+        return f"nothing that can be shown at level {r.level} depends on {named}"
+    return f"{', '.join(r.seen)} would be the same with another {named}; show {', '.join(fields)} too"
+
+
+def to_show(r: Result) -> list[str]:
+    """As few quantities as it takes for all to be seen that can be, those first that show most."""
+    open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
+    names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
+    out = []
+    while open_:
+        out.append(max(names, key=lambda name: sum(name in shown for shown in open_)))
+        open_ = [shown for shown in open_ if out[-1] not in shown]
+    return out
 
 
 def tally(results: Sequence[Result]) -> str:
@@ -94,10 +125,16 @@ def tally(results: Sequence[Result]) -> str:
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
     good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
     said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
-    said += [f"{of[v]} {words[of[v] > 1]}" for v, words in TOLD.items() if of[v]]
-    if excused := sum(r.excused for r in results):
-        said.append(f"{excused} expected failure{'s' * (excused > 1)}")
+    said += [f"{of[v]} {_counted(v, results)}" for v in TALLIED if of[v]]
     return ", ".join(said) + "."
+
+
+def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
+    """What is said of those with a verdict: of a single one that conforms in part, in which."""
+    mine = [r for r in results if r.verdict is verdict]
+    if verdict is Conformity.IN_PART and len(mine) == 1:
+        return mine[0].said
+    return TALLIED[verdict][len(mine) > 1]
 
 
 def replays(r: Result) -> list[str]:
@@ -240,6 +277,8 @@ def words(law: str) -> str:
     """What a law says; its id where it is none of today's."""
     if law == REQUIREMENT:
         return "what is pinned satisfies what the claimed reading asks of it"
+    if law == SEEN:
+        return "every equation of the claim shows in something that is shown"
     return LAWS[law].words if law in LAWS else law
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedspec.contract import Messages, Offer
 from fedspec.errors import FedspecError
+from fedspec_suite.judge import unseen
 from fedspec_suite.judge.comparing import agrees
 from fedspec_suite.judge.diagnosis import NAMED, NONE, Found
 from fedspec_suite.judge.every import every
@@ -152,7 +153,8 @@ def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
         said = "no vector fits what it offers; `fedspec check` draws cases for it"
         return replace(result, first_deviation=said)
     if not deviating:
-        return result
+        held = {name for p in played for want in p.vector["want"] for name in want}
+        return unseen.told(result, offer, [name for name in ("x", *offer.intermediates) if name in held])
     first = min(deviating, key=_event)
     found = named(setting, played)
     return replace(
