@@ -98,7 +98,7 @@ def test_a_package_that_cannot_be_installed(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setenv("FEDSPEC_CACHE", str(tmp_path))
     monkeypatch.setattr(environments, "_build", fails)
-    ran = inside("check", "appfl", "spec", "--only", "sgd", "--law", "inputs", "--profile", "quick", "--json")
+    ran = inside("check", "appfl", "spec", "--only", "sgd", "--law", "follows-x", "--profile", "quick", "--json")
     first, *others = ran.rows
     assert (first["subject"], first["verdict"]) == ("appfl", "error")
     assert "cannot make its environment" in first["first_deviation"]

@@ -218,7 +218,7 @@ def test_an_unknown_suffix_is_refused_with_those_that_there_are(name: str, tmp_p
 
 
 SUFFIXES = [".xml", ".md", ".sarif"]
-SOME = ("--profile", "quick", "--jobs", "1", "--law", "repeats")
+SOME = ("--profile", "quick", "--jobs", "1", "--law", "follows-x")
 
 
 def test_several_reports_of_one_run(tmp_path: Path) -> None:
@@ -226,8 +226,7 @@ def test_several_reports_of_one_run(tmp_path: Path) -> None:
     flags = [word for path in paths for word in ("--report", str(path))]
     assert inside("check", hostile("right"), *SOME, *flags).code == 0
     assert all("conform" in path.read_text() or path.suffix == ".sarif" for path in paths)
-    (unseen,) = json.loads(paths[2].read_text())["runs"][0]["results"]
-    assert unseen["ruleId"] == "seen" and unseen["kind"] == "open"
+    assert json.loads(paths[2].read_text())["runs"][0]["results"] == []
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -245,7 +244,7 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
     path = tmp_path / f"r{suffix}"
     path.symlink_to("/dev/full")
     ran = inside("check", hostile("right"), *SOME, "--report", str(path))
-    assert ran.code == 2 and ran.out.startswith("0 of 1 offer conforms, 1 conforms to 1 law;")
+    assert ran.code == 2 and ran.out.startswith("1 of 1 offer conforms.")
     assert f"{path} is not complete" in ran.err and "Traceback" not in ran.err
 
 

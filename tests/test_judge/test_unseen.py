@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import numpy as np
@@ -192,7 +193,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
     assert exit_code([PART]) == 0 and exit_code([PART], strict=True) == 3
     failed = result(Conformity.DOES_NOT, asked("follows-x", Status.FAIL))
     assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
-    few = {"only": "scaffold/server/option-1", "law": "mean"}
+    few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
     check_subject(Inside(SUBJECT), **few)
     with pytest.raises(DoesNotConform, match="no equation was seen"):
         check_subject(Inside(SUBJECT), **few, strict=True)

@@ -23,10 +23,9 @@ from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains, halves
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Beyond, Deviates
 
 NAMED = 2
 """How many variants are named where several agree."""
@@ -259,7 +258,7 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
                 given[k] = asked.play(copy.deepcopy(s))
             except Deviates:
                 continue
-            except (SubjectError, FedspecError):
+            except (Beyond, FedspecError):
                 pass
             break
     return given

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Messages, Offer
+from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.judge import unseen
 from fedspec_suite.judge.comparing import agrees
@@ -117,17 +117,9 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
         return "not offered: what it fixes has another value there"
     if setting.v0_is_tau_squared and case["hyper"]["v0"] != case["hyper"]["tau"] ** 2:
         return "not offered: v0 is tau^2"
-    zero = {n for n, v in case["hyper"].items() if v == 0} | ({"weight"} if _without_examples(s) else set())
-    if refused := sorted(zero & set(offer.nonzero)):
-        return f"not offered: {refused[0]} = 0 is refused"
     if beyond := outside(offer, s):
         return f"not offered: {beyond}"
     return "" if set(vector["dtypes"]) & set(offer.dtypes) else "not offered: decided in other types only"
-
-
-def _without_examples(s: Scenario) -> bool:
-    there = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
-    return not all(there) or (s.case.problem is not None and not np.all(s.case.problem.examples))
 
 
 def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
