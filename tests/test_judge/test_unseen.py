@@ -207,6 +207,8 @@ def test_the_command_says_it(tmp_path: Path) -> None:
     assert ran.code == 0 and ran.out.startswith(f"0 of 1 offer conforms, 1 {SAID}.\n"), ran
     ran = fedspec(*few, "--strict", "--json", cases=4)
     assert ran.code == 3 and [row["said"] for row in ran.rows] == [SAID]
+    ran = fedspec("vectors", "check", f"py:{adapter}:SUBJECT", "--json")
+    assert ran.code == 0 and [row["said"] for row in ran.rows] == [SAID], ran
 
 
 ADAPTER = """
