@@ -24,6 +24,7 @@ import wrong
 import fedspec_suite
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Session, SubjectInfo
 from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.cli_manual import PURPOSES
 from fedspec_suite.judge.capsules.codec import encoded
@@ -68,9 +69,9 @@ def test_an_object_that_writes_into_its_input_is_found_out() -> None:
 
 
 class Overwrites:
-    """FedAvg's server that adds up in the first message's array, and writes each round's model into one array."""
+    """FedAvg's server that adds up in the first message's array."""
 
-    info = SubjectInfo("overwrites", "1", (Offer("fedavg", "server", "mcmahan-2017", intermediates=("delta",)),))
+    info = SubjectInfo("overwrites", "1", (Offer("fedavg", "server", "mcmahan-2017"),))
 
     def start(self, case: Case) -> Session:
         return _Overwriting(case)
@@ -79,28 +80,49 @@ class Overwrites:
 class _Overwriting:
     def __init__(self, case: Case) -> None:
         self.x, self.eta = {n: a.copy() for n, a in case.x0.items()}, case.hyper["eta"]
-        self.delta = np.zeros(sum(a.size for a in case.x0.values()), next(iter(case.x0.values())).dtype)
 
     def step(self, event: Event) -> Answer:
         assert isinstance(event, Messages)
         first, *others = event.messages
         total: Any = sum(m.weight for m in event.messages)
-        start = 0
         for name, x in self.x.items():
             mean: Any = first.delta[name]
             mean *= first.weight / total
             for m in others:
                 mean += m.delta[name] * x.dtype.type(m.weight / total)
             x += x.dtype.type(self.eta) * mean
-            self.delta[start : start + x.size] = mean.reshape(-1)
-            start += x.size
-        return {"x": self.x, "delta": self.delta}
+        return {"x": self.x}
+
+
+class Reuses:
+    """The specification, which shows SCAFFOLD's c in one array, written anew in every round."""
+
+    info = SubjectInfo("reuses", "1", (Offer("scaffold", "server", "karimireddy-2020", intermediates=("delta", "c")),))
+
+    def start(self, case: Case) -> Session:
+        return _Reusing(SUBJECT.start(case))
+
+
+class _Reusing:
+    def __init__(self, inner: Session) -> None:
+        self.inner, self.c = inner, np.zeros(())
+
+    def step(self, event: Event) -> Answer:
+        answer = self.inner.step(event)
+        self.c = self.c if self.c.ndim else np.zeros_like(answer["c"])
+        self.c[:] = answer["c"]
+        return {**answer, "c": self.c}
+
+
+def test_an_object_may_write_into_what_it_has_answered() -> None:
+    (result,) = check_subject(Reuses(), law="follows-*")
+    assert result.said == "conforms" and result.passed == 6
 
 
 def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
-    """Two halves of a client send one array, and what was answered before is overwritten: neither is a wrong number."""
+    """Two halves of a client send one array, which is none of the subject's business."""
     with pytest.raises(DoesNotConform) as raised:
-        check_subject(Overwrites(), law="inputs,client-split,follows-*,far-rounds,client-order")
+        check_subject(Overwrites(), law="inputs,client-split,follows-x")
     (result,) = raised.value.results
     assert {o.law for o in result.obligations if o.status is Status.FAIL} == {"inputs"}, str(raised.value)
 
