@@ -121,7 +121,8 @@ def row(r: Result) -> Row:
     body = r.record(obligations=False)
     kept = {n: body[n] for n in ("subject", "version", "algorithm", "level", "passed", "required", "command")}
     kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
-    said = {"claimed": r.declared, "verdict": str(r.verdict), "sentence": sentences.head(r)}
+    verdict = r.said if r.verdict is Conformity.IN_PART else str(r.verdict)
+    said = {"claimed": r.declared, "verdict": verdict, "sentence": sentences.head(r)}
     return {**kept, **said, "broken": sentences.broken(r) if sentences.unknown(r) else []}
 
 
@@ -134,6 +135,11 @@ def stored() -> list[Row]:
 def package(row: Row) -> str:
     """The bundled name without a variant."""
     return str(row["impl"]).partition(":")[0]
+
+
+def in_part(row: Row) -> bool:
+    """Whether what was seen conforms, and something of the claim was not seen: its verdict says what."""
+    return row["verdict"] != "conforms" and str(row["verdict"]).startswith("conforms")
 
 
 def offer(row: Row) -> str:
@@ -158,7 +164,10 @@ def page(rows: Sequence[Row]) -> str:
     """The page that is made of the results and the remarks."""
     said = remarks()
     conforming = sum(row["verdict"] == "conforms" for row in rows)
-    parts = [INTRODUCTION.format(count=len(rows), conforming=conforming, packages=len({*map(package, rows)}))]
+    part = sum(map(in_part, rows))
+    more = f"; {part} more {'conforms' if part == 1 else 'conform'} in part" if part else ""
+    numbers = {"count": len(rows), "conforming": conforming, "packages": len({*map(package, rows)})}
+    parts = [INTRODUCTION.format(**numbers, more=more)]
     parts += [section(name, list(of), said) for name, of in groupby(rows, package)]
     return "\n".join(parts)
 
@@ -222,7 +231,7 @@ INTRODUCTION = """# What the packages compute
 
 <!-- made by `make conformance` from results.jsonl and remarks.toml; do not edit -->
 
-{conforming} of {count} offers of {packages} packages conform. An *offer* is an algorithm of a package, driven
+{conforming} of {count} offers of {packages} packages conform{more}. An *offer* is an algorithm of a package, driven
 without its network, under the published definition that its documentation names. The claims are
 ours; each adapter (`tests/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
 

@@ -41,8 +41,9 @@ def check_subject(
     limit: float = LIMIT,
     expect: str | PathLike[str] | None = None,
     today: date | None = None,
+    strict: bool = False,
 ) -> list[Result]:
-    """Judge a subject; return what came of each offer if all conform.
+    """Judge a subject; return what came of each offer if all conform, in what was seen of it, or fail as expected.
 
     Args:
         subject: what the command takes, such as ``py:mine.py:Subject``, which runs in a process of its own; or an
@@ -54,9 +55,11 @@ def check_subject(
         limit: seconds that one answer may take.
         expect: a file of expected failures.
         today: the day that their last days are compared with; the present one by default.
+        strict: whether it is an error that part of a claim was not seen.
 
     Raises:
-        DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none.
+        DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none;
+            with ``strict`` also where an offer conforms in part.
         FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
     """
     name = subject if isinstance(subject, str) else subject.info.name
@@ -74,7 +77,7 @@ def check_subject(
     begun = time.monotonic()
     results = list(check(request))
     wrong = complaints_of(request, results)
-    if wrong or exit_code(results):
+    if wrong or exit_code(results, strict):
         ran = f"profile {profile}, seed {seed}, {time.monotonic() - begun:.0f} s"
         raise DoesNotConform("\n".join([verdicts.text(results, ran).rstrip(), *map(str, wrong)]), results, wrong)
     return results

@@ -28,7 +28,10 @@ from fedspec_suite.report import verdicts
 from fedspec_suite.report.files import KNOWN, Report
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
-EXIT_CODES = "Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive."
+EXIT_CODES = (
+    "Exit code: 0 conforms in what was seen, or fails as expected; "
+    "1 does not conform; 2 usage or adapter error; 3 inconclusive."
+)
 
 
 def check_limit(limit: float, name: str = "limit") -> None:
@@ -94,7 +97,7 @@ class Capsules:
 def mount(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command("check", epilog=EXIT_CODES)
+    @app.command("check", epilog=f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen.")
     def check_(
         implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
         only: Annotated[
@@ -124,6 +127,9 @@ def mount(app: typer.Typer) -> None:
             Path | None, typer.Option(help="Keep the failures of each offer in this folder, to be played again.")
         ] = None,
         expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
+        strict: Annotated[
+            bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen.")
+        ] = False,
         details: Annotated[bool, typer.Option("--details", help="Print every obligation, note and command.")] = False,
         as_json: Json = False,
     ) -> None:
@@ -150,7 +156,7 @@ def mount(app: typer.Typer) -> None:
         )
         begun = time.monotonic()
         kept = Capsules(capsules) if capsules else None
-        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept)
+        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept, strict)
         with unbroken():
             if as_json:
                 emit([r.record() for r in results])
@@ -161,7 +167,9 @@ def mount(app: typer.Typer) -> None:
         raise typer.Exit(code)
 
 
-def _run(request: Request, reports: list[Report], capsules: Capsules | None) -> tuple[list[Result], int, list[str]]:
+def _run(
+    request: Request, reports: list[Report], capsules: Capsules | None, strict: bool
+) -> tuple[list[Result], int, list[str]]:
     """Judge, up to the end or to an interrupt: what came of it, the exit code, and what else went wrong."""
     results: list[Result] = []
     said: list[str] = []
@@ -174,7 +182,7 @@ def _run(request: Request, reports: list[Report], capsules: Capsules | None) -> 
                 for report in reports:
                     report.write(results[-1])
         wrong = complaints_of(request, results)
-        code, said = 1 if wrong else exit_code(results), [str(c) for c in wrong]
+        code, said = 1 if wrong else exit_code(results, strict), [str(c) for c in wrong]
     except KeyboardInterrupt as interrupt:
         code = status(interrupt)
         said = [f"interrupted: {len(results)} offers were judged before"]

@@ -17,7 +17,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
 
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Exit codes": (
-        ("0", "everything conforms, or what was asked for was done"),
+        ("0", "everything conforms in what was seen or fails as expected, or what was asked for was done"),
         ("1", "something does not conform, still fails, or an expected failure is none"),
         ("2", "a usage error, a subject that gave no answer, or a file that could not be written"),
         ("3", "too little could be decided"),

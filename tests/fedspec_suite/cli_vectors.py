@@ -14,6 +14,7 @@ import typer
 from fedspec.catalogue import id_of
 from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.schema import FOLDER as SCHEMAS
+from fedspec_suite.cli_check import EXIT_CODES
 from fedspec_suite.judge import locate
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Status, exit_code
@@ -76,7 +77,7 @@ def _same(path: Path, body: str) -> bool:
     return path.exists() and path.read_bytes() == body.encode()
 
 
-@app.command("check", epilog="Exit code: 0 conforms, 1 does not, 2 usage or adapter error, 3 inconclusive.")
+@app.command("check", epilog=EXIT_CODES)
 def check_(
     implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
     only: Annotated[

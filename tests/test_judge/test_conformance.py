@@ -12,11 +12,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from test_judge.results import asked, result
 from test_judge.support import inside
 
 from fedspec.contract import LEVELS
 from fedspec.errors import ContractError
-from fedspec_suite.measure.verdict import Conformity
+from fedspec_suite.measure.verdict import Conformity, Unseen
 from fedspec_suite.subjects import environments
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,7 @@ conformance = importlib.util.module_from_spec(found)
 found.loader.exec_module(conformance)
 
 ROWS = conformance.stored()
-BAD = [row for row in ROWS if row["verdict"] != "conforms"]
+BAD = [row for row in ROWS if not row["verdict"].startswith("conforms")]
 
 
 def test_the_page_is_made_of_the_results() -> None:
@@ -47,7 +48,8 @@ def test_every_line_has_every_field() -> None:
         assert row["sha256"] is None or re.fullmatch(r"[0-9a-f]{64}", row["sha256"])
         assert (row["wheel"] is None) == (row["sha256"] is None)
         assert date.fromisoformat(row["date"]) >= date(2026, 11, 1)
-        assert row["verdict"] in set(Conformity) and 0 <= row["passed"] <= row["required"]
+        assert row["verdict"] in {*Conformity} - {Conformity.IN_PART} or conformance.in_part(row)
+        assert 0 <= row["passed"] <= row["required"]
         assert row["level"] in {*LEVELS, ""}
         assert row["command"].startswith(f"fedspec check {row['impl']}")
         assert not re.search(r"/(root|home|work|tmp|Users)/", str(row)), "nothing of a machine"
@@ -59,6 +61,18 @@ def test_every_bundled_package_was_judged_as_it_is_pinned() -> None:
     for row in ROWS:
         assert row["requirement"] == conformance.requirement(names[row["impl"]].requirements)
         assert not row["version"] or row["requirement"].endswith(f"=={row['version'].partition('+')[0]}")
+
+
+def test_a_line_that_conforms_in_part_says_what_was_not_seen() -> None:
+    """Lines of before have no such verdict, and the page is made of both."""
+    c = Unseen("scaffold.c", "c = c + ...", ("c",))
+    seen = result(Conformity.IN_PART, asked("follows-x"), algorithm="scaffold", seen=("x",), unseen=(c,))
+    line = {**ROWS[0], **conformance.row(seen)}
+    assert line["verdict"] == "conforms in x; c was not seen" and conformance.in_part(line)
+    page = conformance.page([ROWS[0], line])
+    assert page.count("conforms in x; c was not seen") == 2 and "show c too." in page
+    assert "1 of 2 offers of 1 packages conform; 1 more conforms in part." in page
+    assert "in part" not in conformance.page([ROWS[0]])
 
 
 def test_no_line_stands_twice() -> None:
@@ -123,7 +137,7 @@ def test_a_package_that_cannot_be_installed(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setenv("FEDSPEC_CACHE", str(tmp_path))
     monkeypatch.setattr(environments, "_build", fails)
-    ran = inside("check", "appfl", "spec", "--only", "sgd", "--law", "inputs", "--profile", "quick", "--json")
+    ran = inside("check", "appfl", "spec", "--only", "sgd", "--law", "follows-x", "--profile", "quick", "--json")
     first, *others = ran.rows
     assert (first["subject"], first["verdict"]) == ("appfl", "error")
     assert "cannot make its environment" in first["first_deviation"]

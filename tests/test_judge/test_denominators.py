@@ -106,6 +106,7 @@ def obligation(status: Status) -> Obligation:
         ("pss", Conformity.CONFORMS, (1, 1, 1)),
         ("pi", Conformity.INCONCLUSIVE, (1, 1, 2)),
         ("pe", Conformity.ERROR, (1, 1, 2)),
+        ("px", Conformity.EXPECTED, (1, 2, 2)),
         ("pei", Conformity.ERROR, (1, 1, 3)),
         ("peif", Conformity.DOES_NOT, (1, 2, 4)),
     ],
@@ -114,6 +115,7 @@ def test_the_verdict_is_the_worst_outcome_and_skips_do_not_count(
     outcomes: str, verdict: Conformity, counts: tuple[int, int, int]
 ) -> None:
     kinds = {"p": Status.PASS, "s": Status.SKIP, "i": Status.INCONCLUSIVE, "e": Status.ERROR, "f": Status.FAIL}
+    kinds["x"] = Status.XFAIL
     assert conclude([obligation(kinds[o]) for o in outcomes]) == (verdict, *counts)
 
 

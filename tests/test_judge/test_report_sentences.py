@@ -9,8 +9,8 @@ from test_judge.results import HERE, asked, result, wrong
 
 from fedspec_suite.judge.seen import AT_ONCE
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
-from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, told, unknown
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, tally, told, unknown
 
 FAIL, PASS = Status.FAIL, Status.PASS
 SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float32 somewhere inside"
@@ -142,9 +142,23 @@ def test_no_answer_says_what_was_raised_and_how_often() -> None:
     assert head(wrong("A", asked("follows-x", FAIL), error)).endswith(
         "; 1 of 2 obligations got no answer (KeyError: 'lr')"
     )
-    refuses = asked("zero-weight", Status.ERROR, reason="subject: ValueError: no samples")
-    r = result(Conformity.ERROR, refuses, asked("repeats"), first_deviation=refuses.reason)
-    assert head(r).endswith('; if it refuses a client without examples, say nonzero=("weight",)')
+
+
+def test_zeros_that_are_refused_are_named_and_the_rest_is_counted() -> None:
+    def refuses(name: str) -> Obligation:
+        return asked(f"takes-zero-{name}", Status.ERROR, reason="subject: ValueError: no samples")
+
+    r = result(Conformity.ERROR, asked("repeats"), asked("rests"), refuses("rho"))
+    assert (
+        head(r) == 'refuses rho = 0 (ValueError: no samples), which nonzero=("rho",) declares; without it 2 of 2 pass'
+    )
+    two = result(Conformity.ERROR, asked("repeats"), refuses("rho"), refuses("weight"))
+    assert head(two).startswith("refuses rho = 0 and a client without examples (")
+    assert 'nonzero=("rho", "weight") declares' in head(two)
+    assert tally([r]) == "0 of 1 offer conforms, 1 refuses a zero."
+    lost = result(Conformity.ERROR, asked("repeats", Status.ERROR, reason="subject: it ended"))
+    assert tally([r, lost]) == "0 of 2 offers conform, 2 gave no answer."
+    assert "; refuses rho = 0 (" in head(wrong("A", asked("follows-x", FAIL), refuses("rho")))
 
 
 def test_inconclusive_says_which_laws() -> None:

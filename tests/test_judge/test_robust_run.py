@@ -19,7 +19,7 @@ from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.judge.workers import shared
 
 QUICK = ("--profile", "quick", "--jobs", "1")
-SOME = (*QUICK, "--law", "repeats", "--limit", "5")
+SOME = (*QUICK, "--law", "follows-x", "--limit", "5")
 GOOD = hostile("right")
 
 
@@ -107,7 +107,7 @@ def test_offers_that_shrink_between_two_handshakes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["dtype-sometimes", "stderr-flood"])
 def test_what_is_harmless_conforms(fault: str) -> None:
-    ran = inside("check", hostile(fault), *QUICK, "--law", "[dir]*", "--json")
+    ran = inside("check", hostile(fault), *QUICK, "--law", "[dir]*,follows-x", "--json")
     assert (ran.code, ran.rows[0]["verdict"]) == (0, "conforms"), ran.rows[0]["first_deviation"]
 
 
@@ -189,7 +189,7 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     main, report = "from fedspec_suite.cli import main; main()", tmp_path / "report.jsonl"
-    more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(report))
+    more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
     arguments = ("check", GOOD, hostile("hangs"), *more)
     judge = subprocess.Popen(
         [sys.executable, "-c", main, *arguments],

@@ -66,7 +66,7 @@ def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str, laws: set[
 
 
 def test_who_says_nothing_of_schedules_is_not_asked() -> None:
-    (row,) = check(py("scheduled:constant"), "--law", "[sr]*").rows
+    (row,) = check(py("scheduled:constant"), "--law", "[sr]*,follows-x").rows
     assert row["verdict"] == "conforms"
     assert not any(o["law"].startswith("schedule") for o in row["obligations"])
 

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tomllib
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.support import inside, py
 
@@ -20,12 +22,14 @@ import right
 import wrong
 
 import fedspec_suite
+from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Session, SubjectInfo
 from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.cli_manual import PURPOSES
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.inside import Inside, apart
 from fedspec_suite.measure.verdict import Status
 
 pytest_plugins = ["pytester"]
@@ -64,6 +68,74 @@ def test_an_object_that_writes_into_its_input_is_found_out() -> None:
     assert encoded(o.case) == before
 
 
+class Overwrites:
+    """FedAvg's server that adds up in the first message's array."""
+
+    info = SubjectInfo("overwrites", "1", (Offer("fedavg", "server", "mcmahan-2017"),))
+
+    def start(self, case: Case) -> Session:
+        return _Overwriting(case)
+
+
+class _Overwriting:
+    def __init__(self, case: Case) -> None:
+        self.x, self.eta = {n: a.copy() for n, a in case.x0.items()}, case.hyper["eta"]
+
+    def step(self, event: Event) -> Answer:
+        assert isinstance(event, Messages)
+        first, *others = event.messages
+        total: Any = sum(m.weight for m in event.messages)
+        for name, x in self.x.items():
+            mean: Any = first.delta[name]
+            mean *= first.weight / total
+            for m in others:
+                mean += m.delta[name] * x.dtype.type(m.weight / total)
+            x += x.dtype.type(self.eta) * mean
+        return {"x": self.x}
+
+
+class Reuses:
+    """The specification, which shows SCAFFOLD's c in one array, written anew in every round."""
+
+    info = SubjectInfo("reuses", "1", (Offer("scaffold", "server", "karimireddy-2020", intermediates=("delta", "c")),))
+
+    def start(self, case: Case) -> Session:
+        return _Reusing(SUBJECT.start(case))
+
+
+class _Reusing:
+    def __init__(self, inner: Session) -> None:
+        self.inner, self.c = inner, np.zeros(())
+
+    def step(self, event: Event) -> Answer:
+        answer = self.inner.step(event)
+        self.c = self.c if self.c.ndim else np.zeros_like(answer["c"])
+        self.c[:] = answer["c"]
+        return {**answer, "c": self.c}
+
+
+def test_an_object_may_write_into_what_it_has_answered() -> None:
+    (result,) = check_subject(Reuses(), law="follows-*")
+    assert result.said == "conforms" and result.passed == 6
+
+
+def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
+    """Two halves of a client send one array, which is none of the subject's business."""
+    with pytest.raises(DoesNotConform) as raised:
+        check_subject(Overwrites(), law="inputs,client-split,follows-x")
+    (result,) = raised.value.results
+    assert {o.law for o in result.obligations if o.status is Status.FAIL} == {"inputs"}, str(raised.value)
+
+
+def test_what_changes_hands_is_copied_array_by_array() -> None:
+    shared = np.arange(3.0)
+    given = {"x": shared, "parts": (shared, [shared]), "t": 2, "message": ClientMessage(0, {"w": shared}, 1, 1, 1)}
+    copied = apart(given)
+    assert repr(copied) == repr(given)
+    arrays = [copied["x"], copied["parts"][0], copied["parts"][1][0], copied["message"].delta["w"]]
+    assert not any(np.shares_memory(a, b) for a, b in combinations([shared, *arrays], 2))
+
+
 def test_a_name_runs_in_a_process_of_its_own() -> None:
     (result,) = check_subject(py("right:fedavg"), **FEW)
     assert result.command.startswith("fedspec check py:")
@@ -73,7 +145,7 @@ def test_expected_failures_are_no_exceptions_until_they_expire(tmp_path: Path) -
     path = tmp_path / "e.toml"
     path.write_text('[[expect]]\noffer = "fedavg"\nreason = "uniform"\nuntil = 2027-01-01\n')
     (result,) = check_subject(wrong.uniform, **FEW, expect=path, today=date(2027, 1, 1))
-    assert (result.verdict, result.excused) == ("conforms", 1)
+    assert (result.verdict, result.excused) == ("fails as expected", 1)
     with pytest.raises(DoesNotConform, match="expired on 2027-01-01"):
         check_subject(right.fedavg, **FEW, expect=path, today=date(2027, 1, 2))
 

@@ -18,12 +18,15 @@ from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import shared
+from fedspec_suite.judge.zeros import obligations as refusals
+from fedspec_suite.judge.zeros import refused
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, declared
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
     laws_named(request.law)
     plan: list[Task | Result] = []
     offered: list[str] = []
-    refused: list[FedspecError] = []
+    unusable: list[FedspecError] = []
     usable = False
     for name in [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]:
         try:
@@ -98,7 +101,7 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
             if not offers:
                 raise ContractError(f"subject: {name} offers nothing; its info has no offers")
         except (ContractError, SubjectError) as error:
-            refused.append(error)
+            unusable.append(error)
             plan.append(failed(request, name, None, (), str(error)))
             continue
         wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
@@ -108,12 +111,12 @@ def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Re
                 setting_of(offer)
                 usable = True
             except FedspecError as error:
-                refused.append(error)
+                unusable.append(error)
         size = max(1, -(-len(wanted) // request.jobs))
         for part in (wanted[i : i + size] for i in range(0, len(wanted), size)):
             plan.append(Task(name, part, offers, request.budget * len(part) / len(wanted)))
     if not usable:
-        raise refused[0] if refused else unmatched(request.implementations, request.only, offered)
+        raise unusable[0] if unusable else unmatched(request.implementations, request.only, offered)
     return plan
 
 
@@ -159,21 +162,34 @@ def _judged(
             raise SubjectError(
                 "subject: its offers are not those of the time before; let them be the same whenever it is started"
             )
-        obligations = judge_offer(
+        ask = partial(
+            judge_offer,
             subject,
-            offer,
             profile=request.profile,
             seed=request.seed,
             law=request.law,
             reach=request.reach,
             progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
         )
+        obligations = ask(offer)
+        zeros = {} if subject.spent or not _unanswered(obligations) else refused(subject, offer)
+        # What it does take is judged, as if the offer had said what it does not.
+        taken = replace(offer, nonzero=(*offer.nonzero, *zeros))
+        if zeros:
+            obligations = [*ask(taken), *refusals(zeros)]
         obligations = excused(obligations, _entries(request, task, number), request.today)
         made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
         obligations = [replace(o, case=None) for o in obligations]
-        return _diagnosed(result_of(subject, offer, obligations, command=again, made=made), subject, offer)
+        result = result_of(subject, offer, obligations, command=again, made=made)
+        return _diagnosed(told(result, taken, compared(obligations)), subject, taken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
+
+
+def _unanswered(obligations: Sequence[Obligation]) -> bool:
+    """Whether some got no answer where one might have been refused: a subject that hangs refuses nothing."""
+    silent = [o.reason for o in obligations if o.status in {Status.ERROR, Status.FAIL} and o.reason]
+    return bool(silent) and not any(reason.endswith("it was stopped") for reason in silent)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:

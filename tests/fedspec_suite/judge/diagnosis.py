@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from fedspec_suite.judge.composed import doubled, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.gates import gates
+from fedspec_suite.judge.idle import idle, reduced, without_effect
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.seen import AT_ONCE, seen
@@ -23,10 +24,9 @@ from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains, halves
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Beyond, Deviates
 
 NAMED = 2
 """How many variants are named where several agree."""
@@ -134,10 +134,12 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
-    for among in _stages(bench, known, setting, told, given, alone=bool(unlike)):
+    silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
+    stages = _stages(bench, known, setting, told, given, alone=bool(unlike))
+    for among in chain(_simpler(known, setting, silent), stages):
         found = _agreeing(known, among, given, told, names, beyond)
         if found:
-            return Diagnosis(len(given), claim.ratio, found, unlike=unlike)
+            return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:
         return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike))
     decide = gates(bench, setting, known, given)
@@ -147,7 +149,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     if decide and fitted.startswith("from "):
         # From which event on, and in how many samples, says less.
         fitted = ""
-    words = [fitted, course(bench, known.samples)]
+    words = [fitted, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),
@@ -156,6 +158,24 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         gates=decide,
         fitted=fitted.startswith(WHOLE),
     )
+
+
+def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:
+    """What is tried before another algorithm is named, where hyper-parameters have no effect."""
+    if silent:
+        yield [v for v in known.variants if v.kind != "rule"]
+        yield reduced(setting, silent)
+
+
+def _ineffective(silent: tuple[str, ...], found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """What was found, another algorithm only after the hyper-parameters without effect."""
+    if not silent:
+        return found
+    said = without_effect(silent)
+    if found[0].words.startswith(said):
+        # Simpler ones come first; others give the same in these cases.
+        return found[:1]
+    return tuple(replace(f, words=f"{said}: {f.words}") if f.kind == "rule" else f for f in found)
 
 
 def _stages(
@@ -259,7 +279,7 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
                 given[k] = asked.play(copy.deepcopy(s))
             except Deviates:
                 continue
-            except (SubjectError, FedspecError):
+            except (Beyond, FedspecError):
                 pass
             break
     return given

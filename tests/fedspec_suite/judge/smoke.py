@@ -19,11 +19,11 @@ def plain_scenario(setting: Setting) -> Scenario:
     """A case with the middle value of every hyper-parameter and small whole numbers everywhere else."""
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
     h = {n: kinds[n](setting.fixed.get(n, POOLS[n][1])) for n in setting.numbers if n in POOLS}
-    if "eps_s" in h:
+    if "eps_s" in h and "eps_s" not in setting.nonzero:
         # Nothing moves in so small a case if short steps are not taken.
         h["eps_s"] = float(setting.fixed.get("eps_s", 0.0))
     if "v0" in setting.numbers:
-        h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.0))
+        h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.25 * ("v0" in setting.nonzero)))
     d = setting.dtype
     one = (1, 2) if setting.matrices else (2,)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fedspec.contract import Event, Exchange, Messages, Offer, Round
@@ -33,12 +34,40 @@ def kept_to(offer: Offer) -> dict[str, Any]:
 
 
 def outside(offer: Offer, s: Scenario) -> str:
-    """Which limit of an offer a scenario breaks by its model or its participants; empty where none."""
+    """Which limit of an offer a scenario breaks by a zero, its model or its participants; empty where none."""
+    if refused := [name for name in offer.nonzero if name in zeros(s)]:
+        return f"{refused[0]} = 0 is refused"
     if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
         return EVERYBODY
     shapes = [a.ndim for a in s.case.x0.values()]
     held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
     return "" if held.get(offer.blocks, True) else BLOCKS[offer.blocks]
+
+
+def zeros(s: Scenario) -> set[str]:
+    """The hyper-parameters that are zero in a scenario, and ``weight`` where a client has no examples."""
+    sent = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
+    held = [] if s.case.problem is None else list(s.case.problem.examples)
+    return {n for n, v in s.case.hyper.items() if v == 0} | ({"weight"} if 0 in (*sent, *held) else set())
+
+
+def with_zero(s: Scenario, name: str) -> Scenario:
+    """The scenario with a hyper-parameter at zero; with ``weight``, the last of several clients has no examples."""
+    if name != "weight":
+        zero = type(s.case.hyper[name])(0)
+        return replace(s, case=replace(s.case, hyper={**s.case.hyper, name: zero}))
+    if s.case.problem is not None:
+        examples = s.case.problem.examples.copy()
+        examples[1:][-1:] = 0
+        return replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=examples)))
+    return replace(s, events=tuple(map(_last_without, s.events)))
+
+
+def _last_without(e: Event) -> Event:
+    if not isinstance(e, Messages) or len(e.messages) < 2:
+        return e
+    *others, last = e.messages
+    return replace(e, messages=(*others, replace(last, weight=0)))
 
 
 def _expected(s: Scenario) -> set[tuple[int, ...]]:

@@ -95,7 +95,12 @@ _one_of = cache(st.sampled_from)
 
 def draw_hypers(draw: Pick, setting: Setting, pools: Mapping[str, tuple[float, ...]] = POOLS) -> dict[str, float]:
     """Hyper-parameters: drawn from the pools, pinned where the subject pins them."""
-    h = {n: draw(pools[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
+
+    def some(n: str, pool: tuple[float, ...]) -> float:
+        # All of a pool that a subject refuses is no pool: what sets such a number says so.
+        return draw((n in setting.nonzero and tuple(v for v in pool if v)) or pool)
+
+    h = {n: some(n, pools[n]) for n in setting.numbers if n in POOLS and n not in setting.fixed}
     kinds = {n: int if n in COUNTS else float for n in setting.numbers}
     given = {**h, **setting.fixed}
     h = {n: kinds[n](given[n]) for n in setting.numbers if n in POOLS}
@@ -106,12 +111,12 @@ def draw_hypers(draw: Pick, setting: Setting, pools: Mapping[str, tuple[float, .
             h["v0"] = h["tau"] ** 2
         elif "buffer" in h:
             # Only the synchronous algorithms ask v_0 >= tau^2.
-            h["v0"] = draw(_ANY_V0_OVER_TAU) * h["tau" if "tau" in h else "eps"] ** 2
+            h["v0"] = some("v0", _ANY_V0_OVER_TAU) * h["tau" if "tau" in h else "eps"] ** 2
         elif "tau" in h:
             h["v0"] = draw(_V0_OVER_TAU) * h["tau"] ** 2
         else:
-            h["v0"] = draw(_V0)
+            h["v0"] = some("v0", _V0)
     if "strategies" in setting.takes and "eps_s" in h and "eps_s" not in setting.fixed:
         # Some steps are whole gradients, which are longer than quotients.
-        h["eps_s"] = draw(_LONGER_EPS_S)
+        h["eps_s"] = some("eps_s", _LONGER_EPS_S)
     return h

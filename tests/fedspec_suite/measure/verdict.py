@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
@@ -26,6 +26,8 @@ class Conformity(StrEnum):
     """The outcome of one offer."""
 
     CONFORMS = "conforms"
+    IN_PART = "conforms in part"
+    EXPECTED = "fails as expected"
     DOES_NOT = "does not conform"
     ERROR = "error"
     INCONCLUSIVE = "inconclusive"
@@ -133,6 +135,27 @@ class Obligation:
         return body
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """An equation of a claim that shows in nothing that was compared.
+
+    Attributes:
+        equation: its id.
+        text: as it is printed.
+        shown_by: the quantities that would show it.
+    """
+
+    equation: str
+    text: str
+    shown_by: tuple[str, ...]
+
+    @property
+    def symbol(self) -> str:
+        """What it computes, as its id says it; x of a step."""
+        tail = self.equation.rpartition(".")[2]
+        return "x" if tail == "step" else tail
+
+
 def called(info: SubjectInfo, offer: Offer | None) -> str:
     """The name of a subject, with the variants that tell its interfaces apart."""
     variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
@@ -235,6 +258,10 @@ class Result:
     """The entries of the file of expected failures that are about the offer, by number."""
     made: Any = field(default=None, repr=False, compare=False)
     """What is to be written into these files."""
+    seen: tuple[str, ...] = ()
+    """The quantities that were compared with the rule, where all that was required passed."""
+    unseen: tuple[Unseen, ...] = ()
+    """The equations of the claim that show in none of them."""
 
     @property
     def id(self) -> str:
@@ -253,9 +280,18 @@ class Result:
 
     @property
     def said(self) -> str:
-        """The verdict, with the failures that were expected."""
-        n = self.excused
-        return f"{self.verdict}, {n} expected failure{'s' * (n > 1)}" if n else str(self.verdict)
+        """The verdict, with what was seen of a claim, or how much failed as expected."""
+        match self.verdict:
+            case Conformity.EXPECTED:
+                return f"{self.verdict} ({self.excused} of {self.required})"
+            case Conformity.IN_PART if not self.seen:
+                laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
+                return f"conforms to {laws} law{'s' * (laws > 1)}; no equation was seen"
+            case Conformity.IN_PART:
+                missing = list(dict.fromkeys(u.symbol for u in self.unseen))
+                verb = "was" if len(missing) == 1 else "were"
+                return f"conforms in {_some(self.seen)}; {_some(missing)} {verb} not seen"
+        return str(self.verdict)
 
     @property
     def extent(self) -> Extent:
@@ -272,14 +308,26 @@ class Result:
         body.pop("obligations")
         if obligations:
             body["obligations"] = [o.record() for o in self.obligations]
-        return {"id": self.id, "extent": self.extent, **body}
+        return {"id": self.id, "said": self.said, "extent": self.extent, **body}
 
 
-def exit_code(results: list[Result]) -> int:
-    """0 all conform, 1 one does not, 2 a subject could not answer, 3 inconclusive."""
+def _some(names: Sequence[str], most: int = 3) -> str:
+    """Names with commas, the last of many only counted."""
+    more = len(names) - most
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more} more"
+
+
+def exit_code(results: list[Result], strict: bool = False) -> int:
+    """0 all conform or fail as expected, 1 one does not, 2 a subject could not answer, 3 inconclusive.
+
+    Args:
+        results: the offers.
+        strict: whether a claim of which part was not seen is inconclusive.
+    """
     verdicts = {r.verdict for r in results}
     if Conformity.DOES_NOT in verdicts:
         return 1
     if Conformity.ERROR in verdicts:
         return 2
-    return 3 if Conformity.INCONCLUSIVE in verdicts or not results else 0
+    undecided = {Conformity.INCONCLUSIVE, *([Conformity.IN_PART] if strict else [])}
+    return 3 if undecided & verdicts or not results else 0

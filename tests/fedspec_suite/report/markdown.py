@@ -24,8 +24,9 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
     names = sentences.names(results)
     lines = [f"**{_words(sentences.tally(results))}**", ""]
     for r, name in zip(results, names, strict=True):
-        if r.verdict is not Conformity.CONFORMS:
-            lines.append(f"* **{_words(name)}** {_words(str(r.verdict))}: {_words(sentences.head(r))}")
+        if r.verdict in sentences.TOLD:
+            said = "" if r.verdict is Conformity.IN_PART else f"{r.verdict}: "
+            lines.append(f"* **{_words(name)}** {_words(said + sentences.head(r))}")
             lines += [f"  Again: {_code(line)}" for line in (r.command, *sentences.replays(r)) if line]
     lines += [f"* {_words(str(c))}" for c in complaints]
     lines += ["", "| subject | algorithm | level | reading claimed | verdict | passed |", "|---|---|---|---|---|---|"]

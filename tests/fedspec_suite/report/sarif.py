@@ -13,7 +13,7 @@ from urllib.parse import quote
 from fedspec import __version__
 from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.verdict import Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.report import sentences
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -38,6 +38,11 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         for o in r.obligations
         if o.status in _TOLD
     ]
+    found += [
+        _unseen(r, name, sentences.label(r, results))
+        for r, name in zip(results, sentences.names(results), strict=True)
+        if r.verdict is Conformity.IN_PART
+    ]
     found += [_complaint(c) for c in complaints]
     words = {r["ruleId"]: sentences.words(r["ruleId"]) for r in found}
     words |= {EXPECTED: "what is expected to fail is asked, fails, and has not expired"} if complaints else {}
@@ -55,21 +60,32 @@ def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = inert(f"{name}: {sentences.alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status is Status.FAIL:
         about = "; ".join(filter(None, (about, inert(sentences.head(r)), inert(r.command))))
-    logical = {"fullyQualifiedName": inert(f"{label}/{o.id}"), "kind": "function"}
-    where: dict[str, Any] = {"logicalLocations": [logical]}
-    if file := _file(r):
-        where["physicalLocation"] = _physical(file, 1)
-    out: dict[str, Any] = {
+    out = {
         "ruleId": o.law,
         "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",
         "level": {Status.INCONCLUSIVE: "none", Status.XFAIL: "note"}.get(o.status, "error"),
         "message": {"text": about},
-        "locations": [where],
-        "partialFingerprints": {"obligation/v1": _digits(label, o.id)},
+        **_of_offer(r, label, o.id),
     }
     if o.status is Status.XFAIL:
         out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": inert(o.reason)}]
     return out
+
+
+def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
+    """That nobody knows of part of a claim whether it is met."""
+    said = "; ".join(filter(None, (inert(f"{name}: {sentences.head(r)}"), inert(r.command))))
+    rule = {"ruleId": sentences.SEEN, "kind": "open", "level": "none", "message": {"text": said}}
+    return {**rule, **_of_offer(r, label, f"{sentences.SEEN}/any")}
+
+
+def _of_offer(r: Result, label: str, what: str) -> dict[str, Any]:
+    """Where a result about an offer stands, and what it is known by from run to run."""
+    logical = {"fullyQualifiedName": inert(f"{label}/{what}"), "kind": "function"}
+    where: dict[str, Any] = {"logicalLocations": [logical]}
+    if file := _file(r):
+        where["physicalLocation"] = _physical(file, 1)
+    return {"locations": [where], "partialFingerprints": {"obligation/v1": _digits(label, what)}}
 
 
 def _complaint(c: Complaint) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.seen import AT_ONCE, INSIDE
+from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
@@ -26,8 +27,15 @@ TOLD = {
     Conformity.DOES_NOT: ("does not", "do not"),
     Conformity.ERROR: ("gave no answer", "gave no answer"),
     Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+    Conformity.IN_PART: ("conforms in part", "conform in part"),
 }
-"""What is said of one, and of several, that do not conform."""
+"""What is said of one, and of several, that have more to be said of them."""
+
+TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected")}
+"""The same with those of which everything is known before."""
+
+SEEN = "seen"
+"""What stands for a law in files where the part of a claim that was not seen needs one."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -74,7 +82,9 @@ def head(r: Result) -> str:
     """Why an offer has its verdict, without what it is called."""
     match r.verdict:
         case Conformity.DOES_NOT:
-            return "; ".join(filter(None, (_wrong(r), _unanswered(r))))
+            return "; ".join(filter(None, (_wrong(r), _refuses(r), _unanswered(r))))
+        case Conformity.ERROR if refused_zeros(r):
+            return "; ".join(filter(None, (_refuses(r), _unanswered(r))))
         case Conformity.ERROR:
             said = one_line(r.first_deviation.removeprefix("subject: "))
             return "; ".join(filter(None, (said, _unanswered(r))))
@@ -86,7 +96,51 @@ def head(r: Result) -> str:
             open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE]
             which = ", ".join(dict.fromkeys(o.law for o in open_))
             return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
+        case Conformity.IN_PART:
+            return f"{r.said}: {_to_be_seen(r)}"
     return r.said
+
+
+def refused_zeros(r: Result) -> dict[str, str]:
+    """What it refuses to take as zero although its claim allows that, each with what it says."""
+    before = f"{TAKES_ZERO}-"
+    return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
+
+
+def _refuses(r: Result) -> str:
+    """Which zeros it refuses, how an offer declares that, and what becomes of the rest."""
+    zeros = refused_zeros(r)
+    if not zeros:
+        return ""
+    names = [*zeros]
+    said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
+    what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)
+    declared = ", ".join(f'"{n}"' for n in names) + "," * (len(names) == 1)
+    rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(TAKES_ZERO)]
+    passed = sum(o.status is Status.PASS for o in rest)
+    return f"refuses {what} ({said}), which nonzero=({declared}) declares; without it {passed} of {len(rest)} pass"
+
+
+def _to_be_seen(r: Result) -> str:
+    """Why part of a claim was not seen, and what would show it."""
+    if not r.seen:
+        return "none of these laws compares with the rule; ask follows-x too"
+    named = ", ".join(u.equation for u in r.unseen)
+    fields = to_show(r)
+    if not fields:
+        return f"nothing that can be shown at level {r.level} depends on {named}"
+    return f"{', '.join(r.seen)} would be the same with another {named}; show {', '.join(fields)} too"
+
+
+def to_show(r: Result) -> list[str]:
+    """As few quantities as it takes for all to be seen that can be, those first that show most."""
+    open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
+    names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
+    out = []
+    while open_:
+        out.append(max(names, key=lambda name: sum(name in shown for shown in open_)))
+        open_ = [shown for shown in open_ if out[-1] not in shown]
+    return out
 
 
 def tally(results: Sequence[Result]) -> str:
@@ -94,10 +148,18 @@ def tally(results: Sequence[Result]) -> str:
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
     good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
     said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
-    said += [f"{of[v]} {words[of[v] > 1]}" for v, words in TOLD.items() if of[v]]
-    if excused := sum(r.excused for r in results):
-        said.append(f"{excused} expected failure{'s' * (excused > 1)}")
+    said += [f"{of[v]} {_counted(v, results)}" for v in TALLIED if of[v]]
     return ", ".join(said) + "."
+
+
+def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
+    """What is said of those with a verdict: of a single one that conforms in part, in which."""
+    mine = [r for r in results if r.verdict is verdict]
+    if verdict is Conformity.IN_PART and len(mine) == 1:
+        return mine[0].said
+    if verdict is Conformity.ERROR and all(map(refused_zeros, mine)):
+        return ("refuses a zero", "refuse a zero")[len(mine) > 1]
+    return TALLIED[verdict][len(mine) > 1]
 
 
 def replays(r: Result) -> list[str]:
@@ -166,16 +228,12 @@ def _apart(got: float, want: float) -> tuple[str, str]:
 
 def _unanswered(r: Result) -> str:
     """How many obligations got no answer, where others did."""
-    errors = [o for o in r.obligations if o.status is Status.ERROR]
-    silent = [o.reason for o in errors]
+    silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(TAKES_ZERO)]
     if not 0 < len(silent) < r.required:
         return ""
-    # A refusal that the contract has a word for.
-    hint = '; if it refuses a client without examples, say nonzero=("weight",)'
-    hint = hint if {o.law for o in errors} == {"zero-weight"} else ""
     # Where nothing failed, the first reason is what the sentence begins with.
     why = f" ({one_line(silent[0]).removeprefix('subject: ')[:120]})" if r.verdict is Conformity.DOES_NOT else ""
-    return f"{len(silent)} of {r.required} obligations got no answer{why}{hint}"
+    return f"{len(silent)} of {r.required} obligations got no answer{why}"
 
 
 def told(o: Obligation, r: Result) -> str:
@@ -240,6 +298,10 @@ def words(law: str) -> str:
     """What a law says; its id where it is none of today's."""
     if law == REQUIREMENT:
         return "what is pinned satisfies what the claimed reading asks of it"
+    if law.startswith(TAKES_ZERO):
+        return f"{law.removeprefix(TAKES_ZERO + '-')} may be zero, as the claim allows"
+    if law == SEEN:
+        return "every equation of the claim shows in something that is shown"
     return LAWS[law].words if law in LAWS else law
 
 

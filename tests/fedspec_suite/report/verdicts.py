@@ -23,6 +23,8 @@ from fedspec_suite.report.terminal import Plain
 
 COLOURS = {
     Conformity.CONFORMS: "green",
+    Conformity.IN_PART: "yellow",
+    Conformity.EXPECTED: "yellow",
     Conformity.DOES_NOT: "red",
     Conformity.ERROR: "magenta",
     Conformity.INCONCLUSIVE: "yellow",

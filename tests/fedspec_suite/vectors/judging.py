@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Messages, Offer
+from fedspec.contract import Offer
 from fedspec.errors import FedspecError
+from fedspec_suite.judge import unseen
 from fedspec_suite.judge.comparing import agrees
 from fedspec_suite.judge.diagnosis import NAMED, NONE, Found
 from fedspec_suite.judge.every import every
@@ -116,17 +117,9 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
         return "not offered: what it fixes has another value there"
     if setting.v0_is_tau_squared and case["hyper"]["v0"] != case["hyper"]["tau"] ** 2:
         return "not offered: v0 is tau^2"
-    zero = {n for n, v in case["hyper"].items() if v == 0} | ({"weight"} if _without_examples(s) else set())
-    if refused := sorted(zero & set(offer.nonzero)):
-        return f"not offered: {refused[0]} = 0 is refused"
     if beyond := outside(offer, s):
         return f"not offered: {beyond}"
     return "" if set(vector["dtypes"]) & set(offer.dtypes) else "not offered: decided in other types only"
-
-
-def _without_examples(s: Scenario) -> bool:
-    there = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
-    return not all(there) or (s.case.problem is not None and not np.all(s.case.problem.examples))
 
 
 def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
@@ -152,7 +145,8 @@ def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
         said = "no vector fits what it offers; `fedspec check` draws cases for it"
         return replace(result, first_deviation=said)
     if not deviating:
-        return result
+        held = {name for p in played for want in p.vector["want"] for name in want}
+        return unseen.told(result, offer, [name for name in ("x", *offer.intermediates) if name in held])
     first = min(deviating, key=_event)
     found = named(setting, played)
     return replace(

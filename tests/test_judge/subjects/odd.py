@@ -52,3 +52,15 @@ def no_info():
 
 def explodes():
     raise RuntimeError("no licence")
+
+
+class NoZero(ProximalSGD):
+    """Refuses a zero that the algorithm allows."""
+
+    def __init__(self, case):
+        if not case.hyper["mu"]:
+            raise ValueError("mu must be positive")
+        super().__init__(case)
+
+
+no_zero = Subject(NoZero, Offer("proximal-sgd", "client", "fednova", dtypes=DOUBLE))

@@ -1,0 +1,89 @@
+"""Which zeros a subject refuses that its claim allows: a case without any zero is played, then with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fedspec.contract import Offer, Subject
+from fedspec.domains import DOMAINS
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec_suite.measure.bench import Bench, bench_of
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.extent import extent_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.limits import with_zero, zeros
+from fedspec_suite.measure.process import SubjectHangs
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Beyond, Deviates, Obligation, Status
+
+CASES, SEED = 6, 0
+"""Cases among which one is taken."""
+
+TAKES_ZERO = "takes-zero"
+"""The obligation that a refused zero breaks; no law, since it is asked only where something got no answer."""
+
+
+def refused(subject: Subject, offer: Offer) -> dict[str, str]:
+    """The names that a subject refuses to take as zero, each with what it says; ``weight`` is a client's examples.
+
+    Empty where it does not answer without any zero either, for then another thing is wrong.
+    """
+    names = _allowed(setting_of(offer))
+    setting = setting_of(replace(offer, nonzero=tuple(dict.fromkeys((*offer.nonzero, *names)))))
+    bench = bench_of(subject, offer, setting)
+    out: dict[str, str] = {}
+    try:
+        # Where several clients take part, one of them may have no examples.
+        plain = max(drawn(scenarios(setting), CASES, SEED), key=lambda s: extent_of(s).get("clients", (0, 0))[1])
+        if _says(bench, plain):
+            return {}
+        for name, s in _with_zeros(setting, plain, names):
+            if said := _says(bench, s):
+                out[name] = said
+    except SubjectHangs:
+        pass
+    return out
+
+
+def obligations(found: dict[str, str]) -> list[Obligation]:
+    """One for each zero that is refused."""
+    return [Obligation(f"{TAKES_ZERO}-{name}", "any", Status.ERROR, (), reason=said) for name, said in found.items()]
+
+
+def _allowed(setting: Setting) -> list[str]:
+    """What may be zero by the claim and is neither pinned nor declared as refused."""
+    mine = [n for n in setting.numbers if n not in setting.fixed and DOMAINS[n].domain.holds(0)]
+    if setting.v0_is_tau_squared:
+        mine = [n for n in mine if n not in {"v0", "tau"}]
+    return [n for n in (*mine, "weight") if n not in setting.nonzero]
+
+
+def _with_zeros(setting: Setting, plain: Scenario, names: list[str]) -> Iterator[tuple[str, Scenario]]:
+    """The case with each zero alone, where the claimed reading allows it and the specification answers."""
+    known = bench_of(Inside(SUBJECT), Offer(setting.algorithm.id, setting.level, setting.reading), setting)
+    for name in names:
+        s = with_zero(plain, name)
+        held = all(r.holds(s.case.hyper) for r in setting.algorithm.reading(setting.reading).requires)
+        if held and name in zeros(s) and not _says(known, s):
+            yield name, s
+
+
+def _says(bench: Bench, s: Scenario) -> str:
+    """Why there is no answer; empty where there is one, right or wrong.
+
+    Raises:
+        SubjectHangs: it does not come in time.
+    """
+    try:
+        bench.play(s)
+    except SubjectHangs:
+        raise
+    except (Deviates, Beyond):
+        return ""
+    except FedspecError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,221 @@
+"""What was seen of a claim: an offer conforms, without more words, only where every equation of it shows."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import numpy as np
+import pytest
+from test_judge.results import asked, printed, result
+from test_judge.support import fedspec
+
+from fedspec.algorithms.scaffold import server
+from fedspec.contract import Offer, Subject
+from fedspec.mixing.control_variates import server_control
+from fedspec.reference import SUBJECT
+from fedspec.rules import RULES, equations
+from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.judge.runner import judge_offer, result_of
+from fedspec_suite.judge.spoilt import moved, spoils, tilted
+from fedspec_suite.judge.unseen import compared, told, unseen
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
+from fedspec_suite.mutants import MUTANTS, Mutated, applied, edited
+from fedspec_suite.report.junit import junit
+from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.sarif import sarif
+from fedspec_suite.report.sentences import head, tally, to_show
+
+C = Unseen("scaffold.c", "c = c + sum over S of p_i (c_i^+ - c_i)", ("c",))
+pytestmark = pytest.mark.long
+
+SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
+SAID = "conforms in x; c was not seen"
+
+
+def judged(subject: Subject, offer: Offer, law: str = "follows-*") -> Result:
+    """What the judge says of an offer, without looking for what it is instead."""
+    found = judge_offer(Inside(subject), offer, law=law, cases=6)
+    return told(result_of(subject, offer, found), offer, compared(found))
+
+
+def test_an_average_over_the_wrong_clients_that_does_not_show_is_no_bare_conforms() -> None:
+    """The defect of the adapter that shows x alone: at level server, no model depends on c."""
+    for shows, verdict, said in (
+        ((), "conforms in part", SAID),
+        (("delta",), "conforms in part", "conforms in x, delta; c was not seen"),
+        (("c",), "does not conform", "does not conform"),
+    ):
+        r = judged(Mutated(MUTANTS["scaffold-participants"]), replace(SCAFFOLD, intermediates=shows))
+        assert (r.verdict, r.said) == (verdict, said)
+        assert r.unseen == (() if "c" in shows else (C,))
+
+
+def test_the_specification_conforms_where_it_shows_all() -> None:
+    assert judged(SUBJECT, SCAFFOLD).said == "conforms"
+    at_rounds = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "round"))
+    assert judged(SUBJECT, replace(at_rounds, intermediates=())).said == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("mean", "conforms to 1 law; no equation was seen"),
+        ("mean,repeats", "conforms to 2 laws; no equation was seen"),
+        ("follows-c", "conforms in c; delta and x were not seen"),
+        ("follows-*", "conforms"),
+    ],
+)
+def test_laws_that_are_left_out_see_nothing(law: str, said: str) -> None:
+    r = judged(SUBJECT, SCAFFOLD, law)
+    assert r.said == said.replace("delta and x", "x, delta") and exit_code([r]) == 0
+
+
+def test_what_was_compared_is_what_passed_in_every_type() -> None:
+    both = [asked("follows-x"), asked("follows-x", dtype="float32"), asked("far-rounds"), asked("mean")]
+    assert compared(both) == ("x",) and compared([asked("mean")]) == ()
+    assert compared([*both, asked("follows-c")]) == ("x", "c")
+    assert compared([*both, asked("follows-c"), asked("follows-c", Status.XFAIL)]) == ("x",)
+    assert compared([*both, asked("follows-c", Status.SKIP)]) == ("x",)
+
+
+SOME = [*range(0, len(SUBJECT.info.offers), 23)]
+NOWHERE = {
+    ("scaffold", "server"): {"scaffold.c": ("c",)},
+    # w_i tau_eff d_i = p_i Delta_i: the norms cancel, whatever they are.
+    ("fednova", "round", "implied-weights"): {"fednova.a": ("tau_eff",), "fednova.a_sgd": ("tau_eff",)},
+}
+"""What no model shows, by the start of the claim, with what does."""
+
+
+def without_x(offer: Offer) -> dict[str, tuple[str, ...]]:
+    mine = offer.algorithm, offer.level, offer.reading
+    return next((shown for claim, shown in NOWHERE.items() if mine[: len(claim)] == claim), {})
+
+
+@pytest.mark.parametrize("number", SOME)
+def test_some_claims_show_in_the_model(number: int) -> None:
+    offer = SUBJECT.info.offers[number]
+    assert {u.equation: u.shown_by for u in unseen(offer, ("x",))} == without_x(offer)
+
+
+@pytest.mark.outside
+def test_all_claims_show_in_the_model_but_for_two() -> None:
+    found = [(o, {u.equation: u.shown_by for u in unseen(o, ("x",))}) for o in SUBJECT.info.offers]
+    assert [(o, u) for o, u in found if u != without_x(o)] == []
+
+
+@pytest.mark.parametrize("claim", NOWHERE)
+def test_what_does_not_show_is_known_and_shows_elsewhere(claim: tuple[str, ...]) -> None:
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level, o.reading)[: len(claim)] == claim)
+    assert {u.equation: u.shown_by for u in unseen(offer, ("x",))} == NOWHERE[claim]
+    fields = {name for shown in NOWHERE[claim].values() for name in shown}
+    assert unseen(offer, ("x", *fields)) == ()
+
+
+@pytest.mark.parametrize("level", ["server", "round"])
+def test_defects_that_somebody_named_agree(level: str) -> None:
+    """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", level))
+    missing = {u.equation for u in unseen(offer, ("x",))}
+    for name in ("scaffold-c-sign", "scaffold-c-forgets"):
+        subject, alone = Inside(Mutated(MUTANTS[name])), replace(offer, dtypes=("float64",))
+        found = judge_offer(subject, alone, law="follows-x,follows-c", cases=16)
+        noticed = {o.law for o in found if o.status is Status.FAIL}
+        assert "follows-c" in noticed and ("follows-x" in noticed) == ("scaffold.c" not in missing)
+
+
+def test_an_equation_is_spoilt_in_the_narrowest_place_first() -> None:
+    """A record is returned whole in the last place only, where a wrong c would show in x."""
+    adam = RULES["fedspec.server.adam.general_adam"]
+    for e in equations(adam):
+        mutants, *_ = spoils(adam, e)
+        (symbol,) = {node.targets[0].id for node in ast.walk(ast.parse(mutants[0].new)) if is_spoilt(node)}
+        assert symbol == ("x" if e.id.endswith(".step") else e.id.rpartition(".")[2])
+
+
+def is_spoilt(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(value=ast.Call(func=ast.Name("spoilt"))):
+            return True
+    return False
+
+
+def test_a_spoilt_equation_has_another_value_everywhere_or_the_same_sum() -> None:
+    a = np.array([[0.25, 0.0, 0.5], [0.25, 1.0, 2.0]])
+    assert (moved(a) != a).all() and (moved(a) > 0).all() and moved(a).dtype == a.dtype
+    assert tilted(a).sum() == a.sum() and (tilted(a) != a).any()
+    assert tilted([3.0, 1.0]) == [3.5, 0.5] and moved(2) != 2 and moved((a,))[0].shape == a.shape
+    assert server_control in vars(sys.modules[server.__module__]).values()
+    (c,) = equations(server_control)
+    for mutant in next(iter(spoils(server_control, c))):
+        with applied(mutant):
+            assert vars(sys.modules[server.__module__])["server_control"] is edited(mutant)[1]
+
+
+PART = result(
+    Conformity.IN_PART, asked("follows-x"), algorithm="scaffold", reading="karimireddy-2020", seen=("x",), unseen=(C,)
+)
+
+
+def test_every_form_says_what_was_seen() -> None:
+    table = printed([PART])
+    assert table[0] == f"0 of 1 offer conforms, 1 {SAID}." and sum(SAID in line for line in table) == 3
+    assert head(PART) == f"{SAID}: x would be the same with another scaffold.c; show c too"
+    assert SAID in markdown([PART], [], "") and "conforms in part" not in markdown([PART], [], "")
+    suite = Xml.fromstring(junit([PART], [], "")).find("testsuite")
+    assert suite is not None and suite.get("skipped") == "1" and head(PART) in str(suite.findtext("system-out"))
+    assert [c.get("name") for c in suite.iter("testcase")] == ["follows-x/float64", "seen/any"]
+    (finding,) = json.loads(sarif([PART], [], ""))["runs"][0]["results"]
+    assert (finding["ruleId"], finding["kind"], finding["level"]) == ("seen", "open", "none")
+    assert head(PART) in finding["message"]["text"]
+    record = json.loads(json.dumps(PART.record()))
+    assert record["verdict"] == "conforms in part" and record["said"] == SAID and record["seen"] == ["x"]
+    assert record["unseen"] == [{"equation": "scaffold.c", "text": C.text, "shown_by": ["c"]}]
+
+
+def test_several_are_counted_and_fields_are_few() -> None:
+    assert tally([PART, PART, result()]) == "1 of 3 offers conforms, 2 conform in part."
+    two = (replace(C, shown_by=("c", "h")), Unseen("a.h", "h = 1", ("h",)), Unseen("a.q", "q = 1", ()))
+    assert to_show(replace(PART, unseen=two)) == ["h"]
+    assert replace(PART, unseen=two).said == "conforms in x; c, h, q were not seen"
+    nothing = replace(PART, unseen=(Unseen("a.q", "q = 1", ()),))
+    assert "nothing that can be shown at level server depends on a.q" in head(nothing)
+
+
+def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
+    assert exit_code([PART]) == 0 and exit_code([PART], strict=True) == 3
+    failed = result(Conformity.DOES_NOT, asked("follows-x", Status.FAIL))
+    assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
+    few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
+    check_subject(Inside(SUBJECT), **few)
+    with pytest.raises(DoesNotConform, match="no equation was seen"):
+        check_subject(Inside(SUBJECT), **few, strict=True)
+
+
+def test_the_command_says_it(tmp_path: Path) -> None:
+    adapter = tmp_path / "mine.py"
+    adapter.write_text(ADAPTER)
+    few = ("check", f"py:{adapter}:SUBJECT", "--profile", "quick", "--jobs", "1", "--law", "follows-*")
+    ran = fedspec(*few, cases=4)
+    assert ran.code == 0 and ran.out.startswith(f"0 of 1 offer conforms, 1 {SAID}.\n"), ran
+    ran = fedspec(*few, "--strict", "--json", cases=4)
+    assert ran.code == 3 and [row["said"] for row in ran.rows] == [SAID]
+    ran = fedspec("vectors", "check", f"py:{adapter}:SUBJECT", "--json")
+    assert ran.code == 0 and [row["said"] for row in ran.rows] == [SAID], ran
+
+
+ADAPTER = """
+from dataclasses import replace
+from fedspec.reference import Reference
+
+SUBJECT = Reference()
+offers = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
+SUBJECT.info = replace(SUBJECT.info, offers=(replace(next(offers), intermediates=()),))
+"""

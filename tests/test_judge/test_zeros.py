@@ -1,0 +1,142 @@
+"""A zero that a subject refuses costs it that value, not its row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.support import fedspec, py
+
+from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
+from fedspec.reference import SUBJECT, Reference
+from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.judge.zeros import refused
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.limits import outside, with_zero, zeros
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Result, Status
+from fedspec_suite.report.sentences import head
+
+pytestmark = pytest.mark.long
+
+
+def offer_of(algorithm: str, level: str, reading: str = "", **more: object) -> Offer:
+    found = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
+    return replace(next(o for o in found if reading in ("", o.reading)), **more)  # type: ignore[arg-type]
+
+
+class Refusing(Reference):
+    """The specification, but for values that it does not take."""
+
+    def __init__(self, offer: Offer, *names: str, below: float = 0.0, wrong: bool = False) -> None:
+        super().__init__()
+        self.info = replace(self.info, offers=(offer,))
+        self.names, self.below, self.wrong = names, below, wrong
+
+    def start(self, case: Case) -> Session:
+        for name in self.names:
+            if case.hyper.get(name, 1.0) <= self.below:
+                raise ValueError(f"{name} must be positive")
+        return _Session(super().start(case), self)
+
+
+class _Session:
+    def __init__(self, inner: Session, subject: Refusing) -> None:
+        self.inner, self.subject = inner, subject
+
+    def step(self, event: Event) -> Answer:
+        if isinstance(event, Messages) and "weight" in self.subject.names and not all(m.weight for m in event.messages):
+            raise ValueError("no samples")
+        answer = self.inner.step(event)
+        x: Any = answer["x"]
+        return {**answer, "x": -x if self.subject.wrong and x.dtype == np.float32 else x}
+
+
+def judged(subject: Refusing, law: str = "follows-*,far-numbers,repeats,zero-weight") -> Result:
+    try:
+        (r,) = check_subject(subject, law=law)
+    except DoesNotConform as error:
+        (r,) = error.results
+    return r
+
+
+CLAIMS = [
+    ("momentum", "client", "", "rho"),
+    ("fedasync", "trace", "xie-2019-hinge", "hinge_a"),
+    ("lamb", "client", "", "lam"),
+    ("fedavg", "server", "", "weight"),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "level", "reading", "name"), CLAIMS)
+def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str, name: str) -> None:
+    offer = offer_of(algorithm, level, reading)
+    r = judged(Refusing(offer, name))
+    (lost,) = [o for o in r.obligations if o.status is not Status.PASS and o.status is not Status.SKIP]
+    assert (lost.law, lost.status) == (f"takes-zero-{name}", Status.ERROR)
+    assert (r.verdict, r.passed, r.required) == ("error", r.required - 1, r.required) and r.passed >= 5
+    assert f'nonzero=("{name}",) declares; without it {r.passed} of {r.passed} pass' in head(r)
+    declared = judged(Refusing(replace(offer, nonzero=(name,)), name))
+    assert (declared.verdict, declared.passed) == ("conforms", r.passed)
+
+
+def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
+    r = judged(Refusing(offer_of("momentum", "client"), "rho", wrong=True), "follows-*,far-numbers")
+    assert r.verdict == "does not conform" and "; refuses rho = 0 (ValueError: rho must be positive" in head(r)
+
+
+@pytest.mark.parametrize(
+    ("names", "below", "fixed", "found"),
+    [
+        (("lam", "beta1"), 0.0, {}, {"lam", "beta1"}),
+        (("lam",), 0.0, {"lam": 0.5}, set()),
+        # It refuses everything: zero is not what is wrong.
+        (("eta_l",), 10.0, {}, set()),
+        ((), 0.0, {}, set()),
+    ],
+)
+def test_what_is_refused(names: tuple[str, ...], below: float, fixed: Mapping[str, float], found: set[str]) -> None:
+    offer = offer_of("lamb", "client", fixed=fixed)
+    assert refused(Inside(Refusing(offer, *names, below=below)), offer).keys() == found
+
+
+def test_zeros_that_the_claim_forbids_are_not_asked() -> None:
+    """Reddi's Adam asks v_0 >= tau^2, so that v_0 = 0 would need tau = 0."""
+    offer = offer_of("fedadam", "server", "reddi-2021")
+    assert refused(Inside(Refusing(offer, "v0", "beta1")), offer).keys() == {"beta1"}
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [("lamb", "lam"), ("admu", "eps_s"), ("admu", "v0")])
+def test_a_declared_zero_is_in_no_case(algorithm: str, name: str) -> None:
+    offer = offer_of(algorithm, "client")
+    before = drawn(scenarios(setting_of(offer)), 40, 0)
+    after = drawn(scenarios(setting_of(replace(offer, nonzero=(name,)))), 40, 0)
+    assert any(name in zeros(s) for s in before) and not any(name in zeros(s) for s in after)
+    assert name not in zeros(plain_scenario(setting_of(replace(offer, nonzero=(name,)))))
+    zero = with_zero(after[0], name)
+    assert outside(replace(offer, nonzero=(name,)), zero) == f"{name} = 0 is refused" and not outside(offer, zero)
+
+
+@pytest.mark.parametrize("level", ["server", "round"])
+def test_a_client_without_examples(level: str) -> None:
+    cases = drawn(scenarios(setting_of(offer_of("fedavg", level))), 12, 0)
+    assert not any("weight" in zeros(s) for s in cases)
+    found = [with_zero(s, "weight") for s in cases]
+    assert any("weight" in zeros(s) for s in found)
+    # Never all of them.
+    for s in found:
+        sent = [[m.weight for m in e.messages] for e in s.events if isinstance(e, Messages)]
+        held = [] if s.case.problem is None else [s.case.problem.examples.tolist()]
+        assert all(any(some) for some in (*sent, *held))
+
+
+def test_the_command_says_which_value() -> None:
+    ran = fedspec("check", py("odd:no_zero"), "--profile", "quick", "--jobs", "1", "--law", "follows-*,far-numbers")
+    assert ran.code == 2 and ran.out.startswith("0 of 1 offer conforms, 1 refuses a zero.\n"), ran
+    assert 'nonzero=("mu",)' in " ".join(ran.out.split())
