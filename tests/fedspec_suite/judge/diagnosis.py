@@ -15,9 +15,10 @@ from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, meas
 from fedspec_suite.judge.composed import doubled, pairs
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
-from fedspec_suite.judge.gates import gates
+from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
+from fedspec_suite.judge.one_number import numbered
 from fedspec_suite.judge.seen import AT_ONCE, seen
 from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains, halves
@@ -30,6 +31,9 @@ from fedspec_suite.measure.verdict import Deviates
 
 NAMED = 2
 """How many variants are named where several agree."""
+
+FEW = 3
+"""How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
 
 HALVES = 8
 """How many things that explain half of a deviation are tried with everything else."""
@@ -87,6 +91,7 @@ class Diagnosis:
         seen: what its steps and numbers show, where no variant is found.
         unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
         gates: where it deviates, where one feature of a case decides that.
+        beside: how many cases without that feature it was seen to follow.
         fitted: whether what is seen says of every step what it is.
     """
 
@@ -96,6 +101,7 @@ class Diagnosis:
     seen: str = ""
     unlike: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    beside: int = 0
     fitted: bool = False
 
     @property
@@ -110,8 +116,9 @@ class Diagnosis:
             return self.seen
         if self.unlike:
             return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
-        rest = "" if any(gate.startswith("unless") for gate in self.gates) else ", and not else"
-        where = f"it deviates {', or '.join(self.gates)}{rest}" if self.gates else ""
+        others = f"{self.beside} other case{'s' * (self.beside > 1)}"
+        beside = f", and in none of {others} played" if self.beside else ""
+        where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
         return said or "; ".join(filter(None, (NONE, where, self.seen)))
 
 
@@ -129,8 +136,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         return Diagnosis(0, float("inf"))
     claim = measured(known, known.claimed, given)
     if claim.near and not claim.unlike:
-        decide = gates(bench, setting, known, given) if further else ()
-        return Diagnosis(len(given), claim.ratio, gates=decide)
+        decide = gates(bench, setting, known, given) if further else Decided()
+        return Diagnosis(len(given), claim.ratio, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
@@ -143,8 +150,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     decide = gates(bench, setting, known, given)
     fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
     if fitted.startswith(WHOLE):
-        decide = ()
-    if decide and fitted.startswith("from "):
+        decide = Decided()
+    if decide.words and fitted.startswith("from "):
         # From which event on, and in how many samples, says less.
         fitted = ""
     words = [fitted, course(bench, known.samples)]
@@ -153,7 +160,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         len(given),
         claim.ratio,
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
-        gates=decide,
+        gates=decide.words,
+        beside=decide.beside,
         fitted=fitted.startswith(WHOLE),
     )
 
@@ -167,6 +175,10 @@ def _stages(
     """
     yield known.variants
     yield known.edits
+    if told.head and not alone:
+        cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
+        heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
+        yield numbered(setting, heads)
     yield known.mechanical
     if not alone:
         yield pairs(setting, standing(known, told, known.variants))
@@ -207,7 +219,7 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
 
 def unrepeated(d: Diagnosis) -> Diagnosis:
     """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
-    return d if d.found else replace(d, seen=UNREPEATED, gates=(), fitted=False)
+    return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
 def in_words(d: Diagnosis, model_failed: bool) -> str:
@@ -268,14 +280,15 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
 def _agreeing(
     known: Known, variants: Iterable[Variant], given: Given, told: Evidence, names: tuple[str, ...], beyond: Larger
 ) -> tuple[Found, ...]:
-    """The first variants that the subject agrees with, none said twice; those first that give all that is shown.
+    """The first variants that the subject agrees with, those first that give all that is shown, in larger cases too.
 
-    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones.
+    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones. A
+    second one is said where it asks for something else: to mend another equation, or to claim another rule.
     """
-    said: set[str] = set()
     found: list[Found] = []
+    small: list[Found] = []
     for v in variants:
-        if v.words in said or not close(known, v, given, told, names):
+        if v.words in {f.words for f in found} or not close(known, v, given, told, names):
             continue
         near = measured(known, v, given, told)
         if not near.near or set(names) & set(near.unlike):
@@ -283,10 +296,14 @@ def _agreeing(
         lasts, wide = beyond.fits(v)
         if not lasts:
             continue
-        said.add(v.words)
         words = v.words if wide else f"in small cases {v.words}"
-        found.append(Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike))
-        if sum(not f.unlike for f in found) == NAMED:
+        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike)
+        (found if wide else small).append(one)
+        if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
             break
-    whole = [f for f in found if not f.unlike]
-    return tuple((whole or found)[:NAMED])
+    everything = found or small
+    whole = [f for f in everything if not f.unlike] or everything
+    asks: dict[str, Found] = {}
+    for f in whole[:NAMED]:
+        asks.setdefault(f.words if f.kind in {"reading", "rule"} else f.equation, f)
+    return tuple(asks.values())
