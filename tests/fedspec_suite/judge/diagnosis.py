@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
 from fedspec_suite.judge.composed import doubled, pairs
@@ -19,7 +17,7 @@ from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.one_number import numbered
-from fedspec_suite.judge.seen import AT_ONCE, seen
+from fedspec_suite.judge.seen import AT_ONCE, compared, seen
 from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains, halves
 from fedspec_suite.judge.variants import Variant
@@ -256,8 +254,12 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
 
 def _seen(known: Known, given: Given) -> str:
     wanted = {k: known.exact(known.claimed, k) for k in given}
-    models = {k: [np.array([float(x) for x in w["x"]]) for w in run] for k, run in wanted.items() if run}
-    return seen(known.samples, {k: given[k] for k in models}, models) if models else ""
+    models = [
+        compared(k, j, got["x"], want["x"], known.samples[k].case.dtype)
+        for k, answers in given.items()
+        for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
+    ]
+    return seen(known.samples, models) if models else ""
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:

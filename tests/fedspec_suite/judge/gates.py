@@ -34,6 +34,9 @@ words do not depend on the machine."""
 BASES = 4
 """Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
 
+BESIDE = 30
+"""In how many cases without the features that decide it is looked at whether a subject follows."""
+
 CLEAR = {"float64": 1e-12, "float32": 1e-4}
 """What an answer may be off by, relative to the model, before rounding is asked whether it explains it."""
 
@@ -85,8 +88,14 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided
     found = _deciding(asked, setting, given)
     if any(all(g.covers(s, first) is False for g in found) for s, first in asked.played if first >= 0):
         return Decided()
-    beside = sum(first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found) for s, first in asked.played)
-    return Decided(tuple(g.words for g in found), beside if found else 0)
+    others = [
+        s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
+    ]
+    # By the judge's own tolerance, which is finer than what a first look takes for equal.
+    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE] if found]
+    if True in seen:
+        return Decided()
+    return Decided(tuple(g.words for g in found), seen.count(False))
 
 
 def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]:
@@ -105,7 +114,7 @@ def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]
             continue
         found: list[Gate] = []
         for gate in _found(asked, setting, [*bases[k:], *bases[:k]]):
-            if gate is not None and _sure(bench, gate.deviating):
+            if gate is not None and _deviates(bench, gate.deviating):
                 found.append(gate)
             if len(found) > SAID or sum(asked.events) > EVENTS:
                 break
@@ -118,14 +127,14 @@ def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]
     return tuple(first)
 
 
-def _sure(bench: Bench, s: Scenario) -> bool:
-    """Whether it deviates by more than rounding may."""
+def _deviates(bench: Bench, s: Scenario) -> bool | None:
+    """Whether it deviates by more than rounding may; None where nobody can say."""
     try:
         everything(bench, s)
     except Deviates:
         return True
     except (Undecided, SubjectError, Beyond, FedspecError):
-        return False
+        return None
     return False
 
 
