@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
-from fedspec_suite.judge.composed import doubled, pairs
+from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
 from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
-from fedspec_suite.judge.one_number import numbered
+from fedspec_suite.judge.plain_words import plainly
+from fedspec_suite.judge.search import Search, stages
 from fedspec_suite.judge.seen import AT_ONCE, compared, seen
 from fedspec_suite.judge.shown import shown
-from fedspec_suite.judge.shrinking import Link, chains, halves
+from fedspec_suite.judge.shrinking import Link, chains
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -32,15 +31,6 @@ NAMED = 2
 
 FEW = 3
 """How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
-
-HALVES = 8
-"""How many things that explain half of a deviation are tried with everything else."""
-
-LIKELY = 2
-"""The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
-
-PAIRS = {"client": 6000, "server": 6000, "round": 2000, "trace": 2000}
-"""How many pairs of such are tried: whole rounds take longer."""
 
 NONE = "no known variant"
 UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
@@ -91,6 +81,7 @@ class Diagnosis:
         gates: where it deviates, where one feature of a case decides that.
         beside: how many cases without that feature it was seen to follow.
         fitted: whether what is seen says of every step what it is.
+        search: how far the search went that found none, where it did not go to the end.
     """
 
     played: int
@@ -101,6 +92,7 @@ class Diagnosis:
     gates: tuple[str, ...] = ()
     beside: int = 0
     fitted: bool = False
+    search: str = ""
 
     @property
     def follows(self) -> bool:
@@ -113,11 +105,12 @@ class Diagnosis:
         if not said and self.fitted:
             return self.seen
         if self.unlike:
-            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
+            instead = said or self.seen or "; ".join(filter(None, (NONE, self.search)))
+            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {instead}"
         others = f"{self.beside} other case{'s' * (self.beside > 1)}"
         beside = f", and in none of {others} played" if self.beside else ""
         where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
-        return said or "; ".join(filter(None, (NONE, where, self.seen)))
+        return said or "; ".join(filter(None, (NONE, where, self.seen, self.search)))
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
@@ -139,12 +132,13 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
-    for among in _stages(bench, known, setting, told, given, alone=bool(unlike)):
+    search = Search()
+    for among in stages(search, known, setting, told, lambda: _chains(bench, known, setting, told), bool(unlike)):
         found = _agreeing(known, among, given, told, names, beyond)
         if found:
             return Diagnosis(len(given), claim.ratio, found, unlike=unlike)
     if unlike:
-        return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike))
+        return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike), search=str(search))
     decide = gates(bench, setting, known, given)
     fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
     if fitted.startswith(WHOLE):
@@ -160,37 +154,9 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
         gates=decide.words,
         beside=decide.beside,
+        search=str(search),
         fitted=fitted.startswith(WHOLE),
     )
-
-
-def _stages(
-    bench: Bench, known: Known, setting: Setting, told: Evidence, given: Given, alone: bool
-) -> Iterator[Iterable[Variant]]:
-    """What is tried one after another: what has a name, systematic edits, two at once.
-
-    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
-    """
-    yield known.variants
-    yield known.edits
-    if told.head and not alone:
-        cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
-        heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
-        yield numbered(setting, heads)
-    yield known.mechanical
-    if not alone:
-        yield pairs(setting, standing(known, told, known.variants))
-        likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
-        unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
-        found = halves(_chains(bench, known, setting, told), (*likely, *unlikely))
-        # Of the printed form and of that with options: what edits one says nothing of the other.
-        of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
-        half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
-        yield islice(doubled(setting, half[:1], (*likely, *unlikely)), PAIRS[setting.level])
-        yield islice(doubled(setting, half[1:], likely), PAIRS[setting.level])
-        # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
-        read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-        yield islice(doubled(setting, read, likely), PAIRS[setting.level])
 
 
 def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tuple[tuple[Link, ...], ...]:
@@ -290,7 +256,7 @@ def _agreeing(
     found: list[Found] = []
     small: list[Found] = []
     for v in variants:
-        if v.words in {f.words for f in found} or not close(known, v, given, told, names):
+        if plainly(v.words) in {f.words for f in found} or not close(known, v, given, told, names):
             continue
         near = measured(known, v, given, told)
         if not near.near or set(names) & set(near.unlike):
@@ -298,7 +264,7 @@ def _agreeing(
         lasts, wide = beyond.fits(v)
         if not lasts:
             continue
-        words = v.words if wide else f"in small cases {v.words}"
+        words = plainly(v.words) if wide else f"in small cases {plainly(v.words)}"
         one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike)
         (found if wide else small).append(one)
         if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
