@@ -9,7 +9,7 @@ import pytest
 from test_judge.support import check, fedspec, py
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.composed import pairs
+from fedspec_suite.judge.composed import pairs, together
 from fedspec_suite.judge.variants import single
 from fedspec_suite.measure.setting import setting_of
 
@@ -53,7 +53,8 @@ def test_what_a_variant_is_made_of_is_data() -> None:
     assert all(v.names and all(v.names) for v in variants)
     reading = next(v for v in variants if v.words.startswith("reading "))
     assert reading.names[0]["reading"] == reading.words.removeprefix("reading ") and len(reading.names[0]) > 1
-    both = next(pairs(setting_of(adam), dict.fromkeys(variants, "off")))
+    of = setting_of(adam)
+    both = next(v for a, b in pairs(of, dict.fromkeys(variants, "off")) if (v := together(of, a, b)))
     assert both.kind == "composed" and len(both.names) == 2
 
 

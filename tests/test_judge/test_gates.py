@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -112,7 +113,27 @@ def test_rounds_of_one_local_step_are_told_from_longer_ones() -> None:
 def test_it_is_said_too_where_the_samples_show_it() -> None:
     d = diagnosed(Behind("fedavg", "server", event=first(3)))
     assert not d.follows and not d.found and d.gates == ("from 4 clients on",)
-    assert in_words(d, True).startswith("no known variant; it deviates from 4 clients on, and not else")
+    assert re.match(
+        r"no known variant; it deviates from 4 clients on, and in none of \d+ other cases played", in_words(d, True)
+    )
+
+
+def test_a_gate_that_a_case_played_contradicts_is_not_said() -> None:
+    """With three clients it deviates too where the first has few examples: no number of clients decides alone."""
+
+    def beside(inner: Any, e: Any, k: int) -> Any:
+        most = 3 if e.messages[0].weight > 5 else 2
+        return inner.step(Messages(e.messages[:most]))
+
+    d = diagnosed(Behind("fedavg", "server", take=beside))
+    assert not d.found and d.gates == () and d.beside == 0
+
+
+def test_where_it_does_not_deviate_is_said_of_the_cases_played() -> None:
+    said = Diagnosis(3, 1e6, gates=("where rho = 0",), beside=7).instead("; or ")
+    assert said == "no known variant; it deviates where rho = 0, and in none of 7 other cases played"
+    said = Diagnosis(3, 1e6, gates=("where rho = 0",)).instead("; or ")
+    assert said == "no known variant; it deviates where rho = 0"
 
 
 def test_the_words_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def test_the_written_server_is_right_without_a_mistake() -> None:
 @pytest.mark.slow
 def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
     d = edited("adam", "client.adam.general_adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
-    assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2 ** t)"]
+    assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2^t)"]
     assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "edit"
 
 
@@ -104,7 +104,7 @@ def test_of_two_places_the_one_is_said() -> None:
 @pytest.mark.slow
 def test_a_mean_of_squares_is_not_the_square_of_a_mean() -> None:
     d = told(Written("fedadam", "reddi-2021", "squares"))
-    assert names(d)[0].startswith("the clients' mean of delta ** 2 stands for that of their mean")
+    assert names(d)[0].startswith("the clients' mean of delta^2 stands for that of their mean")
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_the_square_of_a_largest_is_not_the_largest_square() -> None:
         "mu, nu = accumulate_i(state.mu, g**2, cover)",
         "mu = state.mu + cover.greatest(g) ** 2\n    nu = cover.least(mu)",
     )
-    assert names(d) == ["cover.greatest(g) ** 2 stands for cover.greatest(g ** 2) in mu + cover.greatest(g ** 2)"]
+    assert names(d) == ["cover.greatest(g)^2 stands for cover.greatest(g^2) in mu + cover.greatest(g^2)"]
 
 
 def test_rows_that_are_mixed_in_place_are_told_so() -> None:

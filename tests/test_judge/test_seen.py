@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge import diagnosis
 from fedspec_suite.judge.diagnosis import identify
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.seen import Model, _blocks, _coordinates, compared
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.setting import setting_of
 
 OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedamsgrad", "server"))
@@ -49,7 +52,7 @@ class Wrong:
 @pytest.fixture(autouse=True)
 def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing explains these; to edit every rule, and to try pairs, would take most of the time."""
-    monkeypatch.setattr(diagnosis, "_stages", lambda bench, known, setting, told, given, alone: [known.variants])
+    monkeypatch.setattr(diagnosis, "stages", lambda search, known, *rest: [known.variants])
 
 
 def said(otherwise: Callable[[int, Any], Any]) -> str:
@@ -82,3 +85,30 @@ def test_what_is_rounded_everywhere_is_called_rounded() -> None:
 )
 def test_a_rule_that_differs_a_little_is_not_called_rounded(otherwise: Callable[[int, Any], Any]) -> None:
     assert "rounded" not in said(otherwise) and "computed in" not in said(otherwise)
+
+
+def model(sample: int, want: list[float], factors: list[float]) -> Model:
+    """A model off by some factors, in two blocks: a of the first number alone, b of the rest."""
+    return compared(sample, 0, np.array(want) * factors, from_floats(want, "float64"), "float64")
+
+
+def cases(sizes: list[int]) -> list[Any]:
+    x0s = [{"a": np.zeros(1), "b": np.zeros(n - 1)} for n in sizes]
+    base = known_of(setting_of(OFFER)).samples[0]
+    return [replace(base, case=replace(base.case, x0=x0)) for x0 in x0s]
+
+
+@pytest.mark.parametrize("little", [0.0, 1e-7, 1e-5, 1e-12])
+def test_what_is_off_by_little_is_not_called_equal(little: float) -> None:
+    """The judge's tolerance is some roundings: 1e-12 is far above it."""
+    near = 1 + little
+    first = [model(0, [1.0, 2.0], [1.5, near]), model(1, [1.0, 2.0, 3.0], [1.5, near, near])]
+    last = [model(0, [1.0, 2.0], [near, 1.5]), model(1, [1.0, 2.0, 3.0], [near, near, 1.5])]
+    said = [_coordinates(first), _coordinates(last), _blocks(cases([2, 3]), first)]
+    if little:
+        assert said == ["", "", ""]
+    else:
+        in_all = "in the 2 cases played only"
+        assert said[0] == f"{in_all} the first coordinate of the model deviates"
+        assert said[1] == f"{in_all} the last coordinate of the model deviates"
+        assert said[2] == f"{in_all} block a deviates, not b"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import combinations
@@ -21,7 +21,7 @@ RANK = {"reading": 0, "mutant": 1, "generic": 2}
 """How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
 
 
-def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant]:
+def pairs(setting: Setting, standing: Mapping[Variant, str]) -> list[tuple[Variant, Variant]]:
     """Two of these at once, the simplest first: readings before catalogued edits before generic defects.
 
     Two that do nothing in the event in which a subject deviates soonest do not explain it together, nor does one that
@@ -33,16 +33,14 @@ def pairs(setting: Setting, standing: Mapping[Variant, str]) -> Iterator[Variant
     """
     mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
     both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
-    for a, b in both:
-        how = {standing[a], standing[b]}
-        if how & {"still", "idle"} and "fits" not in how:
-            continue
-        composed = together(setting, a, b)
-        if composed is not None:
-            yield composed
+    return [two for two in both if _may({standing[v] for v in two})]
 
 
-def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Variant]) -> Iterator[Variant]:
+def _may(how: set[str]) -> bool:
+    return "fits" in how or not how & {"still", "idle"}
+
+
+def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
     """One of these and something else at once.
 
     Args:
@@ -51,15 +49,15 @@ def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Varian
         others: what may come with it.
     """
     seen: set[frozenset[Variant]] = set()
+    out: list[tuple[Variant, Variant]] = []
     for v in halves:
         for other in others:
             both = frozenset((v, other))
             if len(both) < 2 or both in seen or {v.algorithm, other.algorithm} != {setting.algorithm.id}:
                 continue
             seen.add(both)
-            composed = together(setting, v, other)
-            if composed is not None:
-                yield composed
+            out.append((v, other))
+    return out
 
 
 def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:

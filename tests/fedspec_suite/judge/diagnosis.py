@@ -5,23 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured, standing
-from fedspec_suite.judge.composed import doubled, pairs
+from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
-from fedspec_suite.judge.gates import gates
+from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.idle import idle, reduced, without_effect
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
-from fedspec_suite.judge.seen import AT_ONCE, seen
+from fedspec_suite.judge.plain_words import plainly
+from fedspec_suite.judge.search import Search, stages
+from fedspec_suite.judge.seen import AT_ONCE, compared, seen
 from fedspec_suite.judge.shown import shown
-from fedspec_suite.judge.shrinking import Link, chains, halves
+from fedspec_suite.judge.shrinking import Link, chains
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -31,14 +30,8 @@ from fedspec_suite.measure.verdict import Beyond, Deviates
 NAMED = 2
 """How many variants are named where several agree."""
 
-HALVES = 8
-"""How many things that explain half of a deviation are tried with everything else."""
-
-LIKELY = 2
-"""The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
-
-PAIRS = {"client": 6000, "server": 6000, "round": 2000, "trace": 2000}
-"""How many pairs of such are tried: whole rounds take longer."""
+FEW = 3
+"""How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
 
 NONE = "no known variant"
 UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
@@ -87,7 +80,9 @@ class Diagnosis:
         seen: what its steps and numbers show, where no variant is found.
         unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
         gates: where it deviates, where one feature of a case decides that.
+        beside: how many cases without that feature it was seen to follow.
         fitted: whether what is seen says of every step what it is.
+        search: how far the search went that found none, where it did not go to the end.
     """
 
     played: int
@@ -96,7 +91,9 @@ class Diagnosis:
     seen: str = ""
     unlike: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    beside: int = 0
     fitted: bool = False
+    search: str = ""
 
     @property
     def follows(self) -> bool:
@@ -109,10 +106,12 @@ class Diagnosis:
         if not said and self.fitted:
             return self.seen
         if self.unlike:
-            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said or self.seen or NONE}"
-        rest = "" if any(gate.startswith("unless") for gate in self.gates) else ", and not else"
-        where = f"it deviates {', or '.join(self.gates)}{rest}" if self.gates else ""
-        return said or "; ".join(filter(None, (NONE, where, self.seen)))
+            instead = said or self.seen or "; ".join(filter(None, (NONE, self.search)))
+            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {instead}"
+        others = f"{self.beside} other case{'s' * (self.beside > 1)}"
+        beside = f", and in none of {others} played" if self.beside else ""
+        where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+        return said or "; ".join(filter(None, (NONE, where, self.seen, self.search)))
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
@@ -129,24 +128,25 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         return Diagnosis(0, float("inf"))
     claim = measured(known, known.claimed, given)
     if claim.near and not claim.unlike:
-        decide = gates(bench, setting, known, given) if further else ()
-        return Diagnosis(len(given), claim.ratio, gates=decide)
+        decide = gates(bench, setting, known, given) if further else Decided()
+        return Diagnosis(len(given), claim.ratio, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
-    stages = _stages(bench, known, setting, told, given, alone=bool(unlike))
-    for among in chain(_simpler(known, setting, silent), stages):
+    search = Search()
+    each = stages(search, known, setting, told, lambda: _chains(bench, known, setting, told), bool(unlike))
+    for among in chain(_simpler(known, setting, silent), each):
         found = _agreeing(known, among, given, told, names, beyond)
         if found:
             return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:
-        return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike))
+        return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike), search=str(search))
     decide = gates(bench, setting, known, given)
     fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
     if fitted.startswith(WHOLE):
-        decide = ()
-    if decide and fitted.startswith("from "):
+        decide = Decided()
+    if decide.words and fitted.startswith("from "):
         # From which event on, and in how many samples, says less.
         fitted = ""
     words = [fitted, course(bench, known.samples), without_effect(silent) if silent else ""]
@@ -155,7 +155,9 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         len(given),
         claim.ratio,
         seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
-        gates=decide,
+        gates=decide.words,
+        beside=decide.beside,
+        search=str(search),
         fitted=fitted.startswith(WHOLE),
     )
 
@@ -176,31 +178,6 @@ def _ineffective(silent: tuple[str, ...], found: tuple[Found, ...]) -> tuple[Fou
         # Simpler ones come first; others give the same in these cases.
         return found[:1]
     return tuple(replace(f, words=f"{said}: {f.words}") if f.kind == "rule" else f for f in found)
-
-
-def _stages(
-    bench: Bench, known: Known, setting: Setting, told: Evidence, given: Given, alone: bool
-) -> Iterator[Iterable[Variant]]:
-    """What is tried one after another: what has a name, systematic edits, two at once.
-
-    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
-    """
-    yield known.variants
-    yield known.edits
-    yield known.mechanical
-    if not alone:
-        yield pairs(setting, standing(known, told, known.variants))
-        likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
-        unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
-        found = halves(_chains(bench, known, setting, told), (*likely, *unlikely))
-        # Of the printed form and of that with options: what edits one says nothing of the other.
-        of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
-        half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
-        yield islice(doubled(setting, half[:1], (*likely, *unlikely)), PAIRS[setting.level])
-        yield islice(doubled(setting, half[1:], likely), PAIRS[setting.level])
-        # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
-        read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-        yield islice(doubled(setting, read, likely), PAIRS[setting.level])
 
 
 def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tuple[tuple[Link, ...], ...]:
@@ -227,7 +204,7 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
 
 def unrepeated(d: Diagnosis) -> Diagnosis:
     """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
-    return d if d.found else replace(d, seen=UNREPEATED, gates=(), fitted=False)
+    return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
 def in_words(d: Diagnosis, model_failed: bool) -> str:
@@ -264,8 +241,12 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
 
 def _seen(known: Known, given: Given) -> str:
     wanted = {k: known.exact(known.claimed, k) for k in given}
-    models = {k: [np.array([float(x) for x in w["x"]]) for w in run] for k, run in wanted.items() if run}
-    return seen(known.samples, {k: given[k] for k in models}, models) if models else ""
+    models = [
+        compared(k, j, got["x"], want["x"], known.samples[k].case.dtype)
+        for k, answers in given.items()
+        for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
+    ]
+    return seen(known.samples, models) if models else ""
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:
@@ -288,14 +269,15 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
 def _agreeing(
     known: Known, variants: Iterable[Variant], given: Given, told: Evidence, names: tuple[str, ...], beyond: Larger
 ) -> tuple[Found, ...]:
-    """The first variants that the subject agrees with, none said twice; those first that give all that is shown.
+    """The first variants that the subject agrees with, those first that give all that is shown, in larger cases too.
 
-    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones.
+    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones. A
+    second one is said where it asks for something else: to mend another equation, or to claim another rule.
     """
-    said: set[str] = set()
     found: list[Found] = []
+    small: list[Found] = []
     for v in variants:
-        if v.words in said or not close(known, v, given, told, names):
+        if plainly(v.words) in {f.words for f in found} or not close(known, v, given, told, names):
             continue
         near = measured(known, v, given, told)
         if not near.near or set(names) & set(near.unlike):
@@ -303,10 +285,14 @@ def _agreeing(
         lasts, wide = beyond.fits(v)
         if not lasts:
             continue
-        said.add(v.words)
-        words = v.words if wide else f"in small cases {v.words}"
-        found.append(Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike))
-        if sum(not f.unlike for f in found) == NAMED:
+        words = plainly(v.words) if wide else f"in small cases {plainly(v.words)}"
+        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike)
+        (found if wide else small).append(one)
+        if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
             break
-    whole = [f for f in found if not f.unlike]
-    return tuple((whole or found)[:NAMED])
+    everything = found or small
+    whole = [f for f in everything if not f.unlike] or everything
+    asks: dict[str, Found] = {}
+    for f in whole[:NAMED]:
+        asks.setdefault(f.words if f.kind in {"reading", "rule"} else f.equation, f)
+    return tuple(asks.values())

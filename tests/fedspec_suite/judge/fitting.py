@@ -19,6 +19,7 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Exchange, Gradient, Messages, Round
 from fedspec.params import flatten
 from fedspec_suite.judge.defects.defect import with_x
+from fedspec_suite.judge.steady import ROUNDINGS
 from fedspec_suite.judge.variants import CANNOT
 from fedspec_suite.measure.bench import Shown, specified
 from fedspec_suite.measure.scenario import Scenario, describe
@@ -148,8 +149,10 @@ def explained(found: Sequence[Step], dtype: str) -> str:
         return ""
     if said := _first_alone(moving, dtype):
         return said
-    if said := named(_multiples(moving, dtype, lambda s: s.taken, lambda s: s.wanted), dtype):
-        return f"every step is the specified one times {said}"
+    times = named(_multiples(moving, dtype, lambda s: s.taken, lambda s: s.wanted), dtype)
+    # A step that is the specified one but for little is not that one.
+    if times and times != "1":
+        return f"every step is the specified one times {times}"
     return _along(moving, dtype, "the specified one plus ", lambda s: s.taken - s.wanted) or _along(
         moving, dtype, "", lambda s: s.taken
     )
@@ -161,8 +164,14 @@ def _small(residual: Array, s: Step, dtype: str) -> bool:
     return bool(np.abs(residual).max() <= CLOSE[dtype] * size)
 
 
+def _equal(s: Step, dtype: str) -> bool:
+    """Whether a step is the specified one to some roundings."""
+    size = max(float(np.abs(a).max()) for a in (s.taken, s.wanted, s.beside["x"]))
+    return bool(np.abs(s.taken - s.wanted).max() <= ROUNDINGS * float(np.finfo(dtype).eps) * size)
+
+
 def _first_alone(found: Sequence[Step], dtype: str) -> str:
-    off = [s for s in found if not _small(s.taken - s.wanted, s, dtype)]
+    off = [s for s in found if not _equal(s, dtype)]
     rest = [s for s in found if s.number]
     if off and all(s.number == 0 for s in off) and len(rest) >= ENOUGH:
         return f"only the first {off[0].event} deviates; from where it ends, the others are as specified"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from fedspec_suite.judge.at_hand import Choice, Kind, is_array
@@ -216,12 +217,21 @@ def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> It
 
 
 def _members(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Another option than the one that is written there."""
+    """Another option than the one that is asked for, or written there."""
+    match node:
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Attribute() as member]):
+            now, asked = kinds.get(ast.unparse(left)), kinds.get(ast.unparse(member))
+            if isinstance(now, Choice) and isinstance(asked, Choice):
+                true = now.value == asked.value
+                for other in now.others if true else (asked.value,):
+                    yield Change(f"as if {said(left)} = {other}", node, str(not true), 0)
     kind = kinds.get(ast.unparse(node))
-    if isinstance(node, ast.Attribute) and ast.unparse(node)[:1].isupper() and isinstance(kind, Choice):
+    asks = f" is {ast.unparse(node)}" in around or f" == {ast.unparse(node)}" in around
+    if isinstance(node, ast.Attribute) and ast.unparse(node)[:1].isupper() and isinstance(kind, Choice) and not asks:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", node.value.id if isinstance(node.value, ast.Name) else "").lower()
         for other in kind.others:
             new = f"type({ast.unparse(node)})({other!r})"
-            yield Change(f"{other} stands for {kind.value}{around}", node, new, 0)
+            yield Change(f"{name} = {other} stands for {name} = {kind.value}{around}", node, new, 0)
 
 
 def _mixed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Given, off
+from fedspec_suite.judge.features import OTHERWISE, amounts
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.probes import Ladder, ladders, otherwise, repeatable
 from fedspec_suite.judge.resized import longer, smaller
@@ -33,11 +34,18 @@ words do not depend on the machine."""
 BASES = 4
 """Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
 
+BESIDE = 30
+"""In how many cases without the features that decide it is looked at whether a subject follows."""
+
 CLEAR = {"float64": 1e-12, "float32": 1e-4}
 """What an answer may be off by, relative to the model, before rounding is asked whether it explains it."""
 
 LENGTH = 50
 """Events of the longest run."""
+
+
+Covers = Callable[[Scenario, int], bool | None]
+"""Whether a case that deviates from some event on has the feature; None where nobody can say."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +55,52 @@ class Gate:
     Attributes:
         words: where the subject deviates.
         deviating: a case in which it does.
+        covers: whether the feature explains that a case deviates.
     """
 
     words: str
     deviating: Scenario
+    covers: Covers = lambda s, first: None
 
 
-def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[str, ...]:
-    """Which features decide, each alone, from a case that the subject follows; none where it follows none."""
+@dataclass(frozen=True)
+class Decided:
+    """Which features decide.
+
+    Attributes:
+        words: where a subject deviates.
+        beside: how many cases without them it was seen to follow.
+    """
+
+    words: tuple[str, ...] = ()
+    beside: int = 0
+
+
+def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided:
+    """Which features decide, each alone, from a case that the subject follows; none where it follows none.
+
+    Features are not said to decide where a case deviates that was played and has none of them.
+    """
     asked = _Asked(bench, known)
-    followed = [k for k, answers in given.items() if _follows(known, known.samples[k], answers) is None]
+    for k, answers in given.items():
+        first = _follows(known, known.samples[k], answers)
+        asked.played.append((known.samples[k], -1 if first is None else first))
+    found = _deciding(asked, setting, given)
+    if any(all(g.covers(s, first) is False for g in found) for s, first in asked.played if first >= 0):
+        return Decided()
+    others = [
+        s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
+    ]
+    # By the judge's own tolerance, which is finer than what a first look takes for equal.
+    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE] if found]
+    if True in seen:
+        return Decided()
+    return Decided(tuple(g.words for g in found), seen.count(False))
+
+
+def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]:
+    bench, known = asked.bench, asked.known
+    followed = [k for k, (_, first) in zip(given, asked.played, strict=True) if first < 0]
     followed.sort(key=lambda k: (_moving(given[k]), *_varied(known.samples[k])), reverse=True)
     bases = [known.samples[k] for k in followed if _moving(given[k])][:BASES]
     if not bases:
@@ -64,14 +108,14 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[s
         bases = [next((s for s in less if asked.first(s) == -1), known.samples[0])]
         if asked.first(bases[0]) != -1:
             return ()
-    first: list[str] = []
+    first: list[Gate] = []
     for k, base in enumerate(bases):
         if base.case.hyper in [s.case.hyper for s in bases[:k]]:
             continue
-        found: list[str] = []
+        found: list[Gate] = []
         for gate in _found(asked, setting, [*bases[k:], *bases[:k]]):
-            if gate is not None and _sure(bench, gate.deviating):
-                found.append(gate.words)
+            if gate is not None and _deviates(bench, gate.deviating):
+                found.append(gate)
             if len(found) > SAID or sum(asked.events) > EVENTS:
                 break
         # Where this and that and more decides, something in this case hid the mistake: all of that brings it out.
@@ -83,14 +127,14 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> tuple[s
     return tuple(first)
 
 
-def _sure(bench: Bench, s: Scenario) -> bool:
-    """Whether it deviates by more than rounding may."""
+def _deviates(bench: Bench, s: Scenario) -> bool | None:
+    """Whether it deviates by more than rounding may; None where nobody can say."""
     try:
         everything(bench, s)
     except Deviates:
         return True
     except (Undecided, SubjectError, Beyond, FedspecError):
-        return False
+        return None
     return False
 
 
@@ -112,9 +156,17 @@ class _Asked:
     bench: Bench
     known: Known
     events: list[int] = field(default_factory=list)
+    played: list[tuple[Scenario, int]] = field(default_factory=list)
+    """Each case that was played, and the event from which on the subject deviates, -1 if in none."""
 
     def first(self, s: Scenario) -> int | None:
         """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
+        event = self._first(s)
+        if event is not None:
+            self.played.append((s, event))
+        return event
+
+    def _first(self, s: Scenario) -> int | None:
         self.events.append(len(s.events))
         try:
             answers = self.bench.play(s)
@@ -163,7 +215,8 @@ def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[G
     for words, s in otherwise(base):
         first = asked.first(s)
         if first is not None and first >= 0:
-            yield Gate(words, s)
+            has = OTHERWISE[words]
+            yield Gate(words, s, lambda s, first, has=has: has(s, first))  # type: ignore[misc]
             break
     for ladder in ladders(setting, bases, asked.shows):
         yield _climbed(asked, ladder)
@@ -178,9 +231,15 @@ def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
     if isinstance(event, Gradient):
         inside = next(k for k in range(first + 1) if k == first or isinstance(s.events[first - k], Begin))
         if inside == first:
-            return Gate(f"from local step {first + 1} on", s)
-        return Gate(f"from event {first + 1} on", s)
-    return Gate(f"from {describe(event)} {first + 1} on", s)
+            return Gate(f"from local step {first + 1} on", s, lambda other, j: _since_begin(other, j) >= first)
+        return Gate(f"from event {first + 1} on", s, lambda other, j: j >= first)
+    return Gate(f"from {describe(event)} {first + 1} on", s, lambda other, j: j >= first)
+
+
+def _since_begin(s: Scenario, event: int) -> int:
+    """How many local steps of its round come before an event."""
+    begun = [k for k in range(event + 1) if isinstance(s.events[k], Begin)]
+    return event - (begun[-1] + 1 if begun else 0)
 
 
 def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
@@ -196,7 +255,21 @@ def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
         _between(asked, ladder, states)
     order = sorted(states)
     deviating = [v for v in order if states[v]]
-    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]))
+
+    def covers(s: Scenario, first: int) -> bool | None:
+        found = {_state(states, order, v) for v in amounts(ladder.name, s, first)}
+        return True if True in found else None if None in found or not found else False
+
+    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]), covers)
+
+
+def _state(states: Mapping[float, bool], order: Sequence[float], v: float) -> bool | None:
+    """Whether a value deviates, as far as its neighbours among those that were looked at agree on it."""
+    if v in states:
+        return states[v]
+    below, above = [w for w in order if w < v], [w for w in order if w > v]
+    near = {states[w] for w in (*below[-1:], *above[:1])}
+    return near.pop() if len(near) == 1 else None
 
 
 def _between(asked: _Asked, ladder: Ladder, states: dict[float, bool]) -> None:

@@ -59,7 +59,16 @@ class Known:
 
     @cached_property
     def mechanical(self) -> tuple[Variant, ...]:
-        """Mechanical edits, tried where no systematic one fits."""
+        """Mechanical edits, tried where no systematic one fits: the likelier ones of those that there are."""
+        return self._mechanical[:MOST]
+
+    @property
+    def mechanical_there(self) -> int:
+        """How many there are."""
+        return len(self._mechanical)
+
+    @cached_property
+    def _mechanical(self) -> tuple[Variant, ...]:
         return tuple(_mechanical(self.setting, self.samples))
 
     @cache  # noqa: B019 - it lives as long as what is known does
@@ -94,7 +103,7 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
     broken = cache(partial(_broken, setting))
-    for e in sorted(found, key=lambda e: e.rank)[:MOST]:
+    for e in sorted(found, key=lambda e: e.rank):
         yield replace(
             one,
             words=e.mutant.words,

@@ -183,7 +183,7 @@ def single(setting: Setting) -> Iterator[Variant]:
         yield replace(
             one, words=d.words, equation=equation_of(setting, d.tail), defects=(d,), kind="generic", names=names
         )
-    for words, other, options in _relatives(setting):
+    for words, other, options, _ in relatives(setting, 0):
         said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
         names = ({"algorithm": other, "reading": said},)
         yield replace(one, words=words, algorithm=other, options=options, kind="rule", names=names)
@@ -204,8 +204,16 @@ def equation_of(setting: Setting, tail: str) -> str:
     return setting.algorithm.equation(tail, setting.options) or setting.algorithm.equation("step", setting.options)
 
 
-def _relatives(setting: Setting) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Other algorithms of the level that have no more hyper-parameters than this one, in each of their readings."""
+def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:
+    """Other algorithms of the level in each of their readings, with so many hyper-parameters that this one lacks.
+
+    Args:
+        setting: what is judged.
+        more: how many.
+
+    Yields:
+        What is said of it, the algorithm, its options, and the hyper-parameters that are lacking.
+    """
     mine = set(setting.numbers)
     for other in CATALOGUE.values():
         if setting.level not in other.levels or other.id == setting.algorithm.id:
@@ -214,10 +222,11 @@ def _relatives(setting: Setting) -> Iterator[tuple[str, str, dict[str, str]]]:
         seen: list[dict[str, str]] = []
         for reading in other.readings_at(setting.level):
             options = {**other.defaults(), **shared, **reading.fixes}
-            if options not in seen and set(other.numbers_under(setting.level, options)) <= mine:
+            lacking = tuple(n for n in other.numbers_under(setting.level, options) if n not in mine)
+            if options not in seen and len(lacking) == more:
                 seen.append(options)
                 said = "" if reading is other.readings[0] else f", reading {reading.name}"
-                yield f"the rule of {other.id}{said}", other.id, options
+                yield f"the rule of {other.id}{said}", other.id, options, lacking
 
 
 def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:

@@ -20,10 +20,13 @@ from fedspec_suite.judge.defects import (
     lagging,
     late,
     messages,
+    norms,
     numbers,
     places,
     remembered,
     sequence,
+    shares,
+    starts,
     state,
     waiting,
 )
@@ -53,4 +56,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from state.of(setting)
     yield from functions.of(setting)
     yield from covers.of(setting)
+    yield from starts.of(setting)
+    yield from shares.of(setting)
+    yield from norms.of(setting)
     yield from numbers.of(setting)

@@ -21,7 +21,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 
-def _state_fields(setting: Setting) -> tuple[str, ...]:
+def state_fields(setting: Setting) -> tuple[str, ...]:
     """What the specification keeps beside the model, as far as a state is a record."""
     run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
     begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
@@ -163,7 +163,7 @@ def _follows(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    names = _state_fields(setting)
+    names = state_fields(setting)
     # What a server within the state keeps is known by what is shown of it.
     within = setting.algorithm.shows_at(setting.level) if "server" in names else ()
     vectors = [n for n in dict.fromkeys((*names, *within)) if n != "t"]

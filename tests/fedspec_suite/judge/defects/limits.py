@@ -1,0 +1,42 @@
+"""What is averaged is limited first: each change, coordinate by coordinate or by its length, or their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, cast
+
+from fedspec.arith import stack
+from fedspec.mixing.weighted import weighted_mean
+from fedspec_suite.judge.defects import oracles
+from fedspec_suite.judge.defects.defect import Running, behind
+from fedspec_suite.judge.edits import functions
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+HOW = {
+    "to [-{0}, {0}]": oracles.clipped,
+    "to length {}, all blocks together": oracles.shortened,
+    "to length {}, block by block": oracles.shortened_in_blocks,
+}
+
+
+def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Running, Scenario], Running]]]:
+    """By what is said of it, with a place for the number, how a mean is limited; nothing where none is taken."""
+    mean = cast(FunctionType, weighted_mean)
+    if mean not in functions(setting.algorithm, setting.level):
+        return {}
+
+    def each(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
+        return behind({mean: lambda there: lambda deltas, p: there(stack([limit(d, d) for d in deltas]), p)})
+
+    def whole(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
+        return behind({mean: lambda there: lambda deltas, p: limit(there(deltas, p), deltas)})
+
+    def of(how: Callable[[float], oracles.OfGradient], around: Any) -> Callable[[float], Any]:
+        return lambda v: around(how(v))
+
+    return {
+        **{f"every change is clipped {words}": of(how, each) for words, how in HOW.items()},
+        **{f"the mean change is clipped {words}": of(how, whole) for words, how in HOW.items()},
+    }

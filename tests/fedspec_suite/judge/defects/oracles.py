@@ -1,0 +1,68 @@
+"""What a client makes of every gradient, whatever runs it: a decay in it, a limit on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import maximum, minimum, norm, ratio, where_less
+from fedspec_suite.judge.defects.defect import Running
+from fedspec_suite.judge.of_arrays import in_each_block
+from fedspec_suite.measure.scenario import Scenario
+
+OfGradient = Callable[[Any, Any], Any]
+"""Another gradient, from it and the model that it is taken at."""
+
+
+def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
+    """Every gradient is another, in a solver by itself and in the clients of a round."""
+
+    def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda k, y: change(gradient(k, y), y)
+
+    def session(inner: Running, s: Scenario) -> Running:
+        if hasattr(inner, "solver"):
+            rule = inner.solver.rule
+
+            @wraps(rule)
+            def other(**given: Any) -> Any:
+                x = model(given["state"] if "state" in given else given["x"])
+                return rule(**{**given, "g": change(given["g"], x)})
+
+            inner.solver = replace(inner.solver, rule=other)
+        elif getattr(inner, "problem", None):
+            inner.problem = SimpleNamespace(clients=[oracle(g) for g in inner.problem.clients])
+        elif hasattr(inner, "clients"):
+            inner.clients = [oracle(g) for g in inner.clients]
+        return inner
+
+    return session
+
+
+def decayed(rate: float) -> OfGradient:
+    """A multiple of the model is added (L2)."""
+    return lambda g, x: g + rate * x
+
+
+def clipped(most: float) -> OfGradient:
+    """Every coordinate is moved into an interval about zero."""
+    return lambda g, x: minimum(maximum(g, -most), most)
+
+
+def shortened(most: float) -> OfGradient:
+    """It is no longer than that."""
+    return lambda g, x: _short(g, most)
+
+
+def shortened_in_blocks(most: float) -> OfGradient:
+    """It is no longer than that in any block."""
+    return lambda g, x: in_each_block(lambda part: _short(part, most), g)
+
+
+def _short(g: Any, most: float) -> Any:
+    length = norm(g)
+    return where_less(0 * g + length, most, g, most * ratio(g, length))

@@ -1,0 +1,127 @@
+"""How much of a feature a case has, up to some event: what tells whether a gate is about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Arrival, Begin, Event, Exchange, Gradient, Messages, Round
+from fedspec_suite.measure.scenario import Scenario
+
+
+def amounts(name: str, s: Scenario, last: int) -> tuple[float, ...]:
+    """The values that a feature has in a case up to an event; empty where nobody can say."""
+    x0 = s.case.x0
+    whole: Mapping[str, tuple[float, ...]] = {
+        "coordinates": (float(sum(a.size for a in x0.values())),),
+        "blocks": (float(len(x0)),),
+        "axes": tuple(float(a.ndim) for a in x0.values()),
+    }
+    if name in s.case.hyper:
+        return (float(s.case.hyper[name]),)
+    if name in whole:
+        return whole[name]
+    events = s.events[: last + 1]
+    if name == "all digits":
+        return tuple(float(_long(a)) for a in _arrays(s, events))
+    return tuple(v for e in events for v in _of_event(name, e, s))
+
+
+def _of_event(name: str, e: Event, s: Scenario) -> Iterator[float]:
+    sizes = s.case.problem.examples if s.case.problem is not None else ()
+    match name, e:
+        case "clients", Messages(messages=sent):
+            yield len(sent)
+        case "clients", Round(participants=who):
+            yield len(who)
+        case "examples", Messages(messages=sent):
+            yield from (float(m.weight) for m in sent)
+        case "examples", Round(participants=who):
+            yield from (float(sizes[i]) for i in who)
+        case "steps", Messages(messages=sent):
+            yield from (m.steps for m in sent)
+        case "steps", Round(steps=steps):
+            yield from steps
+        case "steps", Arrival(steps=tau):
+            yield tau
+        case "exchanges", Exchange(computing=computing):
+            yield len(computing)
+        case "delay", Arrival(delay=delay):
+            yield delay
+
+
+def _arrays(s: Scenario, events: Iterable[Event]) -> Iterator[Any]:
+    yield from s.case.x0.values()
+    if s.case.problem is not None:
+        yield s.case.problem.e
+    for e in events:
+        match e:
+            case Messages(messages=sent):
+                yield from (a for m in sent for a in m.delta.values())
+            case Gradient(g=blocks) | Begin(x=blocks):
+                yield from blocks.values()
+
+
+def _long(a: Any) -> bool:
+    """Whether some number has more digits than float32 keeps."""
+    return bool((np.asarray(a, dtype=float) != np.asarray(a, dtype=np.float32)).any())
+
+
+def out_of_order(s: Scenario, last: int) -> bool:
+    """Whether clients come in another order than that of their numbers."""
+    return any(who != sorted(who) for who in _named(s, last))
+
+
+def twice(s: Scenario, last: int) -> bool:
+    """Whether somebody is drawn twice in a round."""
+    return any(len(set(who)) < len(who) for who in _named(s, last))
+
+
+def changing(s: Scenario, last: int) -> bool:
+    """Whether a client's steps are others than in an earlier round."""
+    took: dict[int, int] = {}
+    for e in s.events[: last + 1]:
+        if isinstance(e, Round):
+            for i, tau in zip(e.participants, e.steps, strict=True):
+                if took.setdefault(i, tau) != tau:
+                    return True
+    return False
+
+
+def numbered_from(least: int, s: Scenario, last: int) -> bool:
+    """Whether some client has at least that number."""
+    return any(i >= least for who in _named(s, last) for i in who)
+
+
+def _named(s: Scenario, last: int) -> Iterator[list[int]]:
+    for e in s.events[: last + 1]:
+        match e:
+            case Messages(messages=sent):
+                yield [m.client for m in sent]
+            case Round(participants=who):
+                yield list(who)
+
+
+def gapped(s: Scenario, last: int) -> bool:
+    """Whether numbers of clients up to the largest are missing in the case."""
+    seen = {i for who in _named(s, last) for i in who}
+    return bool(seen) and seen != set(range(max(seen) + 1))
+
+
+def not_from_zero(s: Scenario, last: int) -> bool:
+    """Whether nobody is numbered zero."""
+    return all(0 not in who for who in _named(s, last))
+
+
+OTHERWISE = {
+    "where a client is drawn twice in a round": twice,
+    "where clients do not come in the order of their numbers": out_of_order,
+    "where a client's steps change from round to round": changing,
+    "where clients are not numbered from zero": not_from_zero,
+    "where clients are not numbered one after another": gapped,
+    "where a client's number is 256 or more": lambda s, last: numbered_from(256, s, last),
+    "where a client's number is 65536 or more": lambda s, last: numbered_from(65536, s, last),
+}
+"""Whether a case has what is otherwise about its events, by what is said of it."""

@@ -1,0 +1,105 @@
+"""What is said of a rule's text, without the names of functions that a reader of the paper does not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
+OPTION = re.compile(r"\b(\w+) (?:is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
+WITHIN = re.compile(r"\b(?:plan|sent|messages|arrival|moments|past)\.(\w+)")
+ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
+OPERATORS = "*/+-@^"
+
+
+def _ratio(a: str, b: str) -> str:
+    return f"{a} divided by its length" if b == f"norm({a})" else f"{_one(plainly(a))} / {_one(plainly(b))}"
+
+
+def _one(text: str) -> str:
+    """In brackets, unless it is one word, one call or bracketed already."""
+    begin = re.match(r"\w*(?=\()", text)
+    return text if " " not in text or (begin and _closing(text, begin.end()) == len(text) - 1) else f"({text})"
+
+
+def _larger(a: str, b: str) -> str:
+    return f"the magnitude of {plainly(a)}" if b == f"-{a}" else f"maximum({plainly(a)}, {plainly(b)})"
+
+
+def _of(words: str) -> Callable[[Sequence[str]], str]:
+    return lambda given: words.format(*map(plainly, given))
+
+
+SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
+    "ratio": (2, lambda given: _ratio(*given)),
+    "maximum": (2, lambda given: _larger(*given)),
+    "norm": (1, _of("the length of {}")),
+    "len": (1, _of("the number of {}")),
+    "list": (1, _of("{}")),
+    "numbers": (2, _of("{}")),
+    "choice": (3, _of("{2}")),
+    "constant": (3, _of("{}")),
+    "new.append": (1, _of("{}")),
+    "gradient": (2, _of("the gradient at {1}")),
+    "where_less": (4, _of("{2} where {0} < {1}, else {3}")),
+    "where_shorter": (4, _of("{2} where {0} is no longer than {1}, else {3}")),
+    "unless_short": (3, _of("{0} unless {1} is no longer than {2}")),
+    "scaling": (4, _of("the scaled length of {0}")),
+    "weighted_mean": (2, _of("the mean of {0} by {1}")),
+    "weigh": (2, _of("the sum of {1} by {0}")),
+    "warmed": (3, _of("the rate {0} of a warm-up")),
+}
+"""By a function, how many arguments it has where it is said, and how."""
+
+NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
+"""What makes a record of what is kept."""
+
+
+def plainly(words: str) -> str:
+    """The same without source text, as far as there are words for it."""
+    words = OPTION.sub(lambda m: f"{m[1]} = {m[2].lower().replace('_', '-')}", words)
+    words = ROWS.sub(r"the sum of \1", words)
+    out, at = "", 0
+    for begin, end, said in _calls(words):
+        beside = words[:begin].rstrip()[-1:] + words[end:].lstrip()[:1]
+        out += words[at:begin] + (_one(said) if any(c in OPERATORS for c in beside) else said)
+        at = end
+    words = out + words[at:]
+    return WITHIN.sub(r"\1", words).replace(" ** ", "^").replace(" == ", " = ")
+
+
+def _calls(words: str) -> Iterator[tuple[int, int, str]]:
+    """Where calls stand that there are words for, the outer ones first, and the words."""
+    at = 0
+    while found := CALLED.search(words, at):
+        name, end = found[1], _closing(words, found.end() - 1) + 1
+        given = _split(words[found.end() : end - 1])
+        count, said = SAID.get(name, (-1, _of("")))
+        record = NEW_STATE.fullmatch(name) and len(given) > 1
+        if end and (record or (count == len(given) and not any("=" in a for a in given))):
+            yield found.start(), end, "the new state" if record else said(given)
+            at = end
+        else:
+            at = found.end()
+
+
+def _closing(text: str, begin: int) -> int:
+    """Where the bracket closes that opens somewhere; -1 where it does not."""
+    depth = 0
+    for k in range(begin, len(text)):
+        depth += (text[k] in "([{") - (text[k] in ")]}")
+        if depth == 0:
+            return k
+    return -1
+
+
+def _split(text: str) -> list[str]:
+    """The arguments of a call."""
+    out, depth = [""], 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += c
+    return [a.strip() for a in out]

@@ -1,0 +1,97 @@
+"""What is looked at, in which order and how much of it: the likeliest first, a bounded number in all.
+
+The bound is a count of candidates, not a time: every machine says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fedspec_suite.judge.comparing import Evidence, standing
+from fedspec_suite.judge.composed import doubled, pairs, together
+from fedspec_suite.judge.known import Known
+from fedspec_suite.judge.one_number import families, numbered
+from fedspec_suite.judge.shrinking import Link, halves
+from fedspec_suite.judge.variants import Variant
+from fedspec_suite.measure.setting import Setting
+
+HALVES = 8
+"""How many things that explain half of a deviation are tried with everything else."""
+
+LIKELY = 2
+"""The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
+
+PAIRS = {"client": 3000, "server": 3000, "round": 1000, "trace": 1000}
+"""How many pairs of one kind are looked at: whole rounds take longer."""
+
+
+@dataclass
+class Search:
+    """How far a search has come.
+
+    Attributes:
+        looked: how many candidates were looked at.
+        there: how many there are.
+    """
+
+    looked: int = 0
+    there: int = 0
+
+    def among(self, candidates: Iterable[Variant | None], there: int, most: int | None = None) -> Iterator[Variant]:
+        """These, and no more than so many; one that makes no sense after all was looked at too."""
+        self.there += there
+        for k, v in enumerate(candidates):
+            if k == most:
+                return
+            self.looked += 1
+            if v is not None:
+                yield v
+
+    def __str__(self) -> str:
+        """How far, where some were left out; else nothing."""
+        return f"looked at {self.looked:,} of {self.there:,} candidates" if self.looked < self.there else ""
+
+
+Chains = Callable[[], Sequence[Sequence[Link]]]
+"""The cases in which a subject deviates soonest, made plainer, when they are asked for."""
+
+
+def stages(
+    search: Search, known: Known, setting: Setting, told: Evidence, chains: Chains, alone: bool
+) -> Iterator[Iterable[Variant]]:
+    """What is tried one after another: what has a name, systematic edits, a number of its own, two at once.
+
+    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
+    """
+    yield search.among(known.variants, len(known.variants))
+    yield search.among(known.edits, len(known.edits))
+    if told.head and not alone:
+        cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
+        heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
+        count = len(list(families(setting)))
+        search.looked, search.there = search.looked + count, search.there + count
+        yield numbered(setting, heads)
+    yield search.among(known.mechanical, known.mechanical_there)
+    if not alone:
+        yield from _two_at_once(search, known, setting, told, chains)
+
+
+def _two_at_once(
+    search: Search, known: Known, setting: Setting, told: Evidence, chains: Chains
+) -> Iterator[Iterable[Variant]]:
+    def both(two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:
+        return search.among((together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
+
+    yield both(pairs(setting, standing(known, told, known.variants)))
+    likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
+    unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
+    found = halves(chains(), (*likely, *unlikely))
+    # Of the printed form and of that with options: what edits one says nothing of the other.
+    of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
+    half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
+    yield both(doubled(setting, half[:1], (*likely, *unlikely)))
+    yield both(doubled(setting, half[1:], likely))
+    # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
+    read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
+    yield both(doubled(setting, read, likely))

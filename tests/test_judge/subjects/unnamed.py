@@ -1,0 +1,305 @@
+"""Methods written out once more, in plain NumPy, each with a slip of a kind that any method may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Arrival, Begin, Case, Gradient, Messages, Offer, Round, SubjectInfo
+
+
+class Session:
+    """What all of them share: one flat model, answered in blocks."""
+
+    def __init__(self, case: Case, slip: str) -> None:
+        self.case, self.h, self.slip = case, case.hyper, slip
+        self.x = self.flat(case.x0)
+        self.t = 0
+        self.begin()
+
+    def begin(self) -> None:
+        self.m, self.v, self.v_hat = (np.zeros_like(self.x) for _ in range(3))
+
+    def flat(self, blocks: Any) -> Any:
+        return np.concatenate([np.ravel(blocks[b]) for b in self.case.x0]).astype(float)
+
+    def answer(self) -> dict[str, Any]:
+        ends = np.cumsum([a.size for a in self.case.x0.values()])[:-1]
+        parts = np.split(self.x, ends)
+        return {"x": {b: p.reshape(a.shape) for (b, a), p in zip(self.case.x0.items(), parts, strict=True)}}
+
+
+class Average(Session):
+    """FedAvg's server: it averages models, by shares of its own."""
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        sent = event.messages
+        n = np.array([float(m.weight) for m in sent])
+        ends = [self.x + self.flat(m.delta) for m in sent]
+        p = n / n.sum()
+        if self.slip == "percent":
+            p = np.round(100 * p) / 100
+        if self.slip == "permille of changes":
+            p = np.round(1000 * p) / 1000
+            self.x = self.x + self.h["eta"] * sum(s * (y - self.x) for s, y in zip(p, ends, strict=True))
+            return self.answer()
+        if self.slip == "eight bits":
+            p = np.floor(p * 256) / 256
+        if self.slip == "nova":
+            a = np.array([float(m.steps) for m in sent])
+            p = (p @ a) * p / a
+        if self.slip == "subtracted once":
+            self.x = self.x + self.h["eta"] * (sum(ends) - self.x) / len(ends)
+            return self.answer()
+        if self.slip == "by steps":
+            by = {m.steps: (s, y) for m, s, y in zip(sent, p, ends, strict=True)}
+            p = np.array([s for s, _ in by.values()])
+            p, ends = p / p.sum(), [y for _, y in by.values()]
+        if self.slip == "by size":
+            kept: dict[Any, Any] = {}
+            for m, y in zip(sent, ends, strict=True):
+                kept[m.weight] = y
+            p = np.array([float(k) for k in kept]) / sum(kept)
+            ends = list(kept.values())
+        self.x = self.x + self.h["eta"] * (p @ np.stack(ends) - self.x)
+        return self.answer()
+
+
+class Adaptive(Session):
+    """FedAdam's server, and FedAMSGrad's."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.v = self.v + self.h.get("v0", 0.0)
+        if self.slip == "m_0 = -v_0":
+            self.m = -self.v
+        if self.slip == "m_0 = v_0":
+            self.m = self.v.copy()
+        if self.slip == "v_hat_0 one":
+            self.v_hat = self.v_hat + 1
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        h, deltas = self.h, [self.flat(m.delta) for m in event.messages]
+        if self.slip == "changes clipped at 0.3":
+            deltas = [np.clip(d, -0.3, 0.3) for d in deltas]
+        delta = np.mean(deltas, axis=0)
+        if self.slip == "m_0 = -Delta" and self.t == 0:
+            self.m = -delta
+        self.t += 1
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
+        if "tau" in h:
+            self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
+            return self.answer()
+        m, v = self.m, self.v
+        if self.slip == "corrected maximum":
+            m, v = m / (1 - h["beta1"] ** self.t), v / (1 - h["beta2"] ** self.t)
+        self.v_hat = np.maximum(self.v_hat, v)
+        self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
+        return self.answer()
+
+
+class TheirCode(Session):
+    """FedAMS as its authors run it, with an initial maximum that is no hyper-parameter, in the place of FedAMS."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.v_hat = self.v_hat + float(self.slip)
+
+    def step(self, event: Messages) -> dict[str, Any]:
+        h, delta = self.h, np.mean([self.flat(m.delta) for m in event.messages], axis=0)
+        self.t += 1
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
+        self.v_hat = np.maximum(self.v_hat, self.v)
+        one, two = (1 - h[b] ** self.t for b in ("beta1", "beta2"))
+        self.x = self.x + h["eta"] * (self.m / one) / (np.sqrt(self.v_hat / two) + h["eps"])
+        return self.answer()
+
+
+class Local(Session):
+    """Local solvers: gradient descent, heavy ball, Adam and AMSGrad."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.u = np.zeros_like(self.x)
+        self.k = 0
+
+    def spoilt(self, g: Any) -> Any:
+        match self.slip:
+            case "decay":
+                return g + 0.003 * self.x
+            case "clipped":
+                return np.clip(g, -0.7, 0.7)
+            case "shortened":
+                return g * min(1.0, 1.5 / float(np.linalg.norm(g))) if np.linalg.norm(g) else g
+        return g
+
+    def step(self, event: Gradient | Begin) -> dict[str, Any]:
+        h = self.h
+        if isinstance(event, Begin):
+            self.x = self.flat(event.x)
+            self.begin()
+            return self.answer()
+        g = self.spoilt(self.flat(event.g))
+        if self.k == 0 and self.slip == "u_0 = -g":
+            self.u = -g
+        self.k += 1
+        if "rho" in h:
+            self.u = h["rho"] * self.u + g
+            self.x = self.x - h["eta_l"] * self.u
+        elif "beta1" in h:
+            self.m = h["beta1"] * self.m + (1 - h["beta1"]) * g
+            self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g**2
+            m, v = self.m, self.v
+            if self.case.algorithm == "adam" or self.slip == "corrected maximum":
+                m, v = m / (1 - h["beta1"] ** self.k), v / (1 - h["beta2"] ** self.k)
+            if self.case.algorithm == "amsgrad":
+                self.v_hat = np.maximum(self.v_hat, v)
+                v = self.v_hat
+            self.x = self.x - h["eta_l"] * m / (np.sqrt(v) + h["eps"])
+        else:
+            self.x = self.x - h["eta_l"] * g
+        return self.answer()
+
+
+class Clients(Session):
+    """Rounds on quadratics: FedAvg, FedNova with momentum, SCAFFOLD."""
+
+    def begin(self) -> None:
+        super().begin()
+        assert self.case.problem
+        self.problem = self.case.problem
+        self.c_i = np.zeros((len(self.problem.e), self.x.size))
+        self.c = np.zeros_like(self.x)
+        self.seen: set[int] = set()
+
+    def g(self, i: int, y: Any) -> Any:
+        g = self.problem.H[i] @ y - self.problem.e[i]
+        match self.slip:
+            case "decay":
+                return g + 0.003 * y
+            case "clipped":
+                return np.clip(g, -0.7, 0.7)
+            case "shortened":
+                return g * min(1.0, 1.5 / max(float(np.linalg.norm(g)), 1e-300))
+        return g
+
+    def local(self, i: int, tau: int) -> Any:
+        y, u = self.x, np.zeros_like(self.x)
+        for _ in range(tau):
+            g = self.g(i, y)
+            if "rho" in self.h:
+                u = self.h["rho"] * u + g
+                g = u
+            y = y - self.h["eta_l"] * (g - self.c_i[i] + self.c)
+        return y
+
+    def step(self, event: Round) -> dict[str, Any]:
+        S, T = list(event.participants), list(event.steps)
+        ends = [self.local(i, tau) for i, tau in zip(S, T, strict=True)]
+        n = np.array([float(self.problem.examples[i]) for i in S])
+        p = n / n.sum()
+        match self.case.algorithm:
+            case "fednova":
+                self.nova(p, T, ends)
+            case "scaffold":
+                self.controlled(S, T, ends)
+            case _:
+                if self.slip == "by steps":
+                    kept = dict(zip(T, zip(n, ends, strict=True), strict=True))
+                    n, ends = np.array([k for k, _ in kept.values()]), [y for _, y in kept.values()]
+                    p = n / n.sum()
+                if self.slip == "percent":
+                    p = np.array([round(q, 2) for q in p])
+                mean = p @ np.stack(ends)
+                base = self.x
+                if self.slip == "subtracted once":
+                    mean, base = sum(k * y for k, y in zip(n, ends, strict=True)) / n.sum(), self.x / n.sum()
+                self.x = self.x + self.h["eta"] * (mean - base)
+        return self.answer()
+
+    def nova(self, p: Any, T: list[int], ends: list[Any]) -> None:
+        rho = self.h["rho"]
+        a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau)) for tau in T]
+        if self.slip == "one short":
+            a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(1, tau)) or 1.0 for tau in T]
+        if self.slip == "last missing":
+            a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau - 1)) or 1.0 for tau in T]
+        tau_eff = float(p @ np.array(a))
+        if self.slip == "models":
+            w = [tau_eff * q / b for q, b in zip(p, a, strict=True)]
+            self.x = sum(s * y for s, y in zip(w, ends, strict=True))
+            return
+        self.x = self.x + tau_eff * sum(q * (y - self.x) / b for q, b, y in zip(p, a, ends, strict=True))
+
+    def controlled(self, S: list[int], T: list[int], ends: list[Any]) -> None:
+        new = self.c_i.copy()
+        for i, tau, y in zip(S, T, ends, strict=True):
+            new[i] = self.c_i[i] - self.c + (self.x - y) / (self.h["eta_l"] * tau)
+        self.seen |= set(S)
+        come = (new - self.c_i).sum(axis=0)
+        self.c_i = new
+        match self.slip:
+            case "mean over the seen":
+                self.c = np.mean([new[i] for i in sorted(self.seen)], axis=0)
+            case "divided by the seen":
+                self.c = self.c + come / len(self.seen)
+            case _:
+                self.c = self.c + come / len(new)
+        self.x = self.x + self.h["eta"] * (np.mean(ends, axis=0) - self.x)
+
+
+class Late(Session):
+    """FedBuff; updates that began at one version are one."""
+
+    def begin(self) -> None:
+        super().begin()
+        assert self.case.problem
+        self.problem, self.versions, self.pending = self.case.problem, [self.x], []
+
+    def step(self, event: Arrival) -> dict[str, Any]:
+        h, begun = self.h, len(self.versions) - 1 - event.delay
+        y = self.versions[begun]
+        for _ in range(event.steps):
+            g = self.problem.H[event.client] @ y - self.problem.e[event.client]
+            y = y - h["eta_l"] * (np.clip(g, -0.7, 0.7) if self.slip == "clipped" else g)
+        self.pending.append((begun, y - self.versions[begun]))
+        if len(self.pending) == h["buffer"]:
+            groups: dict[Any, list[Any]] = {}
+            for k, (version, d) in enumerate(self.pending):
+                groups.setdefault(version if "version" in self.slip else k, []).append(d)
+            match self.slip:
+                case "last of a version":
+                    parts = [ds[-1] for ds in groups.values()]
+                case "mean of a version":
+                    parts = [np.mean(ds, axis=0) for ds in groups.values()]
+                case _:
+                    parts = [sum(ds) for ds in groups.values()]
+            self.x = self.x + h["eta"] * sum(parts) / len(parts)
+            self.versions.append(self.x)
+            self.pending = []
+        return self.answer()
+
+
+@dataclass(frozen=True)
+class Slipped:
+    """A method with a slip, as a subject; without one it is right."""
+
+    method: Callable[[Case, str], Any]
+    algorithm: str
+    level: Any
+    reading: str
+    slip: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def info(self) -> SubjectInfo:
+        offer = Offer(self.algorithm, self.level, self.reading, dict(self.options), dtypes=("float64",))
+        return SubjectInfo("slipped", "1", (offer,))
+
+    def start(self, case: Case) -> Any:
+        return self.method(case, self.slip)

@@ -1,0 +1,53 @@
+"""What quotes the specification's source is said in words, or as the reading that it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fedspec.contract import Offer
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.plain_words import plainly
+from fedspec_suite.measure.setting import setting_of
+
+SAID = {
+    "ratio(q, norm(q)) stands for q in eta_l * (ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M))": (
+        "q divided by its length stands for q in eta_l * ((q divided by its length) * (the scaled length of x))"
+    ),
+    "1 * g as if start is BufferStart.FIRST_GRADIENT and k == 0": "1 * g as if start = first-gradient and k = 0",
+    "beta1 stands for beta2 in v / (1 - beta2 ** t)": "beta1 stands for beta2 in v / (1 - beta2^t)",
+    "x stands for v_hat in maximum(v_hat, v_i.sum(axis=0) / len(D))": (
+        "x stands for v_hat in maximum(v_hat, the sum of v_i / (the number of D))"
+    ),
+    "g stands for x in Momentum(x=x, u=zeros(x)), the first time it stands there": (
+        "g stands for x in the new state, the first time it stands there"
+    ),
+    "plan.senders in ascending order stands for it": "senders in ascending order stands for it",
+    "where_less(a, b, x, y) is left out": "x where a < b, else y is left out",
+    "maximum(u, -u) stands for u": "the magnitude of u stands for u",
+    "the gradient is doubled (twice)": "the gradient is doubled (twice)",
+    "a bracket is open: norm(q": "a bracket is open: norm(q",
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_source_is_said_in_words(words: str) -> None:
+    assert plainly(words) == SAID[words]
+
+
+SOURCE = re.compile(r"\b(ratio|norm|len|where_less|where_shorter|new\.append)\(|\b[A-Z]\w+\.[A-Z_]+\b| \*\* | == ")
+
+
+@pytest.mark.parametrize("offer", ["lamb/client/you-2020", "dampened/client/first-gradient", "sgd/client/fednova"])
+def test_no_name_of_an_edit_quotes_what_only_the_source_knows(offer: str) -> None:
+    known = known_of(setting_of(Offer(*offer.split("/"))))  # type: ignore[arg-type]
+    said = {plainly(v.words) for v in (*known.variants, *known.edits, *known.mechanical)}
+    assert len(said) > 100 and {words for words in said if SOURCE.search(words)} == set()
+
+
+def test_an_option_that_is_asked_for_is_said_as_its_reading() -> None:
+    known = known_of(setting_of(Offer("dampened", "client", "first-gradient")))
+    said = [v.words for v in known.mechanical if v.words.startswith("as if start")]
+    assert said == ["as if start = zero"]
+    assert not any("zero stands for" in v.words for v in known.mechanical)
