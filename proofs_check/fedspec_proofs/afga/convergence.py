@@ -17,7 +17,7 @@ from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga.assembly import sum_of_steps
 from fedspec_proofs.afga.explicit import Setting, sampled
 from fedspec_proofs.afga.networks import DRAWN
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
 
@@ -148,6 +148,7 @@ def _shown(runs: list[Setting]) -> Finding:
     source=Source(AFGA, "ours, for Theorem D.3, eq. (8) (L1093), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=THEOREM,
     chain=("afga.theorem-4-6-assembly",),
 )
@@ -170,6 +171,7 @@ def theorem_d_3() -> Finding:
     source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=THEOREM,
     chain=("afga.theorem-4-6-assembly",),
 )

@@ -12,7 +12,18 @@ import z3
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import (
+    CLIENT_CENTRIC,
+    Dropped,
+    Engine,
+    Extent,
+    Finding,
+    Second,
+    Severity,
+    Source,
+    Verdict,
+    claim,
+)
 from fedspec_proofs.client_centric import every_size
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.momentum import momenta, weights
@@ -98,6 +109,7 @@ def _total(constant: bool) -> Inequality[Path]:
     source=Source(CLIENT_CENTRIC, "|d_t|^2 and its sum (L923-952), for the one beta of the algorithms"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
     repairs="client-centric.d-t-varying",
 )
@@ -152,6 +164,7 @@ def varying() -> Finding:
     source=Source(CLIENT_CENTRIC, "sum of the |y_t|^2 (L954-962)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
     """An index that is off by one: d_t has not seen what d_(t+1) has. With d_(t+1) on the right it holds."""
@@ -211,6 +224,7 @@ def _rounds(index: int) -> Inequality[Path]:
     source=Source(CLIENT_CENTRIC, "ours: sum of the |y_t|^2 (L954-962), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"v_0": "v_0 >= eps^2"},
     repairs="client-centric.y-t",
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.client_centric.problems import Clients, huber
@@ -196,6 +196,7 @@ def _refuted(r: Regime) -> Finding:
     source=Source(CLIENT_CENTRIC, PLACE),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=ASSUMED_PRINTED,
     chain=PRINTED_PROOF,
 )
@@ -241,6 +242,7 @@ ALL_ASSUMED = {
     source=Source(CLIENT_CENTRIC, f"ours: {PLACE}, corrected"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=ALL_ASSUMED,
     repairs="client-centric.theorem-4-1",
     chain=("client-centric.theorem-4-1-assembly",),

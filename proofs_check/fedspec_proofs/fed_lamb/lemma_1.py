@@ -17,7 +17,7 @@ from fedspec.client.lamb import layer_step
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.adding import confirmed
 from fedspec_proofs.balls import farther, mean_inside
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
 from fedspec_proofs.engines.draw import Draw
@@ -89,6 +89,7 @@ ONE_D = Problem(((huber(F(1)),),), (1,))
     source=at("Lemma 1, eq. (2) (L198) and L523"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={"H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_1() -> Finding:
@@ -188,6 +189,7 @@ def around_mean(draw: Draw) -> Statement:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )
@@ -206,6 +208,7 @@ def from_start() -> Finding:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )
@@ -223,6 +226,7 @@ def from_mean() -> Finding:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )

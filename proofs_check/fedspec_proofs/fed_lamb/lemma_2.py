@@ -14,7 +14,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
@@ -65,6 +65,7 @@ def _young(factor: int = 1) -> Any:
     source=at("Lemma 2, first display of its proof (L546)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def young() -> Finding:
     """Young's inequality with its certificate; both sides are sums over the coordinates."""
@@ -140,6 +141,7 @@ def forked() -> Forked:
     source=at("Lemma 2, eq. (3) (L213) and L540"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_2() -> Finding:
@@ -234,6 +236,7 @@ WITHOUT = {
     source=at("Lemma 2, eq. (3) (L213)"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions=MET,
     repairs="fed-lamb.lemma-2",
 )

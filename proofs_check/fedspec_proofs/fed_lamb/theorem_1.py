@@ -14,7 +14,7 @@ from typing import Any
 from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.readings import LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
@@ -106,6 +106,7 @@ def _refuted(h: Hill, bound: Callable[[Constants], Any]) -> Finding:
     source=at("Theorem 1, eq. (4) (L250-254)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
 )
@@ -156,6 +157,7 @@ def _as_in_the_box() -> Finding:
     source=at("Theorem 1 in App. A.2 (L557-559)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec.algorithms import fedblended
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
@@ -48,6 +48,7 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     source=LEMMA,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
 def lemma_26() -> Finding:
@@ -118,6 +119,7 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
     source=THEOREM,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={
         **PRINTED,
         "update rule": "the strategies' steps have the form of L1193, m <= theta <= M and 0 < a <= a_l <= A",
@@ -242,6 +244,7 @@ SETTING = {
     source=THEOREM,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.theorem-25",
     chain=(

@@ -15,7 +15,7 @@ from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -151,6 +151,7 @@ def _proved(*, update: bool) -> list[Finding]:
     source=REMARK,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
 def unbounded_steps() -> Finding:
@@ -272,6 +273,7 @@ LENGTHS = {
     source=LEMMA,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
 def lemma() -> Finding:
@@ -329,6 +331,7 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, 
     source=COROLLARY,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
@@ -417,6 +420,7 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-29",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-30", "fedada2.agdu-ceiling", "fedada2.gamma-lower"),

@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -49,6 +49,7 @@ def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any]
     source=LEMMA,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=LOCAL,
 )
 def lemma() -> Finding:
@@ -91,6 +92,7 @@ def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     source=LEMMA,
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.PART,
     assumptions=WORDS,
     repairs="fedada2.lemma-28",
 )
@@ -108,6 +110,7 @@ def lemma_repaired() -> Finding:
     source=COROLLARY,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
@@ -151,6 +154,7 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-27",
     chain=(

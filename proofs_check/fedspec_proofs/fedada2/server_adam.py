@@ -17,7 +17,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -105,6 +105,7 @@ def mean_of_squares() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1136), which prints beta2^(t-r) with r unbound"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def unrolled_as_printed() -> Finding:
     """The square is lost, whatever the exponent means: at t = 1 it is 0."""
@@ -126,6 +127,7 @@ def unrolled_as_printed() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1136)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="fedada2.l1136",
 )
 def unrolled() -> Finding:
@@ -155,6 +157,7 @@ def unrolled() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1150)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
     """It takes v_t >= tau, but server Adam's v_t decays from tau^2 while nothing happens.
@@ -257,6 +260,7 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     source=Source(FEDADA2, "App. C.2 (L1150)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "roots": "a, b, s are the roots of beta2 v_(t-1), v_t and 1 - beta2",
         "0 <= beta2 < 1": "the server's beta2",

@@ -14,7 +14,7 @@ from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.rational import F
@@ -79,6 +79,7 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_sgd() -> Finding:
     """SGD forgets: where the second gradient is 0 its second step is 0, while the rule repeats the first one.
@@ -96,6 +97,7 @@ def literal_sgd() -> Finding:
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_adagrad() -> Finding:
     """As SGD."""
@@ -110,6 +112,7 @@ def literal_adagrad() -> Finding:
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_adam() -> Finding:
     """Adam's weights and its denominator change from step to step, also for old gradients.
@@ -188,6 +191,7 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
     source=STRATEGIES,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
     repairs="fedada2.theorem-25-sgd",
 )

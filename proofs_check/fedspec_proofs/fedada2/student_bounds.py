@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 from mpmath import iv, libmp
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -29,6 +29,7 @@ def _slope(nu: Any, x: Any) -> Any:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def peak() -> Finding:
     """For client 1 the place is sqrt(2/5), but the value at 1 is larger."""
@@ -51,6 +52,7 @@ def peak() -> Finding:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"nu > 0": "degrees of freedom", "xi > 0": "one side; the other by symmetry"},
     repairs="fedada2.l405",
 )
@@ -88,6 +90,7 @@ def _slopes(rng: np.random.Generator) -> dict[str, Fraction]:
     source=Source(FEDADA2, "eq. (5) (L411) with h as printed (L407), proof of Proposition 9 (ii)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def majorant() -> Finding:
     """At the end of its ramp h is -1 + sup |xi| p + epsilon, which is negative; so is its integral over the ramp.
@@ -129,6 +132,7 @@ def at_one(nu: int) -> Fraction:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L411, L424)"),
     engine=Engine.EXACT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"eps >= 1/100": "the client's stabiliser"},
     repairs="fedada2.l407",
 )
@@ -156,6 +160,7 @@ def constant() -> Finding:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L401)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def contraction() -> Finding:
     """I depends on x_t and falls to 0 as |x_t| grows; at x_t = 10 and eps = 1 it is below 1/5.

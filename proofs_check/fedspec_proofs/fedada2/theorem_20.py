@@ -19,7 +19,7 @@ from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
@@ -73,6 +73,7 @@ def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
     source=SOURCE,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
     chain=PRINTED_PROOF,
 )
@@ -215,6 +216,7 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     source=SOURCE,
     engine=Engine.SMT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
 def moving() -> Finding:
@@ -230,6 +232,7 @@ def moving() -> Finding:
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),

@@ -14,7 +14,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -81,6 +81,7 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
     source=Source(FEDNOVA, "Theorem 1 (L155) as eqs. (97)-(99) (L616-623)"),
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
+    extent=Extent.PART,
     assumptions=ASSUMPTIONS,
 )
 def holds_for_schedules() -> Finding:
@@ -123,6 +124,7 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
     source=Source(FEDNOVA, "eq. (102) (L637), the right side of eq. (8) (L159)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
 def at_the_rate() -> Finding:
@@ -137,6 +139,7 @@ def at_the_rate() -> Finding:
     source=Source(FEDNOVA, "eqs. (98)-(101) (L622-631)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "first": "2 eta L tau_eff <= 1",
         "second": "2 eta L max ||a_i||_1 sqrt(2 beta^2 + 1) <= 1",
@@ -184,6 +187,7 @@ def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
     source=Source(FEDNOVA, "linear speed-up (L192)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"spread": "A, tau_bar, tau_eff, the gap and sigma^2 are the same with more clients"},
 )
 def speed_up() -> Finding:
