@@ -55,7 +55,8 @@ def test_it_leads_with_what_the_papers_are_read_for() -> None:
     assert list(lines)[:4] == ["Lemma 1", "Theorem 1", "Theorem 2", "Theorem 3"] and len(ledger.headlines()) == 60
     assert "Theorem 2     proved, part: theorem-2, eq-110, lemma-3 " in printed
     first = "refuted, remark: eq-8-fedprox; certified, part: theorem-1-round, eq-91-certified"
-    assert re.search(rf"Theorem 1 +.*{re.escape(first)}", printed)
+    assert re.search(rf"Theorem 1 +proved, part: theorem-1; {re.escape(first)}", printed)
+    assert re.search(r"Theorem 3 +proved, part: theorem-3; certified, part: theorem-3-round ", printed)
     third = "refuted, false result: corollary-3; repaired, not contradicted, part: corollary-3-repaired"
     assert re.search(rf"Corollary 3 +{re.escape(third)}.* slip: eq-162, eq-174", printed)
     assert "assumption-1" not in printed and "fedspec claims --all" in printed
