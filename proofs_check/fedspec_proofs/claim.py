@@ -285,7 +285,7 @@ class Claim:
     def __call__(self) -> Record:
         start = time.perf_counter()
         found = self.body()
-        if self.chain:
+        if found.verdict is Verdict.PROVED:
             # It looks links up in the ledger, which is made of claims.
             from fedspec_proofs.chain import held
 

@@ -7,12 +7,13 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
 from fedspec_proofs import stored
+from fedspec_proofs.chain import links
 from fedspec_proofs.claim import Record, Verdict
 from fedspec_proofs.engines.limit import within
 from fedspec_proofs.engines.witnesses import Book, Found, written
@@ -33,6 +34,7 @@ class Outcome:
         error: why nothing came out: the time was over, or the evidence raised an error.
         seconds: how long it took.
         found: what its searches found.
+        broken: links of its chain that ran beside it and did not come out as they stand.
     """
 
     id: str
@@ -41,11 +43,12 @@ class Outcome:
     error: str
     seconds: float
     found: Mapping[str, Found] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
 
     @property
     def as_it_stands(self) -> bool:
-        """Whether the run gave the verdict of the ledger."""
-        return self.record is not None and self.record.verdict is self.expected
+        """Whether the run gave the verdict of the ledger, and no link of its chain gave another."""
+        return self.record is not None and self.record.verdict is self.expected and not self.broken
 
     @property
     def why(self) -> str:
@@ -54,7 +57,7 @@ class Outcome:
             return self.error.strip().splitlines()[-1]
         if self.record.verdict is not self.expected:
             return f"came out {self.record.verdict}, stands as {self.expected}: {self.record.evidence.splitlines()[0]}"
-        return ""
+        return f"a link did not come out as it stands: {', '.join(self.broken)}" if self.broken else ""
 
 
 def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
@@ -76,6 +79,16 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
         # A broken proof must not end the run of the others; it is told of as an outcome.
         error = traceback.format_exc()
     return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found)
+
+
+def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """The outcomes, each with the links of its chain, as far as they ran, that did not come out as they stand."""
+    wrong = {id for id, one in outcomes.items() if not one.as_it_stands}
+    told = {}
+    for id, one in outcomes.items():
+        follows = {link.claim.id for link in links(find(id))} if one.record else set()
+        told[id] = replace(one, broken=tuple(sorted(follows & wrong)))
+    return told
 
 
 def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool = False) -> Iterator[Outcome]:

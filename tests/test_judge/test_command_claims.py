@@ -196,6 +196,38 @@ def test_a_claim_that_takes_too_long_ends_with_one(monkeypatch: pytest.MonkeyPat
     assert ran.rows[0]["why"] == "timed out after 0.2 s" and not ran.rows[0]["as_it_stands"]
 
 
+CHAINED = "fednova.drift-assembly"
+
+
+def test_runs_a_claim_with_its_links() -> None:
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1", "--json")
+    links = ledger.find(CHAINED).chain
+    assert ran.code == 0 and {row["id"] for row in ran.rows} == {CHAINED, *links}
+    inside("claims", "run", CHEAP[0], "--chain").refused(CHEAP[0], "follows from no other claim")
+
+
+def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger.find
+
+    def find(id: str) -> Any:
+        other = replace(real(id), body=lambda: Finding(Verdict.REFUTED, "1 > 0"))
+        return other if id == "fednova.eq-76" else real(id)
+
+    monkeypatch.setattr(execution, "find", find)
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1")
+    assert ran.code == 1 and "2 NOT as it stands" in ran.out
+    assert "a link did not come out as it stands: fednova.eq-76" in " ".join(ran.out.split())
+    assert inside("claims", "run", CHAINED, "--jobs", "1").code == 0, "alone it does not know"
+
+
+def test_a_link_that_is_removed_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger.find
+    less = replace(real(CHAINED), chain=tuple(id for id in real(CHAINED).chain if id != "fednova.eq-76"))
+    monkeypatch.setattr(execution, "find", lambda id: less if id == CHAINED else real(id))
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1")
+    assert ran.code == 1 and "no link of the chain: fednova.eq-76" in " ".join(ran.out.split())
+
+
 def test_stores_what_came_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(stored, "PATH", tmp_path / "ledger.json")
     assert inside("claims", "run", *CHEAP, "--jobs", "1", "--store").code == 0

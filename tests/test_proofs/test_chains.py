@@ -124,6 +124,27 @@ def test_a_proof_is_made_as_weak_as_its_weakest_link(
     assert chain.held(one, Finding(Verdict.PROVED, "shown")).verdict is held
 
 
+NAMING = [
+    (id, link) for id in CHAINED for link in CLAIMS[id].chain if link in " ".join(CLAIMS[id].assumptions.values())
+]
+
+
+@pytest.mark.parametrize(("id", "link"), NAMING, ids="-".join)
+def test_a_proof_over_a_link_that_is_left_out_is_none(id: str, link: str) -> None:
+    """The steps of an assembly name the rows that they are taken from; one that is not a link is only assumed."""
+    less = replace(CLAIMS[id], chain=tuple(one for one in CLAIMS[id].chain if one != link))
+    missing = link not in {one.claim.id for one in chain.links(less)}
+    held = chain.held(less, Finding(Verdict.PROVED, "shown"))
+    assert (held.verdict is Verdict.UNKNOWN and link in held.evidence) is missing
+
+
+def test_the_last_link_is_named_by_the_evidence() -> None:
+    one = replace(CLAIMS["fednova.theorem-3"], chain=("fednova.eq-8",))
+    shown = Finding(Verdict.PROVED, f"1 expressions vanish; sizes: {chain.SUMMED.format('fednova.rounds-assembly')}")
+    assert chain.held(one, shown).verdict is Verdict.UNKNOWN
+    assert chain.held(CLAIMS["fednova.theorem-3"], shown).verdict is Verdict.PROVED
+
+
 def test_a_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     real = replace(CLAIMS["fedada2.lemma-21"], chain=("fedada2.lemma-21",))
     monkeypatch.setattr(ledger, "find", lambda id: real)

@@ -17,6 +17,7 @@ from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga.assembly import sum_of_steps
 from fedspec_proofs.afga.explicit import Setting, sampled
 from fedspec_proofs.afga.networks import DRAWN
+from fedspec_proofs.chain import SUMMED
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
@@ -126,7 +127,7 @@ CAFGA_RUNS = [
 
 
 def _shown(runs: list[Setting]) -> Finding:
-    proof = identities({"the links of theorem-4-6-assembly": adds_up(sum_of_steps)})
+    proof = identities({SUMMED.format("afga.theorem-4-6-assembly"): adds_up(sum_of_steps)})
     looked = replace(_held(runs), dropped=_without())
     found = confirmed((proof,), in_setting(looked, SETTING), len(runs))
     if found.verdict is not Verdict.PROVED:

@@ -56,7 +56,7 @@ def _rises(draw: Draw) -> Statement:
 def _proximal() -> Dropped:
     """Two proximal steps: the first gradient's coefficient falls from 1 to 1 - alpha."""
     x, g, still = (np.array([Fraction(n)], dtype=object) for n in (0, 1, 0))
-    rates = {"eta_l": Fraction(1), "mu": Fraction(1, 2)}
+    rates: dict[str, Any] = {"eta_l": Fraction(1), "mu": Fraction(1, 2)}
     one = proximal_sgd(x, g, x, **rates)
     two = proximal_sgd(one, still, x, **rates)
     return Dropped(bool(-two[0] < -one[0]), f"proximal SGD, alpha = 1/2: {-one[0]} after one step, {-two[0]} after two")

@@ -16,6 +16,7 @@ from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
 from fedspec_proofs.adding import confirmed
+from fedspec_proofs.chain import SUMMED
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -80,7 +81,7 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
 
 def shown(looked: Finding) -> Finding:
     """A bound over rounds: the sum of its steps, looked at again at runs, without each assumption too."""
-    proof = identities({"the links of rounds-assembly": adds_up(rounds)})
+    proof = identities({SUMMED.format("fednova.rounds-assembly"): adds_up(rounds)})
     found = confirmed((proof,), looked, 1)
     if found.verdict is not Verdict.PROVED:
         return found
