@@ -23,6 +23,7 @@ MODULES = (
     "descent",
     "one_round",
     "noisy_round",
+    "certificate_controls",
     "drift",
     "client_drift",
     "assembly",
