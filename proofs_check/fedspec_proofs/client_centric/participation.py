@@ -185,7 +185,7 @@ def drawn() -> Finding:
 def independently() -> Finding:
     """Independent clients make buffers of any size, also empty ones, and a larger second moment.
 
-    Read of the rounds the word is no contradiction; this ledger reads it so.
+    Read of the rounds the word is no contradiction; the identities are read so. The theorem is refuted in both.
     """
     n, m, v = 2, 1, (Fraction(1), Fraction(1))
     draws = [(Fraction(1, 4), S) for S in ((), (0,), (1,), (0, 1))]

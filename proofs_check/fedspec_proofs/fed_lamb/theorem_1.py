@@ -20,11 +20,16 @@ from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, run
-from fedspec_proofs.fed_lamb.shared import FOUR, PROOF_1, at
+from fedspec_proofs.fed_lamb.shared import FOUR, PROOF_1, V_READ, at
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
-THEOREM = {**FOUR, "rate": "alpha_r falls, or is constant as in the proof (L582)", "T, lam": "T = 1 and lam = 0"}
+THEOREM = {
+    **FOUR,
+    "v": V_READ,
+    "rate": "alpha_r falls, or is constant as in the proof (L582)",
+    "T, lam": "T = 1 and lam = 0",
+}
 """What Theorem 1 prints, and the setting."""
 
 
@@ -87,7 +92,8 @@ def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None)
     return Hill(problem, states, k, h)
 
 
-def _instance(h: Hill) -> str:
+def instance_of(h: Hill) -> str:
+    """The instance in words, read off what runs."""
     k = h.k
     return (
         f"{k.M} x^2/2 near 0, n = {k.n} clients alike, from 1, R = {k.R}, rates {k.alpha} to {k.least_alpha}, beta1 = "
@@ -96,13 +102,13 @@ def _instance(h: Hill) -> str:
 
 
 def _refuted(h: Hill, bound: Callable[[Constants], Any]) -> Finding:
-    return refutation(instance=_instance(h), conditions=h.conditions, left=h.mean(lambda v: v), right=bound(h.k))
+    return refutation(instance=instance_of(h), conditions=h.conditions, left=h.mean(lambda v: v), right=bound(h.k))
 
 
 @claim(
     "fed-lamb.theorem-1",
     statement="(1/R) sum_r E||f'(x_r)/sqrt(v_hat_r)||^2 is at most the right side of eq. (4), for T = 1, lam = 0, "
-    "x_1 the initial model (as L687 has it)",
+    "x_1 the initial model (as L687 has it); the v of (4) has no hat, and is read as v_hat",
     source=at("Theorem 1, eq. (4) (L250-254)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
@@ -135,8 +141,8 @@ def _as_in_the_box() -> Finding:
     )
     v_hats = [s.v_hat[0] for s in states]
     return refutation(
-        instance="with the box's own bias corrections: x^2/2000 near 0, one client, from 1, R = 2, rates 1/100 and "
-        "19/2000, beta1 = 0, beta2 = 99/100, v0 = 10^-6",
+        instance=f"with the box's own bias corrections, in place, t counted in the round: {c} x^2/2 near 0, one "
+        f"client, from 1, R = {R}, rates {rate(1)} and {rate(2)}, beta1 = {h.beta1}, beta2 = {h.beta2}, v0 = {h.v0}",
         conditions={
             "H1: L = 1/1000": problem.lipschitz == (k.L_bar,),
             "H2: no gradient exceeds M = 1/1000, none is noisy": problem.largest_squared <= k.M**2,
