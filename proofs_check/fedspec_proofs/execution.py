@@ -35,6 +35,7 @@ class Outcome:
         seconds: how long it took.
         found: what its searches found.
         broken: links of its chain that ran beside it and did not come out as they stand.
+        lost: searches whose stored witnesses, made and judged anew, do not show what they showed.
     """
 
     id: str
@@ -44,11 +45,13 @@ class Outcome:
     seconds: float
     found: Mapping[str, Found] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def as_it_stands(self) -> bool:
-        """Whether the run gave the verdict of the ledger, and no link of its chain gave another."""
-        return self.record is not None and self.record.verdict is self.expected and not self.broken
+        """Whether it gave the verdict of the ledger, no link another, and its witnesses show what they did."""
+        came = self.record is not None and self.record.verdict is self.expected
+        return came and not self.broken and not self.lost
 
     @property
     def why(self) -> str:
@@ -57,6 +60,8 @@ class Outcome:
             return self.error.strip().splitlines()[-1]
         if self.record.verdict is not self.expected:
             return f"came out {self.record.verdict}, stands as {self.expected}: {self.record.evidence.splitlines()[0]}"
+        if self.lost:
+            return f"its witnesses no longer show what they showed, in the search {', '.join(self.lost)}"
         return f"a link did not come out as it stands: {', '.join(self.broken)}" if self.broken else ""
 
 
@@ -78,7 +83,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     except Exception:
         # A broken proof must not end the run of the others; it is told of as an outcome.
         error = traceback.format_exc()
-    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found)
+    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found, lost=tuple(book.lost))
 
 
 def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
@@ -101,10 +106,10 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
         again: whether searches take a share of their time, beside what the stored run found.
     """
     books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
+    last = stored.load()
     if jobs == 1 or len(ids) == 1:
         yield from (run_one(id, limit, books.get(id)) for id in ids)
         return
-    last = stored.load()
     longest = sorted(ids, key=lambda id: last[id].seconds if id in last else 0, reverse=True)
     context: Any = multiprocessing.get_context("spawn")
     # Hypothesis keeps a folder; its place is whatever it is here.

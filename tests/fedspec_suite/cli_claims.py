@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -132,7 +133,8 @@ def run_(
     begun, outcomes = time.monotonic(), {}
     with terminal.progress() as progress:
         for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit, again=recheck):
-            outcomes[outcome.id] = outcome
+            # What is stored is renewed: what it showed before is no matter then.
+            outcomes[outcome.id] = replace(outcome, lost=()) if save else outcome
             progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
     outcomes = _part("execution").joined(outcomes)
     ordered = [outcomes[id] for id in chosen]

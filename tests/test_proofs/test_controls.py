@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -82,8 +83,7 @@ def test_stronger_assumptions_are_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
     def problem_of(*of: Any) -> Any:
         made = real(*of)
-        made.given["dissimilar"] = made.given["dissimilar"] + Fraction(1, 2)
-        return made
+        return replace(made, given={**made.given, "dissimilar": made.given["dissimilar"] + Fraction(1, 2)})
 
     monkeypatch.setattr(noisy_round, "problem_of", problem_of)
     assert not stands("fednova.certificate-assumptions")

@@ -183,6 +183,15 @@ def test_refutations_check_their_conditions() -> None:
         refutation(instance="", conditions={}, left=0.5, right=0)
 
 
+def test_a_right_side_is_typed_a_second_time() -> None:
+    """Exactly, or to nine digits where a root is enclosed; one that differs refutes nothing."""
+    of: dict[str, Any] = {"instance": "n = 2", "conditions": {"m < n": True}, "left": 1, "right": Fraction(1, 3)}
+    assert refutation(**of, again=Fraction(1, 3)).verdict is Verdict.REFUTED
+    assert "typed a second time, is 0.333333" in refutation(**of, again=0.33333333333).evidence
+    assert refutation(**of, again=0.3333).verdict is Verdict.UNKNOWN
+    assert refutation(**{**of, "right": 0}, again=Fraction(1, 10**6)).verdict is Verdict.UNKNOWN
+
+
 def test_draws_are_the_same_for_the_same_name() -> None:
     draw = Rationals(np.random.default_rng(3), {"p_1": Fraction(1, 9)})
     p = draw("p", 2, positive=True)

@@ -127,6 +127,7 @@ def lemma_f_8() -> Finding:
         },
         left=abs(shown["delta"][0]),
         right=F(m, n) * ETA_L * steps * G,
+        again=F(1, 2) * F(1, 4),
     )
 
 

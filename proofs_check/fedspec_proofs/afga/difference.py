@@ -75,6 +75,7 @@ def lemma_f_5() -> Finding:
         conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
         left=enumerated(net, lambda _, delta: delta @ delta),
         right=next(iter(bounds.change_as_printed(net)))[1],
+        again=0,
     )
 
 

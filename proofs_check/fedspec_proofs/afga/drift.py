@@ -55,6 +55,7 @@ def lemma_f_1() -> Finding:
         conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
         left=enumerated(net, lambda X, _: (sum(X[:, 0]) / net.N - net.x) ** 2),
         right=next(iter(bounds.drift_as_printed(net)))[1],
+        again=0,
     )
 
 

@@ -67,6 +67,7 @@ def lemma_f_8_v_hat() -> Finding:
         },
         left=states[-1].v_hat @ states[-1].v_hat,
         right=bound,
+        again=F(1, 16) ** 2,
     )
 
 

@@ -138,7 +138,11 @@ def theorem_2_cst() -> Finding:
     c, R, sigma = F(1, 100), 25, F(1, 10**6)
     problem = Problem(((huber(c),),), (1,))
     rates: dict[str, Any] = {"eta_l": 1 / sqrt(F(R)), "beta1": F(0), "beta2": F(99, 100), "eps": F(0), "v0": c**2}
-    plain = {"bias_correction": LocalCorrection.NONE, "exponent": Exponent.LOCAL, "memory": ClientMemory.CARRIED}
+    plain: dict[str, Any] = {
+        "bias_correction": LocalCorrection.NONE,
+        "exponent": Exponent.LOCAL,
+        "memory": ClientMemory.CARRIED,
+    }
     h = FedAms(**rates, **plain)
     states = [local_ams.init(h, vector([F(1)]), Setup((1,), {"l0": (1,)}))]
     for _ in range(R):

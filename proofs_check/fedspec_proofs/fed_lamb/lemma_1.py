@@ -103,6 +103,7 @@ def lemma_1() -> Finding:
         conditions=noiseless(h, ONE_D, k.M),
         left=squared(state.x - local_models(h, state, ONE_D.clients, 1)[0]),
         right=bounds.lemma_1(k),
+        again=F(9, 10) ** 2 * F(1, 1000),
     )
     coin = ((F(1, 2), F(1)), (F(1, 2), F(-1)))
     state, clients = begin(h, of([F(0)]), 2), [constant(g) for _, g in coin]
@@ -113,6 +114,7 @@ def lemma_1() -> Finding:
         conditions=noisy(h, coin, F(0), k.M, F(5, 4)),
         left=squared(mean - local_models(h, state, clients, 1)[0]),
         right=bounds.lemma_1(k),
+        again=F(9, 10) ** 2 * F(1, 1000),
     )
     return _beside(all_refuted(printed, ended), PRINTED)
 

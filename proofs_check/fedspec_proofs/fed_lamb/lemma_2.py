@@ -158,6 +158,7 @@ def lemma_2() -> Finding:
         },
         left=squared(at_locals(problem, local_models(h, state, problem.clients, 1))) / h.v0,
         right=squared(problem.gradient(state.x)) / h.v0 / 2 - bounds.lemma_2(k),
+        again=F(9, 10) ** 2 / 2 - F(9, 10) ** 2 * F(1, 1000),
         relation=">=",
     )
     a = forked()

@@ -35,6 +35,7 @@ from fedspec_proofs.fedada2.runs import (
     steps_of,
 )
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
+from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
@@ -152,6 +153,8 @@ def theorem_25() -> Finding:
             "m = eps <= theta = |g| + eps <= M = G + eps": F(1) <= F(1, 3) + 1 <= F(1) + 1 <= 2,
         },
         "all with AdaGrad, w = 1",
+        # Lemma 26: Xi+ K (K+1) A G/(2 m); Xi- a/M; C with 1/alpha1 = K (K+1) M/(Xi- a) = 8.
+        Typed(phi=2, gamma=1 / 4, factor=2**2 * 2 * 8 / 2),
         strategies=("adagrad",) * 3,
         scales=(F(1),) * 3,
     )

@@ -46,6 +46,7 @@ from fedspec_proofs.fedada2.runs import (
 )
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
+from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
 REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
@@ -340,7 +341,9 @@ def corollary() -> Finding:
     low, B = F(1, 2), F(1)
     k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False, fewest=1)
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
-    return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
+    # B (1 + K G/eps); eps_w/(G + eps); 1/alpha1 = 2 K (G + eps)/(eps_w K^-) = 8.
+    again = Typed(phi=2, gamma=1 / 4, factor=8)
+    return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", again, scales=(F(1),) * 3)
 
 
 def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -23,6 +23,7 @@ from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, dawdling, inequality, steps_of
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
+from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 from fedspec_proofs.refutation import refutation
 
@@ -76,6 +77,7 @@ def lemma() -> Finding:
         },
         left=abs(xs[-1]),
         right=eta_l * 2 + 2 * G * eta_l * (1 - beta1**2) / eps,
+        again=2 + 2 * F(19, 100) * 1000,
     )
 
 
@@ -125,7 +127,9 @@ def corollary() -> Finding:
     phi = s.eta_l * s.K + s.K * s.G * s.eta_l * (1 - beta1**s.K) / s.eps
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
     words = "clients' beta1 = 1/2, beta2 = 3/4, Xi = B = 1, eps_w = 1/2; Phi1 with Phi_0"
-    return unmoved(fedadaadam.step, h, Constants(phi, gamma1, drift), more, words, scales=(F(1),) * 3)
+    # K (1 + G (1 - beta1)/eps); eps_w (1 - beta1)/(G sqrt(1 - beta2) + eps); (1 - beta1^2)/(2 alpha1), 1/alpha1 = 24.
+    again = Typed(phi=3 / 2, gamma=1 / 6, factor=3 / 4 * 24 / 2)
+    return unmoved(fedadaadam.step, h, Constants(phi, gamma1, drift), more, words, again, scales=(F(1),) * 3)
 
 
 def _adam_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -7,7 +7,8 @@ the left side is known for every T, while the printed right side falls to 0 with
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -67,6 +68,39 @@ def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
     return right(s, theorem_20(s, ABOVE), ABOVE)
 
 
+@dataclass(frozen=True)
+class Typed:
+    """What differs between the statements: Phi1 and gamma1 over eta_l, and what Psi3 and Psi4 are multiplied by.
+
+    Those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 = 1/2, 1/alpha1 = 4.
+    """
+
+    phi: float = math.sqrt(math.log(2))
+    gamma: float = 1 / 2
+    factor: float = 4
+
+
+def typed(T: int, beta1: float, eps_s: float, gap: float, c: float, of: Typed = Typed()) -> float:
+    """The printed right side once more (L848-870), in floating point: eta = eps = tau = G = L = d = 1, the server's v_0
+    = 1, eta_l = T^(-1/2); c is c(beta1) and gap f(x_0) - f*.
+    """
+    eta_l: float = T**-0.5
+    Phi1 = eta_l * of.phi
+    Phi2 = min(math.sqrt(1 - beta1), Phi1)
+    Ltilde = 2 / (eta_l * eps_s)
+    Psi2 = T * Phi1**2
+    Psi3: float = (1 - beta1**T) * eta_l * T * of.factor * Ltilde * Phi1**2
+    Psi4 = (1 - beta1) * eta_l * T * of.factor * c * Phi2**2
+    Psi5 = Phi1 * (1 - beta1 + math.log(1 + T * Phi1**2))
+    Psi6 = 3 * (1 - beta1) * eta_l * of.gamma * T / (4 * (math.sqrt(T * Phi1**2 + 1) + 1))
+    whole: float = (gap + Psi2 + Psi3 + Psi4 + Psi5) / Psi6
+    return whole
+
+
+HALF_C = sum(u**2 / 2**u for u in range(18)) + 1 / 17
+"""c(1/2), whose u_0 is 17: 2^(-16) 16^4 is 1."""
+
+
 def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
     """The least square T at which the printed right side, which falls with T, is below a left side, by halving."""
     x = exact.vector(0)
@@ -117,10 +151,11 @@ def theorem() -> Finding:
         },
         left=left,
         right=printed_right(BALANCED, h, x, T),
+        again=typed(T, 0.5, 0.25, 1 / 162, HALF_C),
     )
     words = (
-        f"this instance first breaks the bound near T = {float(from_):.0e} (among squares at {from_}), the upper bound "
-        "of the right side being above the left one before; fedada2.corollary-23 and fedada2.corollary-24 fail at every T"
+        f"this instance first breaks the bound near T = {float(from_):.0e}, among squares at {from_}: before, the "
+        "upper bound of the right side is above; fedada2.corollary-23 and fedada2.corollary-24 fail at every T"
     )
     return replace(found, evidence=f"{found.evidence}\n{words}")
 
@@ -232,6 +267,7 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
         },
         left=slope**2,
         right=printed_right(f, h, x, T),
+        again=typed(T, 0.0, 0.01, (5 / 2 + 2 * 7 / 6) / 3 - (64 / 162 + 2 * 16 / 162) / 3, 1.0),
     )
 
 

@@ -107,6 +107,8 @@ def fails_as_printed() -> Finding:
         },
         left=unweighted(rounds),
         right=right,
+        # gap = 1/4, the mean of tau_eff is 8.
+        again=4 * rational(1, 4) / (rational(1, 32) * 8 * 128),
     )
     words = "the mean is our reading; with one tau_eff for all rounds the bound holds"
     return replace(found, evidence=f"{found.evidence}\n{words} (fednova.theorem-3)")

@@ -99,6 +99,8 @@ def fails_for_fedprox() -> Finding:
         },
         left=sum(squares) / r.T,
         right=right,
+        # 4 gap / (eta tau_eff T), F~ = 3/4 (x - 2/3)^2 + 1/6, tau_eff = 1; B and C are 0, sigma is.
+        again=4 * rational(3, 4) * (rational(28, 43) - rational(2, 3)) ** 2 / (rational(1, 16) * 256),
     )
 
 
