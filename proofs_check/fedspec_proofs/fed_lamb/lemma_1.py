@@ -97,9 +97,9 @@ def lemma_1() -> Finding:
     h = lamb(eta_l=F(9, 10), beta2=F(999, 1000))
     state = begin(h, of([F(1)]), 1)
     k = Constants(M=F(1), alpha=h.eta_l, beta2=h.beta2)
+    rates = f"alpha = {h.eta_l}, beta2 = {h.beta2}, v0 = {h.v0}, phi = 1"
     printed = refutation(
-        instance="x^2/2 (a line beyond |x| = 1), one client, T = 1, from x = 1: alpha = 9/10, beta2 = 999/1000, v0 = "
-        "1, phi = 1",
+        instance=f"x^2/2 (a line beyond |x| = 1), one client, T = 1, from x = {state.x[0]}: {rates}",
         conditions=noiseless(h, ONE_D, k.M),
         left=squared(state.x - local_models(h, state, ONE_D.clients, 1)[0]),
         right=bounds.lemma_1(k),
@@ -110,7 +110,7 @@ def lemma_1() -> Finding:
     mean = one_round(h, state, clients).x
     ended = refutation(
         instance="the other reading: f_i = 0, two clients, gradients 1 or -1 with equal chances, the outcome (1, -1); "
-        "alpha = 9/10, beta2 = 999/1000, v0 = 1, phi = 1",
+        f"{rates}",
         conditions=noisy(h, coin, F(0), k.M, F(5, 4)),
         left=squared(mean - local_models(h, state, clients, 1)[0]),
         right=bounds.lemma_1(k),

@@ -150,7 +150,8 @@ def lemma_2() -> Finding:
     state = begin(h, vector([F(9, 10)]), 1)
     k = Constants(alpha=h.eta_l, beta2=h.beta2, L_bar=F(1))
     begun = refutation(
-        instance="x^2/2 (a line beyond |x| = 1), one client, from x = 9/10: alpha = 9/10, beta2 = 999/1000, v0 = 1",
+        instance=f"x^2/2 (a line beyond |x| = 1), one client, from x = {state.x[0]}: alpha = {h.eta_l}, beta2 = "
+        f"{h.beta2}, v0 = {h.v0}",
         conditions={
             **noiseless(h, problem, k.M),
             "L_bar = 1": k.L_bar == 1,

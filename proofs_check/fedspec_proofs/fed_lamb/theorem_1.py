@@ -65,6 +65,7 @@ class Hill:
             "H4: phi_m = phi_M = 1": k.phi_m == k.phi_M == 1,
             **as_in_proofs(self.h),
             "rate: it falls": k.least_alpha < k.alpha or k.R == 1,
+            "v: v_hat, by which steps are divided, is v0 or more": all(s.v_hat[0] >= self.h.v0 for s in self.states),
             "T, lam: one local step, lam = 0": k.T == 1 and self.h.lam == 0,
             "f - min f = c/2 at the start": problem.value(vector([F(1)])) - problem.least == k.gap,
         }
@@ -160,7 +161,7 @@ def _as_in_the_box() -> Finding:
             "H4: phi_m = phi_M = 1": k.phi_m == k.phi_M == 1,
             "rate: it falls": k.least_alpha < k.alpha,
             "T, lam: one local step, lam = eps = 0": k.T == 1 and h.lam == h.eps == 0,
-            "v_hat is 10^-6 and 10^-4": v_hats == [c**2, 100 * c**2],
+            "v: v_hat is 10^-6 and 10^-4": v_hats == [c**2, 100 * c**2],
         },
         left=sum(problem.gradient(s.x)[0] ** 2 / s.v_hat[0] for s in states) / R,
         right=bounds.theorem_1(k),

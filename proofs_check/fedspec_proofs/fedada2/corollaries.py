@@ -100,7 +100,10 @@ def _never(rate: str) -> Finding:
     assumptions={**PRINTED, "(A)": "eta_l <= O(T^(-1/2)) and Omega(1/T) < eta eta_l < O(1)"},
 )
 def convergence() -> Finding:
-    """As Theorem 20."""
+    """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+
+    So every x_t is x_0, where f' is 1/9, whatever T is and however small eta_l.
+    """
     return _never("0")
 
 
@@ -114,7 +117,7 @@ def convergence() -> Finding:
     assumptions=PRINTED,
 )
 def rate() -> Finding:
-    """As Theorem 20: no constant C will do, since C T^(-1/2) falls below 1/81."""
+    """As Corollary 23: no constant C will do, since C T^(-1/2) falls below 1/81."""
     return _never("C T^(-1/2), any C: left over right grows as T^(1/2)")
 
 

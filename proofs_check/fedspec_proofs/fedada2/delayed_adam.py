@@ -65,7 +65,8 @@ def lemma() -> Finding:
         return ramp(x, L, first)
 
     rates_ = {"eta_l": eta_l, "beta1": beta1, "beta2": beta2, "eps": eps, "eps_s": eps_s}
-    xs, g = _run(gradient, 2, z=2, **rates_)
+    K = z = 2
+    xs, g = _run(gradient, K, z=z, **rates_)
     return refutation(
         instance="d = 1, K = z = 2, beta1 = 9/10, beta2 = 999/1000, eps = 1/1000, eps_s = 10^-4, eta_l = Xi = 1, from "
         f"x = 0 with the full-batch gradient max(-1, min(1, 1100 x + 10^-6)) of a convex F: {g[0]}, then {g[1]}",
@@ -73,10 +74,10 @@ def lemma() -> Finding:
             "Assumption 1: F is 1100-smooth (z3); the bound has no L": lipschitz(gradient, L),
             "Assumption 2: |F'| <= G = 1 at both models": max(map(abs, g)) <= G,
             "no step falls into the dead zone": min(abs(b - a) for a, b in pairwise(xs)) >= eta_l * eps_s,
-            "n = ceil(K/z) = 1, so that the root is 1": -(-2 // 2) == 1,
+            "n = ceil(K/z) = 1, so that the root is 1": -(-K // z) == 1,
         },
         left=abs(xs[-1]),
-        right=eta_l * 2 + 2 * G * eta_l * (1 - beta1**2) / eps,
+        right=eta_l * K + K * G * eta_l * (1 - beta1**K) / eps,
         again=2 + 2 * F(19, 100) * 1000,
     )
 

@@ -43,11 +43,12 @@ ONE = Cover(((0,),), 1)
 )
 def sum_of_squares() -> Finding:
     """The second moment is a mean, not a sum: after one step it is (1 - beta2) g^2."""
-    state = sm3_adam(begin(exact.vector(0), ONE), exact.vector(1), ONE, eta_l=F(1), beta1=F(0), beta2=F(3, 4), eps=F(1))
+    g, beta2, G = exact.vector(1), F(3, 4), F(1)
+    state = sm3_adam(begin(exact.vector(0), ONE), g, ONE, eta_l=F(1), beta1=F(0), beta2=beta2, eps=F(1))
     return refutation(
         instance="d = 1, k = z = 1, v_0 = 0, g = 1, beta2 = 3/4 (SM3-Adam is never written down; the specification's "
         "has the usual mean in place of the sum)",
-        conditions={"|g| <= G = 1": F(1) <= 1, "beta2 in [0, 1)": 0 <= F(3, 4) < 1},
+        conditions={"|g| <= G = 1": abs(g[0]) <= G, "beta2 in [0, 1)": 0 <= beta2 < 1},
         left=state.nu[0],
         right=F(1),
         relation=">=",

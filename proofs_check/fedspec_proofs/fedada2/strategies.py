@@ -55,7 +55,8 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
 
     ``forgets``: the second step is 0, so that weights which may change from step to step would not help.
     """
-    first, second = steps(strategy, h, (F(1), F(0)))
+    g, G = (F(1), F(0)), F(1)
+    first, second = steps(strategy, h, g)
     more = {"and the second is 0, which weights >= a > 0 that change from step to step do not give": second[0] == 0}
     return refutation(
         instance=f"{words}, d = 1, gradients 1 then 0, eta_l = 1",
@@ -63,7 +64,7 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
             "a_1/theta_1(g_1) g_1 is the first step, which is not 0, as a_1 >= a > 0 and theta_1 <= M": bool(
                 first[0] != 0
             ),
-            "Assumption 2: both gradients are at most G = 1": max(F(1), F(0)) <= 1,
+            "Assumption 2: both gradients are at most G = 1": max(map(abs, g)) <= G,
             **(more if forgets else {}),
         },
         left=second[0],

@@ -37,12 +37,14 @@ def peak() -> Finding:
     def squared(x2: Fraction) -> Fraction:
         return x2 / (2 + x2) ** 3
 
+    i, beyond = 1, F(1)
+    place = 1 / (F(3, 2) + F(2, i + 1))
     return refutation(
-        instance="i = 1 (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = 1 and "
-        "2/5",
-        conditions={"1 lies beyond the place": F(1) > 1 / (F(3, 2) + F(2, 2))},
-        left=squared(F(1)),
-        right=squared(F(2, 5)),
+        instance=f"i = {i} (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = "
+        f"{beyond} and {place}",
+        conditions={f"{beyond} lies beyond the place": beyond > place},
+        left=squared(beyond),
+        right=squared(place),
     )
 
 
@@ -99,12 +101,14 @@ def majorant() -> Finding:
     with s = sup |xi| p + epsilon, for eps = 1, and that of |xi| p is not negative.
     """
     top, small, above, below = enclosure.sqrt_above(F(1, 27)), F(1, 100), enclosure.sqrt_above(F(2, 5)), F(63, 100)
+    eps = F(1)
     return refutation(
-        instance="i = 1, x_t = 0, eps = 1, epsilon = 1/100, sup |xi| p(xi) = 3^(-3/2) from above, x_1 = sqrt(2/5); the "
-        "sides over [0, x_1], where alone they differ: 0 from below on the left, a rational upper bound on the right",
+        instance=f"i = 1, x_t = 0, eps = {eps}, epsilon = {small}, sup |xi| p(xi) = 3^(-3/2) from above, x_1 = "
+        "sqrt(2/5); the sides over [0, x_1], where alone they differ: 0 from below on the left, a rational upper "
+        "bound on the right",
         conditions={
             "epsilon << 1": small < F(1, 10),
-            "eps lies in (0, 1]": F(0) < F(1) <= 1,
+            "eps lies in (0, 1]": 0 < eps <= 1,
             "63/100 <= x_1 <= its upper bound": below**2 <= F(2, 5) <= above**2,
         },
         left=F(0),

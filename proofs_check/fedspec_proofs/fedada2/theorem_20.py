@@ -142,7 +142,8 @@ def theorem() -> Finding:
     from_ = first_below(BALANCED, h.eps_s, h.beta1, left)
     found = refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
-        "K = z = d = 1, eps = tau = eta = 1, eps_s = 1/4, beta1 = 1/2, the clients' v_0 = 0, the server's 1, "
+        f"K = z = d = 1, eps = tau = eta = {h.eta}, eps_s = {h.eps_s}, beta1 = {h.beta1}, the clients' v_0 = 0, the "
+        f"server's {h.v0}, "
         f"eta_l = T^(-1/2), T = {T}; the right side is a rational upper bound",
         conditions={
             **printed(BALANCED, F(1), F(1), h),
@@ -254,10 +255,10 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     x = exact.vector(0) + edge + 2
     h = hyper(T, F(1, 100))
     return refutation(
-        instance=f"{words}, f their mean; x_0 = {edge + 2}, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/100, "
-        "beta1 = 0 (c(0) = 1, the natural numbers of its u_0 from 1 on), the clients' v_0 = 0, the server's 1, "
-        f"eta_l = T^(-1/2), T = {T}; the left side is a lower bound of the minimum over all t, the right side a "
-        "rational upper bound",
+        instance=f"{words}, f their mean; x_0 = {edge + 2}, K = z = d = 1, eps = tau = eta = {h.eta}, eps_s = "
+        f"{h.eps_s}, beta1 = {h.beta1} (c(0) = 1, the natural numbers of its u_0 from 1 on), the clients' v_0 = 0, the "
+        f"server's {h.v0}, eta_l = T^(-1/2), T = {T}; the left side is a lower bound of the minimum over all t, the "
+        "right side a rational upper bound",
         conditions={
             **printed(f, F(1), F(1), h),
             **_stays(f, h, who, edge, slope),

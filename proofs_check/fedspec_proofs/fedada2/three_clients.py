@@ -50,7 +50,8 @@ def unmoved(
     return refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
         "K = z = d = 1, "
-        f"eps = tau = eta = 1, eps_s = 1/4, server beta1 = 1/2 and v_0 = 1, eta_l = T^(-1/2), T = {HORIZON}; "
+        f"eps = tau = eta = {h.eta}, eps_s = {h.eps_s}, server beta1 = {h.beta1} and v_0 = {h.v0}, eta_l = T^(-1/2), "
+        f"T = {HORIZON}; "
         f"{words}; the right "
         "side is a "
         "rational upper bound",
