@@ -185,7 +185,7 @@ def _numbers(c: Claim) -> str:
 
 
 def _said(c: Claim) -> str:
-    return f"{c.said}: {plain(c.sizes)}" if c.sizes else c.said
+    return f"{c.told}: {plain(c.sizes)}" if c.sizes else c.told
 
 
 def refuted() -> str:
@@ -196,8 +196,8 @@ def refuted() -> str:
             if c.verdict is Verdict.REFUTED and c.printed:
                 repaired = f"`{repairs[c.id]}`" if c.id in repairs else ""
                 name = PAPERS[s.paper].name
-                rows.append([name, plain(s.label), s.kind, f"`{c.id}`", plain(c.statement), repaired])
-    return table(["paper", "number", "kind", "claim", "what is false", "repaired in"], rows)
+                rows.append([name, plain(s.label), s.kind, f"`{c.id}`", str(c.severity), plain(c.statement), repaired])
+    return table(["paper", "number", "kind", "claim", "severity", "what is false", "repaired in"], rows)
 
 
 def claims() -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from fedspec.papers import PAPERS
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Claim, Finding, Verdict
 
@@ -68,10 +70,32 @@ def weakest(claim: Claim) -> tuple[Claim, ...]:
     return tuple(one for one in found.values() if worst and rank(one.verdict) == worst)
 
 
+NAMED = re.compile(rf"\b(?:{'|'.join(PAPERS)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
+"""The id of a claim in words, without the words' own stop."""
+
+
+SUMMED = "the links of {}"
+"""What evidence says that adds up the steps of another row."""
+
+
+def lacking(claim: Claim, evidence: str = "") -> tuple[str, ...]:
+    """Rows that a claim rests on, as its assumptions or its evidence name them, and that its chain leaves out."""
+    named = {id for words in claim.assumptions.values() for id in NAMED.findall(words)}
+    named |= set(re.findall(SUMMED.format(rf"({NAMED.pattern})"), evidence))
+    return tuple(sorted(named - {link.claim.id for link in links(claim)}))
+
+
 def held(claim: Claim, found: Finding) -> Finding:
-    """A finding, made as weak as the weakest link of its claim's chain; a proof over a broken link shows nothing."""
+    """A finding, made as weak as the weakest link of its claim's chain; a proof over a broken link shows nothing.
+
+    Nor does a proof whose assumptions name rows that are no links: they are assumed, and nothing that runs shows them.
+    """
+    if found.verdict is not Verdict.PROVED:
+        return found
+    if missing := lacking(claim, found.evidence):
+        return replace(found, verdict=Verdict.UNKNOWN, evidence=f"no link of the chain: {', '.join(missing)}")
     weak = weakest(claim)
-    if found.verdict is not Verdict.PROVED or not weak:
+    if not weak:
         return found
     words = f"{found.evidence}\nweakest link: {', '.join(f'{one.id} ({one.verdict})' for one in weak)}"
     if weak[0].verdict in STRENGTH[1]:

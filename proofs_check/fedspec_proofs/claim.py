@@ -48,6 +48,30 @@ class Verdict(StrEnum):
     """The evidence did not come through: an engine gave up, or found a step and no counterexample. Never expected."""
 
 
+class Extent(StrEnum):
+    """How much of the statement at its source a claim shows."""
+
+    WHOLE = "whole"
+    """All of it; of a corrected one, all that it is corrected to say in place of the printed one."""
+    PART = "part"
+    """Less: a case, some sizes, a step towards it, a form without what the statement adds."""
+    REMARK = "remark"
+    """Nothing that the paper states: a reading, an instance, or a consequence of ours."""
+
+
+class Severity(StrEnum):
+    """What the refutation of a printed line means for who relies on it."""
+
+    FALSE_RESULT = "false result"
+    """What the paper concludes there is false, and no change of a constant makes it true."""
+    PROOF_BREAKS = "proof breaks"
+    """A step of a proof is false; what it is a step to may hold all the same."""
+    CONSTANT = "constant"
+    """True with another constant, factor or range."""
+    SLIP = "slip"
+    """A misprint: the lines beside it, or the paper elsewhere, have it right."""
+
+
 class Engine(StrEnum):
     """What a verdict rests on."""
 
@@ -217,6 +241,8 @@ class Claim:
         false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
         chain: ids of the claims that it follows from, in the order of the argument; of a refuted one, the links of its
             printed proof. What has a chain is never stronger than the weakest link of it.
+        extent: how much of the statement it shows; None where it shows nothing of it.
+        severity: of a refuted statement of the paper, what that means; None for others.
     """
 
     id: str
@@ -230,6 +256,8 @@ class Claim:
     repairs: str = ""
     false_of: str = ""
     chain: tuple[str, ...] = ()
+    extent: Extent | None = None
+    severity: Severity | None = None
 
     @property
     def paper(self) -> str:
@@ -246,10 +274,20 @@ class Claim:
         """The verdict as the ledger prints it."""
         return f"repaired, {self.verdict}" if self.repairs else str(self.verdict)
 
+    @property
+    def share(self) -> str:
+        """What that is of the printed statement: whole, part, a remark, or how severe its refutation is."""
+        return str(self.severity or self.extent or "")
+
+    @property
+    def told(self) -> str:
+        """The verdict, and what it is of the printed statement."""
+        return ", ".join(filter(None, (self.said, self.share)))
+
     def __call__(self) -> Record:
         start = time.perf_counter()
         found = self.body()
-        if self.chain:
+        if found.verdict is Verdict.PROVED:
             # It looks links up in the ledger, which is made of claims.
             from fedspec_proofs.chain import held
 
@@ -280,19 +318,48 @@ def claim(
     sizes: str = "",
     repairs: str = "",
     chain: tuple[str, ...] = (),
+    extent: Extent | None = None,
+    severity: Severity | None = None,
 ) -> Callable[[Callable[[], Finding]], Claim]:
     """Turn a function that returns a finding into a claim.
 
+    Where nothing is said of its extent, what is shown at sizes is part of a printed statement, and what is ours a
+    remark.
+
     Raises:
-        ValueError: it is proved at sizes or certified and names none, or names sizes and is not.
+        ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
+            statement neither how much it shows nor how severe its refutation is, or both, or what cannot be.
     """
     if bool(sizes) != (verdict in SIZED):
         raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
-        return Claim(id, statement, source, engine, verdict, body, assumptions or {}, sizes, repairs, "", chain)
+        shown = assumptions or {}
+        one = Claim(id, statement, source, engine, verdict, body, shown, sizes, repairs, "", chain, extent, severity)
+        return _placed(one)
 
     return decorate
+
+
+def _placed(one: Claim) -> Claim:
+    """The claim with its extent, where that follows from what it says already."""
+    if one.verdict is Verdict.REFUTED and one.printed:
+        if one.extent or not one.severity:
+            words = ", ".join(f"{s.value!r}" for s in Severity)
+            raise ValueError(f"claim: {one.id} refutes a printed statement; severity is one of {words}, extent is none")
+        return one
+    if one.severity:
+        raise ValueError(f"claim: {one.id} has severity {one.severity!r}, and refutes nothing that is printed")
+    if one.verdict is Verdict.UNDECIDABLE:
+        return one
+    ours = not one.printed and not one.repairs
+    extent = one.extent or (Extent.REMARK if ours else Extent.PART if one.sizes else None)
+    if extent is None or (one.sizes and extent is Extent.WHOLE) or (extent is Extent.REMARK and not ours):
+        raise ValueError(
+            f"claim: {one.id} is {one.said}{' at sizes' * bool(one.sizes)}, of extent {extent}; say whole or part of "
+            "what is printed (at sizes: part)"
+        )
+    return replace(one, extent=extent)
 
 
 def false(

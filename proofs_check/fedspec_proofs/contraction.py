@@ -103,15 +103,15 @@ class Round:
         )
         return model(trace.state)
 
-    def kept(self, x: Vector, each: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
+    def kept(self, x: Vector, each: Sequence[Vector], clients: Sequence[Oracle], off: Any = 0) -> list[Vector]:
         """The model, what the server and what each client keeps after a round; for methods whose clients keep a vector.
 
-        The server begins with the mean of what the clients begin with.
+        The server begins with the mean of what the clients begin with, or so far off it.
         """
         run: Any = CATALOGUE[self.algorithm].run
         h, (server, client) = self.hyper, HELD[self.algorithm]
         begun = run.init(h, x, Setup((1,) * len(each), {"x": (len(x),)}))
-        state = replace(begun, **{server: sum(each[1:], each[0]) / len(each), client: np.stack(each)})
+        state = replace(begun, **{server: sum(each[1:], each[0]) / len(each) + off, client: np.stack(each)})
         state, _ = run.step(h, state, tuple(clients), self.plan)
         return [model(state), getattr(state, server), *getattr(state, client)]
 

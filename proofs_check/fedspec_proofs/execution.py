@@ -7,12 +7,13 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
 from fedspec_proofs import stored
+from fedspec_proofs.chain import links
 from fedspec_proofs.claim import Record, Verdict
 from fedspec_proofs.engines.limit import within
 from fedspec_proofs.engines.witnesses import Book, Found, written
@@ -33,6 +34,8 @@ class Outcome:
         error: why nothing came out: the time was over, or the evidence raised an error.
         seconds: how long it took.
         found: what its searches found.
+        broken: links of its chain that ran beside it and did not come out as they stand.
+        lost: searches whose stored witnesses, made and judged anew, do not show what they showed.
     """
 
     id: str
@@ -41,11 +44,14 @@ class Outcome:
     error: str
     seconds: float
     found: Mapping[str, Found] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def as_it_stands(self) -> bool:
-        """Whether the run gave the verdict of the ledger."""
-        return self.record is not None and self.record.verdict is self.expected
+        """Whether it gave the verdict of the ledger, no link another, and its witnesses show what they did."""
+        came = self.record is not None and self.record.verdict is self.expected
+        return came and not self.broken and not self.lost
 
     @property
     def why(self) -> str:
@@ -54,7 +60,9 @@ class Outcome:
             return self.error.strip().splitlines()[-1]
         if self.record.verdict is not self.expected:
             return f"came out {self.record.verdict}, stands as {self.expected}: {self.record.evidence.splitlines()[0]}"
-        return ""
+        if self.lost:
+            return f"its witnesses no longer show what they showed, in the search {', '.join(self.lost)}"
+        return f"a link did not come out as it stands: {', '.join(self.broken)}" if self.broken else ""
 
 
 def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
@@ -75,7 +83,17 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     except Exception:
         # A broken proof must not end the run of the others; it is told of as an outcome.
         error = traceback.format_exc()
-    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found)
+    return Outcome(id, claim.verdict, record, error, time.perf_counter() - begun, book.found, lost=tuple(book.lost))
+
+
+def joined(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """The outcomes, each with the links of its chain, as far as they ran, that did not come out as they stand."""
+    wrong = {id for id, one in outcomes.items() if not one.as_it_stands}
+    told = {}
+    for id, one in outcomes.items():
+        follows = {link.claim.id for link in links(find(id))} if one.record else set()
+        told[id] = replace(one, broken=tuple(sorted(follows & wrong)))
+    return told
 
 
 def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool = False) -> Iterator[Outcome]:
@@ -88,10 +106,10 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
         again: whether searches take a share of their time, beside what the stored run found.
     """
     books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
+    last = stored.load()
     if jobs == 1 or len(ids) == 1:
         yield from (run_one(id, limit, books.get(id)) for id in ids)
         return
-    last = stored.load()
     longest = sorted(ids, key=lambda id: last[id].seconds if id in last else 0, reverse=True)
     context: Any = multiprocessing.get_context("spawn")
     # Hypothesis keeps a folder; its place is whatever it is here.

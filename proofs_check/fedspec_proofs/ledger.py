@@ -7,6 +7,7 @@ what the paper numbers, with the claims about each.
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from importlib.resources import files
 
 from fedspec.errors import FedspecError, none_called
 from fedspec.papers import PAPERS, Paper
-from fedspec_proofs.claim import Claim, Verdict
+from fedspec_proofs.claim import Claim, Extent, Verdict
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Headline:
 
     Attributes:
         statement: it.
-        steps: ids of refuted claims about steps of its own proof, as far as their labels name it.
+        steps: ids of refuted claims about printed steps of its own proof, as far as their labels name it.
     """
 
     statement: Statement
@@ -128,7 +129,7 @@ def headlines(paper: str = "") -> list[Headline]:
             for step in statements()
             if step.paper == s.paper and step.kind not in LEADING and _of_proof(step.label, s.label)
             for id in step.claims
-            if known[id].verdict is Verdict.REFUTED and id not in s.claims
+            if known[id].severity and id not in s.claims
         ]
         out.append(Headline(s, tuple(dict.fromkeys(steps))))
     return out
@@ -137,6 +138,13 @@ def headlines(paper: str = "") -> list[Headline]:
 def _of_proof(label: str, of: str) -> bool:
     """Whether a step's label says whose proof it is in: it begins with the statement, or with "Proof of" it."""
     return label.removeprefix("Proof of ").startswith((f"{of},", f"{of} ("))
+
+
+def share(claim: Claim, statement: Statement) -> str:
+    """What a claim is of a statement that it is filed under: of one that its source does not name, part at most."""
+    name = re.escape(statement.label.partition(",")[0])
+    whole = claim.extent is not Extent.WHOLE or re.search(rf"\b{name}(?![\d.]*\d)", claim.source.place)
+    return claim.share if whole else str(Extent.PART)
 
 
 def labels(claim: Claim) -> tuple[str, ...]:

@@ -9,8 +9,13 @@ from typing import Any
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.words import both
 
+NEAR = 1e-9
+"""How near a right side that is typed again comes, relatively, where roots are enclosed or taken in floating point."""
 
-def refutation(*, instance: str, conditions: Mapping[str, Any], left: Any, right: Any, relation: str = "<=") -> Finding:
+
+def refutation(
+    *, instance: str, conditions: Mapping[str, Any], left: Any, right: Any, relation: str = "<=", again: Any = None
+) -> Finding:
     """Refuted if every condition holds and the claimed relation does not; else unknown, with what was in the way.
 
     Args:
@@ -20,6 +25,8 @@ def refutation(*, instance: str, conditions: Mapping[str, Any], left: Any, right
             side that makes the refutation harder; say so in ``instance``).
         right: the right side, likewise.
         relation: ``"<="``, ``">="`` or ``"="``.
+        again: the printed right side typed a second time from the numbers of the instance, not by the code that gave
+            ``right``; the two must agree.
 
     Raises:
         TypeError: a side is a floating-point number.
@@ -27,6 +34,9 @@ def refutation(*, instance: str, conditions: Mapping[str, Any], left: Any, right
     for side in (left, right):
         if not isinstance(side, numbers.Rational) and not getattr(side, "is_Rational", False):
             raise TypeError(f"refutation: got {side!r} of type {type(side).__name__}; both sides must be exact")
+    if again is not None:
+        agrees = right == again or abs(float(right) - float(again)) <= NEAR * abs(float(again))
+        conditions = {**conditions, f"the right side, typed a second time, is {float(again):.6g}": agrees}
     holds = {"<=": left <= right, ">=": left >= right, "=": left == right}[relation]
     missing = [words for words, met in conditions.items() if not met]
     lines = [instance, *(f"{'met' if met else 'NOT MET'}: {words}" for words, met in conditions.items())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -98,5 +99,5 @@ def save_found(found: Mapping[str, Mapping[str, Found]], order: Iterable[str]) -
     Raises:
         FedspecError: it cannot be written.
     """
-    told = {id: {name: (f.tried, f.met, f.choices) for name, f in found.get(id, {}).items()} for id in order}
+    told = {id: {name: astuple(f) for name, f in found.get(id, {}).items()} for id in order}
     _write(_beside(), (f"{json.dumps(id)}: {json.dumps(searches)}" for id, searches in told.items() if searches))

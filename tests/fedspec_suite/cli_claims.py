@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -86,6 +87,17 @@ def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False
     shown.page(claim, record, ledger, _part("chain"), terminal.console())
 
 
+def _with_links(ids: list[str], ledger: Any) -> list[str]:
+    """These claims and what they follow from, the links first."""
+    out: dict[str, None] = {}
+    for id in ids:
+        found = _part("chain").links(ledger.find(id))
+        if not found:
+            raise ParameterError(f"claims run --chain: {id} follows from no other claim; leave out --chain")
+        out |= dict.fromkeys([*reversed([link.claim.id for link in found]), id])
+    return list(out)
+
+
 @app.command("run", epilog=EXIT_CODES)
 def run_(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Claims or false variants.")] = None,
@@ -96,6 +108,7 @@ def run_(
     limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
     recheck: Annotated[bool, typer.Option(help="Search a twentieth as long, beside what was found last.")] = False,
+    chain: Annotated[bool, typer.Option("--chain", help="Links too; one that fails fails what follows.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run the evidence of some claims again, and say whether each comes out as it stands."""
@@ -108,6 +121,8 @@ def run_(
     if paper:
         papers.find(paper)
     chosen = [ledger.find(id).id for id in ids or ()]
+    if chain:
+        chosen = _with_links(chosen, ledger)
     chosen += [id for id, c in known.items() if (everything or (paper and c.paper == paper)) and id not in chosen]
     last = store.load()
     long = [id for id in chosen if id in last and last[id].seconds > upto]
@@ -119,8 +134,10 @@ def run_(
     begun, outcomes = time.monotonic(), {}
     with terminal.progress() as progress:
         for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit, again=recheck):
-            outcomes[outcome.id] = outcome
+            # What is stored is renewed: what it showed before is no matter then.
+            outcomes[outcome.id] = replace(outcome, lost=()) if save else outcome
             progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
+    outcomes = _part("execution").joined(outcomes)
     ordered = [outcomes[id] for id in chosen]
     if save:
         fresh = {o.id: o.record for o in ordered if o.as_it_stands}

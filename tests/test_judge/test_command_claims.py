@@ -42,7 +42,7 @@ def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...])
 def test_the_table_has_a_line_for_each_claim() -> None:
     printed = inside("claims", "--all").out
     for id, claim in ledger.claims().items():
-        assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} ", printed), id
+        assert re.search(rf"{re.escape(id)} +{re.escape(claim.said)} +{claim.share} ", printed), id
     assert "A statement is judged as it is printed there" in printed
     counted = re.search(r"\b(\d+) refuted", printed)
     refuted = [c for c in ledger.claims().values() if c.verdict is Verdict.REFUTED]
@@ -53,12 +53,29 @@ def test_it_leads_with_what_the_papers_are_read_for() -> None:
     printed = inside("claims").out
     lines = {h.statement.label: h for h in ledger.headlines("fednova")}
     assert list(lines)[:4] == ["Lemma 1", "Theorem 1", "Theorem 2", "Theorem 3"] and len(ledger.headlines()) == 60
-    assert "Theorem 2     proved: theorem-2, eq-110, lemma-3 " in printed
-    first = "not contradicted: theorem-1; refuted: eq-8-fedprox; certified: theorem-1-round, eq-91-certified"
-    assert re.search(rf"Theorem 1 +{re.escape(first)} +0\.33", printed)
-    assert re.search(r"Corollary 3 +refuted: corollary-3; repaired, not contradicted: .* eq-162, eq-174", printed)
+    assert "Theorem 2     proved, part: theorem-2, eq-110, lemma-3 " in printed
+    first = "refuted, remark: eq-8-fedprox; certified, part: theorem-1-round, eq-91-certified"
+    assert re.search(rf"Theorem 1 +proved, part: theorem-1; {re.escape(first)}", printed)
+    assert re.search(r"Theorem 3 +proved, part: theorem-3; certified, part: theorem-3-round ", printed)
+    third = "refuted, false result: corollary-3; repaired, not contradicted, part: corollary-3-repaired"
+    assert re.search(rf"Corollary 3 +{re.escape(third)}.* slip: eq-162, eq-174", printed)
     assert "assumption-1" not in printed and "fedspec claims --all" in printed
     assert "AFGA" not in inside("claims", "--paper", "fednova").out
+
+
+def test_every_listing_says_how_much_is_shown_and_how_severe_a_refutation_is() -> None:
+    """A row under a statement that its source does not name is part of it at most: eq. (110) of Theorem 2."""
+    rows = {row["id"]: row for row in inside("claims", "--json").rows}
+    known = ledger.claims()
+    assert all((rows[id]["extent"], rows[id]["severity"]) == (c.extent, c.severity) for id, c in known.items())
+    assert rows["afga.theorem-4-6"]["extent"] == "part" and rows["fedada2.theorem-20"]["severity"] == "false result"
+    assert "fedada2.lemma-15  " in (page := inside("claims", "show", "fedada2.lemma-15").out)
+    assert "refuted, slip (exact)" in page and "proved, whole" in inside("claims", "show", "fednova.eq-110").out
+    led = " ".join(inside("claims").out.split())
+    assert "Theorem 4.6 proved, part: theorem-4-6," in led and "Corollary 4.7 proved, part: corollary-4-7" in led
+    assert "Lemma 16 proved, whole: lemma-16" in led and "proof breaks: l401, l407; constant: l405, l458" in led
+    (ran,) = inside("claims", "run", "fedada2.lemma-15", "--json").rows
+    assert ran["severity"] == "slip" and ran["extent"] is None
 
 
 @pytest.mark.parametrize("verdict", ["proved", "checked", "not contradicted", "refuted", "repaired"])
@@ -177,6 +194,38 @@ def test_a_claim_that_takes_too_long_ends_with_one(monkeypatch: pytest.MonkeyPat
     ran = inside("claims", "run", CHEAP[0], "--jobs", "1", "--limit", "0.2", "--json")
     assert ran.code == 1
     assert ran.rows[0]["why"] == "timed out after 0.2 s" and not ran.rows[0]["as_it_stands"]
+
+
+CHAINED = "fednova.drift-assembly"
+
+
+def test_runs_a_claim_with_its_links() -> None:
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1", "--json")
+    links = ledger.find(CHAINED).chain
+    assert ran.code == 0 and {row["id"] for row in ran.rows} == {CHAINED, *links}
+    inside("claims", "run", CHEAP[0], "--chain").refused(CHEAP[0], "follows from no other claim")
+
+
+def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger.find
+
+    def find(id: str) -> Any:
+        other = replace(real(id), body=lambda: Finding(Verdict.REFUTED, "1 > 0"))
+        return other if id == "fednova.eq-76" else real(id)
+
+    monkeypatch.setattr(execution, "find", find)
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1")
+    assert ran.code == 1 and "2 NOT as it stands" in ran.out
+    assert "a link did not come out as it stands: fednova.eq-76" in " ".join(ran.out.split())
+    assert inside("claims", "run", CHAINED, "--jobs", "1").code == 0, "alone it does not know"
+
+
+def test_a_link_that_is_removed_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ledger.find
+    less = replace(real(CHAINED), chain=tuple(id for id in real(CHAINED).chain if id != "fednova.eq-76"))
+    monkeypatch.setattr(execution, "find", lambda id: less if id == CHAINED else real(id))
+    ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1")
+    assert ran.code == 1 and "no link of the chain: fednova.eq-76" in " ".join(ran.out.split())
 
 
 def test_stores_what_came_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ from fedspec_proofs.fedada2 import (
     logarithms,
     relaxed_rule,
 )
+from fedspec_proofs.fednova import client_drift
 
 pytestmark = pytest.mark.long
 
-MODULES = (every_size, links, fed_lamb, relaxed_rule, every_cover)
+MODULES = (every_size, links, fed_lamb, relaxed_rule, every_cover, client_drift)
 BODIES: tuple[Body, ...] = (
     *(
         one

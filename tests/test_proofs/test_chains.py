@@ -22,6 +22,8 @@ from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.fed_lamb import assembly as fed_lamb
 from fedspec_proofs.fed_lamb import links as fed_lamb_links
 from fedspec_proofs.fedada2 import assembly as fedada2
+from fedspec_proofs.fednova import assembly as fednova
+from fedspec_proofs.fednova import client_drift
 
 CLAIMS = ledger.claims()
 CHAINED = [id for id, c in CLAIMS.items() if c.chain]
@@ -36,6 +38,8 @@ THEOREMS = (
     "afga.theorem-4-6",
     "afga.theorem-d-3",
     "client-centric.theorem-4-1-repaired",
+    "fednova.theorem-1",
+    "fednova.theorem-3",
 )
 
 
@@ -65,8 +69,11 @@ TAKEN_FOR_GRANTED = {
     "afga.theorem-4-6": "draws, unbiased, uncorrelated, start, box, rates",
     "afga.theorem-d-3": "draws, unbiased, uncorrelated, start, box, rates",
     "client-centric.theorem-4-1-repaired": "unbiased, server, uniform, start",
+    "fednova.theorem-1": "variance, dissimilar, rate, drift",
+    "fednova.theorem-3": "variance, dissimilar, rate, drift, w = p, weights",
 }
 FALLS = {"unbiased", "uncorrelated", "draws", "everybody", "setting", "weights", "theta", "uniform", "pace"}
+FALLS |= {"variance", "dissimilar", "rate", "drift", "w = p"}
 """What they fall without, by an instance that meets the rest."""
 
 
@@ -117,6 +124,26 @@ def test_a_proof_is_made_as_weak_as_its_weakest_link(
     assert chain.held(one, Finding(Verdict.PROVED, "shown")).verdict is held
 
 
+SAID = {id: " ".join(CLAIMS[id].assumptions.values()) for id in CHAINED}
+NAMING = [(id, link) for id in CHAINED for link in CLAIMS[id].chain if link in SAID[id]]
+
+
+@pytest.mark.parametrize(("id", "link"), NAMING, ids="-".join)
+def test_a_proof_over_a_link_that_is_left_out_is_none(id: str, link: str) -> None:
+    """The steps of an assembly name the rows that they are taken from; one that is not a link is only assumed."""
+    less = replace(CLAIMS[id], chain=tuple(one for one in CLAIMS[id].chain if one != link))
+    missing = link not in {one.claim.id for one in chain.links(less)}
+    held = chain.held(less, Finding(Verdict.PROVED, "shown"))
+    assert (held.verdict is Verdict.UNKNOWN and link in held.evidence) is missing
+
+
+def test_the_last_link_is_named_by_the_evidence() -> None:
+    one = replace(CLAIMS["fednova.theorem-3"], chain=("fednova.eq-8",))
+    shown = Finding(Verdict.PROVED, f"1 expressions vanish; sizes: {chain.SUMMED.format('fednova.rounds-assembly')}")
+    assert chain.held(one, shown).verdict is Verdict.UNKNOWN
+    assert chain.held(CLAIMS["fednova.theorem-3"], shown).verdict is Verdict.PROVED
+
+
 def test_a_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     real = replace(CLAIMS["fedada2.lemma-21"], chain=("fedada2.lemma-21",))
     monkeypatch.setattr(ledger, "find", lambda id: real)
@@ -126,7 +153,7 @@ def test_a_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_show_prints_the_chain_and_its_weakest_link(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "240")
-    shown = inside("claims", "show", THEOREMS[-1]).out
+    shown = inside("claims", "show", "client-centric.theorem-4-1-repaired").out
     assert "the chain that it follows from" in shown and "Every link is proved." in shown
     assert "client-centric.drift-every-k  proved" in shown and "as above" in shown
     weak = inside("claims", "show", "client-centric.corollary-4-1-1-repaired").out
@@ -147,6 +174,9 @@ SUMS: dict[str, Any] = {
     "client-centric, a round": client_centric.one_round,
     "client-centric, rounds": lambda draw: client_centric.rounds(draw, 1),
     "afga, rounds": afga.sum_of_steps,
+    "fednova, a client": client_drift.client,
+    "fednova, a round": fednova.one_round,
+    "fednova, rounds": fednova.rounds,
     **{
         f"afga, {make.__name__}": make
         for make in (afga_step.drift_step, afga_step.consensus_step, difference.tight, ascent.term_one, *afga_lines)

@@ -133,6 +133,15 @@ def test_a_draw_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _outcome(claim) is not Verdict.REFUTED, claim.id
 
 
+def test_the_theorem_fails_where_clients_take_part_independently() -> None:
+    """By hand: one of two clients alone, with chance 1/2, moves x_0 = 0 by 50/1001, where f' is x; else it stays."""
+    evidence = theorem.theorem().evidence
+    left = Fraction(1, 2) * Fraction(1, 2) * Fraction(50, 1001) ** 2
+    assert left == Fraction(625, 1002001)
+    assert f"left side 0.000623752 ({left}), right side 0.00024 (3/12500)" in evidence
+    assert "each client is in with probability m/n" in evidence and "independently of the other" in evidence
+
+
 def test_the_theorem_s_two_sides_by_hand() -> None:
     """x_1 = eta eta_l / (eta_l + eps) either way; only the 240 eta_l^2 term is left on the right."""
     r = two_clients(0, Fraction(1, 1000))

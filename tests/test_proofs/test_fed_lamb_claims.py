@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from enum import StrEnum
 from fractions import Fraction as F
 from functools import wraps
 from itertools import pairwise, product
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from fedspec.algorithms import fedlamb
+from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.client.lamb import layer_step
 from fedspec.errors import InexactError
 from fedspec.mixing.periodic import moment_maximum
@@ -26,10 +29,12 @@ from fedspec_proofs.fed_lamb import (
     assumptions,
     bounds,
     climbs,
+    corollary_1,
     key_inequality,
     lemma_1,
     lemma_2,
     repaired,
+    rounds,
     telescoping,
     theorem_1,
     theorem_1_floors,
@@ -145,6 +150,23 @@ def test_refutations_name_every_assumption(claim: Claim) -> None:
     for name in claim.assumptions:
         if name != "H3":
             assert f"met: {name}" in evidence
+
+
+def test_the_instance_in_words_is_the_one_that_runs() -> None:
+    """Rates that fall from 1/100 by a tenth of it over R rounds end above 9/1000."""
+    h = theorem_1.hill(F(1, 5), R=7)
+    words = theorem_1.instance_of(h)
+    last = F(1, 100) * (1 - F(6, 70))
+    assert f"1/5 x^2/2 near 0, n = 1 clients alike, from 1, R = 7, rates 1/100 to {last}, " in words
+    evidence = corollary_1.intended().evidence
+    assert theorem_1.instance_of(theorem_1.hill(F(1, 10), R=25)) in evidence and "9/1000," not in evidence
+
+
+def test_the_readings_are_named_and_not_left_to_the_specification() -> None:
+    """All of them: a canonical reading that changes does not change what these claims are about."""
+    kinds = {f.name for f in fields(FedLamb) if isinstance(f.default, StrEnum)}
+    assert kinds and kinds <= set(rounds.SETTING)
+    assert "v_hat" in theorem_1.THEOREM["v"]
 
 
 def test_the_search_of_a_round_sees_which_bound_of_phi_goes_with_the_errors() -> None:

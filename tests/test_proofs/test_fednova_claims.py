@@ -19,11 +19,11 @@ from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.fednova import MODULES, bounds
+from fedspec_proofs.fednova.own_tau_eff import weighted
 from fedspec_proofs.fednova.runs import Run, average, quadratics, run
 from fedspec_proofs.fednova.sampled_runs import average as sampled_average
 from fedspec_proofs.fednova.sampled_runs import sampled
 from fedspec_proofs.fednova.settings import Setting
-from fedspec_proofs.fednova.theorem_3 import weighted
 
 pytestmark = pytest.mark.long
 
@@ -106,7 +106,7 @@ def test_with_another_rule_a_claim_is_refuted(
         # Everybody's share, whoever is drawn.
         ("fedspec.algorithms.fednova_sampled", "sampled_weights", lambda p, **_: 2 * p, "fednova.algorithm-1"),
         # Averages weighted by tau_eff in place of the printed ones.
-        (f"{PACKAGE}.theorem_3", "unweighted", weighted, "fednova.theorem-3"),
+        (f"{PACKAGE}.own_tau_eff", "unweighted", weighted, "fednova.theorem-3-mean-tau-eff"),
     ],
 )
 def test_with_another_rule_a_refutation_is_none(

@@ -11,7 +11,7 @@ import pytest
 
 from fedspec.papers import PAPERS
 from fedspec_proofs import ledger, stored
-from fedspec_proofs.claim import CLOSE, UNDOUBTED, Claim, Engine, Record, Verdict
+from fedspec_proofs.claim import CLOSE, UNDOUBTED, Claim, Engine, Extent, Record, Severity, Verdict
 from fedspec_proofs.engines.search import HALF
 
 pytestmark = pytest.mark.long
@@ -169,6 +169,30 @@ def test_a_claim_says_where_it_stands() -> None:
         if claim.repairs:
             assert CLAIMS[claim.repairs].verdict is Verdict.REFUTED, id
             assert claim.verdict in HOLDS, id
+
+
+PARTS = (
+    "afga.theorem-4-6 afga.corollary-4-7 afga.theorem-d-3 fed-lamb.corollary-1-repaired fed-lamb.theorem-1-repaired "
+    "fednova.theorem-1-round fednova.theorem-2 client-centric.theorem-4-1-repaired"
+)
+"""Rows that bear a theorem's name and show part of it, read against the papers."""
+
+SEVERE = {
+    "fedada2.theorem-20": Severity.FALSE_RESULT,
+    "fednova.eq-69": Severity.PROOF_BREAKS,
+    "client-centric.delta-square": Severity.CONSTANT,
+    "afga.eq-17-eps": Severity.SLIP,
+}
+
+
+def test_a_row_says_how_much_of_the_statement_it_shows() -> None:
+    assert all(CLAIMS[id].extent is Extent.PART for id in PARTS.split())
+    assert {id: CLAIMS[id].severity for id in SEVERE} == SEVERE
+    for id, claim in CLAIMS.items():
+        ours = not claim.printed and not claim.repairs
+        assert not (claim.sizes and claim.extent is Extent.WHOLE), id
+        assert bool(claim.severity) == (claim.verdict is Verdict.REFUTED and not ours), id
+        assert bool(claim.share) != (claim.verdict is Verdict.UNDECIDABLE), id
 
 
 def test_what_is_corrected_is_not_counted_as_printed() -> None:

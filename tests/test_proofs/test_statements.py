@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedspec.client.sgd import sgd
-from fedspec_proofs.claim import Claim, Engine, Finding, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import Claim, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact, expectation, moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import At, Draw, Rationals
@@ -62,11 +62,11 @@ def test_algebra_needs_instances_that_meet_the_assumptions() -> None:
     assert some.second is not None and some.second.instances == 100
 
 
-SOURCE = Source("A paper", "Lemma 1 (L1)")
+SOURCE, OURS = Source("A paper", "Lemma 1 (L1)"), Source("A paper", "ours, about Lemma 1 (L1)")
 
 
 def a_claim(finding: Finding, engine: Engine = Engine.SMT) -> Claim:
-    made = claim("paper.a", statement="a", source=SOURCE, engine=engine, verdict=Verdict.PROVED)
+    made = claim("paper.a", statement="a", source=SOURCE, engine=engine, verdict=Verdict.PROVED, extent=Extent.WHOLE)
     return made(lambda: finding)
 
 
@@ -94,13 +94,58 @@ def test_nothing_is_checked_that_does_not_say_what_it_sees(engine: Engine, sharp
 
 def test_a_proof_at_sizes_names_them_and_no_other_claim_does() -> None:
     def at(verdict: Verdict, sizes: str) -> Claim:
-        made = claim("paper.a", statement="a", source=SOURCE, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
+        made = claim("paper.a", statement="a", source=OURS, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
         return made(lambda: Finding(Verdict.PROVED, "every case"))
 
     assert at(Verdict.PROVED_AT_SIZES, "d = 1")().verdict is Verdict.PROVED_AT_SIZES
     for verdict, sizes in ((Verdict.PROVED_AT_SIZES, ""), (Verdict.PROVED, "d = 1"), (Verdict.CHECKED, "d = 1")):
         with pytest.raises(ValueError, match=r"paper\.a"):
             at(verdict, sizes)
+
+
+WORTH: list[tuple[Source, Verdict, str, Any, Any, str]] = [
+    (SOURCE, Verdict.PROVED, "", Extent.WHOLE, None, "whole"),
+    (SOURCE, Verdict.PROVED_AT_SIZES, "d = 1", None, None, "part"),
+    (SOURCE, Verdict.REFUTED, "", None, Severity.SLIP, "slip"),
+    (SOURCE, Verdict.UNDECIDABLE, "", None, None, ""),
+    (OURS, Verdict.PROVED, "", None, None, "remark"),
+    (OURS, Verdict.PROVED, "", Extent.PART, None, "part"),
+    (OURS, Verdict.REFUTED, "", None, None, "remark"),
+]
+
+
+@pytest.mark.parametrize(("source", "verdict", "sizes", "extent", "severity", "share"), WORTH)
+def test_a_claim_says_what_it_is_of_the_statement(
+    source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any, share: str
+) -> None:
+    made = claim(
+        "paper.a", statement="a", source=source, engine=Engine.EXACT, verdict=verdict, sizes=sizes, extent=extent,
+        severity=severity,
+    )  # fmt: skip
+    assert made(lambda: Finding(verdict, "")).share == share
+
+
+WORTHLESS = [
+    (SOURCE, Verdict.PROVED, "", None, None),
+    (SOURCE, Verdict.PROVED, "", Extent.REMARK, None),
+    (SOURCE, Verdict.PROVED, "", Extent.WHOLE, Severity.SLIP),
+    (SOURCE, Verdict.PROVED_AT_SIZES, "d = 1", Extent.WHOLE, None),
+    (SOURCE, Verdict.REFUTED, "", None, None),
+    (SOURCE, Verdict.REFUTED, "", Extent.WHOLE, Severity.SLIP),
+    (OURS, Verdict.REFUTED, "", None, Severity.FALSE_RESULT),
+]
+
+
+@pytest.mark.parametrize(("source", "verdict", "sizes", "extent", "severity"), WORTHLESS)
+def test_a_claim_that_does_not_say_it_is_refused(
+    source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any
+) -> None:
+    made = claim(
+        "paper.a", statement="a", source=source, engine=Engine.EXACT, verdict=verdict, sizes=sizes, extent=extent,
+        severity=severity,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"paper\.a"):
+        made(lambda: Finding(verdict, ""))
 
 
 def test_a_false_variant_knows_what_it_spoils() -> None:
@@ -136,6 +181,15 @@ def test_refutations_check_their_conditions() -> None:
     assert refutation(instance="", conditions={}, left=0, right=1, relation="=").verdict is Verdict.REFUTED
     with pytest.raises(TypeError, match="must be exact"):
         refutation(instance="", conditions={}, left=0.5, right=0)
+
+
+def test_a_right_side_is_typed_a_second_time() -> None:
+    """Exactly, or to nine digits where a root is enclosed; one that differs refutes nothing."""
+    of: dict[str, Any] = {"instance": "n = 2", "conditions": {"m < n": True}, "left": 1, "right": Fraction(1, 3)}
+    assert refutation(**of, again=Fraction(1, 3)).verdict is Verdict.REFUTED
+    assert "typed a second time, is 0.333333" in refutation(**of, again=0.33333333333).evidence
+    assert refutation(**of, again=0.3333).verdict is Verdict.UNKNOWN
+    assert refutation(**{**of, "right": 0}, again=Fraction(1, 10**6)).verdict is Verdict.UNKNOWN
 
 
 def test_draws_are_the_same_for_the_same_name() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fedspec_proofs import ledger, stored
+from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, searched
@@ -65,6 +65,33 @@ def test_what_is_known_is_judged_anew() -> None:
     nothing = Book({name: Found(found.tried, found.met, ()) for name, found in book.found.items()})
     blind = Book(found=dict(nothing.known))
     assert ran(CLAIM, blind)[0].sharpness != ran(CLAIM, book)[0].sharpness, "and nothing is seen without it"
+
+
+def spoiled(found: Found, choices: Any) -> Found:
+    return replace(found, choices=tuple(choices(one) for one in found.choices if choices(one)))
+
+
+@pytest.mark.parametrize("choices", [lambda one: (), lambda one: (0,) * len(one)], ids=["emptied", "zeroed"])
+def test_witnesses_that_show_nothing_do_not_pass(choices: Any) -> None:
+    _, book, _ = ran(CLAIM)
+    _, again, _ = ran(CLAIM, book)
+    assert again.lost == []
+    _, less, _ = ran(CLAIM, Book(found={name: spoiled(found, choices) for name, found in book.found.items()}))
+    assert len(less.lost) >= 1 and any(name.startswith("hunt but  less") for name in less.lost)
+
+
+SEARCHED = ("client-centric.delay-sum", "afga.eq-15-repaired", "fed-lamb.lemma-2", "fednova.eq-182")
+"""Proofs that a search looks at again, a refutation and a search, none of which takes long."""
+
+
+@pytest.mark.parametrize("id", SEARCHED)
+@pytest.mark.parametrize("choices", [lambda one: (), lambda one: (0,) * len(one)], ids=["emptied", "zeroed"])
+def test_a_claim_whose_witnesses_are_spoiled_does_not_come_out(id: str, choices: Any) -> None:
+    known = stored.load_found()[id]
+    assert execution.run_one(id, book=Book(known, brief=True)).as_it_stands
+    less = {name: spoiled(found, choices) for name, found in known.items()}
+    outcome = execution.run_one(id, book=Book(less, brief=True))
+    assert not outcome.as_it_stands and outcome.why
 
 
 def test_what_is_stored_is_of_claims_that_stand() -> None:

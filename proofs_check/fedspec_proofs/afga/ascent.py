@@ -20,7 +20,7 @@ from fedspec_proofs.afga.constants import Well, doubly_stochastic, mixes, oracle
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import DRAWN, blended_permutation
 from fedspec_proofs.afga.rounds import models
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
@@ -108,6 +108,7 @@ STEEP = Round(
     source=Source(AFGA, EQ15),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def eq_15() -> Finding:
     """v_hat_r is made of Delta_r: where one client is steep the step is damped just when it would go the right way.
@@ -202,6 +203,7 @@ def term_one(draw: Draw) -> Sum:
     source=Source(AFGA, "ours, for eq. (15) (L1320-1352)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"4.3": "|f_i'| <= G", **DRAWN},
     repairs="afga.eq-15",
     chain=("afga.eq-12", "afga.eq-9", "afga.theorem-4-6-lines"),

@@ -19,7 +19,7 @@ from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.afga.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.mixed import slope_lines
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -144,6 +144,7 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     source=Source(AFGA, "ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=STEPS,
     chain=tuple(
         f"afga.{link}"
@@ -180,6 +181,7 @@ def half_of_e_0() -> Finding:
     source=Source(AFGA, "ours, for eqs. (19) to (23) (L1560-1830)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "signs": "G, B, eta, kappa, L, lengths and D = V_(r-1)^(-1/2) - V_r^(-1/2) are not negative, as v_hat never "
         "falls: afga.amsgrad-order; sqrt(eps) > 0",
@@ -261,6 +263,7 @@ def _slopes(draw: Draw, n: int) -> Statement:
     source=Source(AFGA, "ours, for eq. (18) (L1475-1558)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "4.1, x_r and x_i": "the clients' slopes change by at most L |x_r - x_i|",
         "4.1, x_r and xbar": "by at most L |x_r - xbar|",

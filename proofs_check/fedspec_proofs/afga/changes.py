@@ -20,7 +20,7 @@ from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -67,6 +67,7 @@ PATH_WORDS = {
     source=Source(AFGA, F8 + ", first part"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"4.3": "every stochastic gradient is at most G long", "unbiased": "grad f_i is the mean of them"},
 )
 def lemma_f_8_gradient() -> Finding:
@@ -92,6 +93,7 @@ def lemma_f_8_gradient() -> Finding:
     source=Source(AFGA, F8 + ", second part"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
 def lemma_f_8() -> Finding:
@@ -125,6 +127,7 @@ def lemma_f_8() -> Finding:
         },
         left=abs(shown["delta"][0]),
         right=F(m, n) * ETA_L * steps * G,
+        again=F(1, 2) * F(1, 4),
     )
 
 
@@ -135,6 +138,7 @@ def lemma_f_8() -> Finding:
     source=Source(AFGA, "ours, for " + F8),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=PATH_WORDS,
     repairs="afga.lemma-f-8",
 )

@@ -18,7 +18,7 @@ from fedspec_proofs.afga.mixed import consensus_lines
 from fedspec_proofs.afga.network import EXACT, Network
 from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, blended_permutation, conditions, some, two_tilts
 from fedspec_proofs.afga.rounds import consensus, enumerated, models, path, whole
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -34,6 +34,7 @@ from fedspec_proofs.refutation import refutation
     source=Source(AFGA, "Lemma F.2, eq. (43) (L2903-2917)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_43() -> Finding:
     """True of matrices of rank one, such as all with d = 1; the trace of Xperp' Xperp is meant. Both sides squared."""
@@ -115,6 +116,7 @@ def _last_line(net: Network) -> Iterable[Sides]:
     source=Source(AFGA, "Lemma F.2, eq. (44), fourth line (L2920-2953)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_44() -> Finding:
     """The sampled gradient has mean (m/n) grad F, not grad F: that m of n compute spreads even equal clients."""
@@ -134,6 +136,7 @@ def eq_44() -> Finding:
     source=Source(AFGA, "ours, for eq. (44): its last line (L2953), without the fourth"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.2", "D.2"), **some(DRAWN, "unbiased")},
     repairs="afga.eq-44",
 )

@@ -27,7 +27,7 @@ from fedspec.server.amsgrad import init
 from fedspec_proofs.afga.bounds import C_1
 from fedspec_proofs.afga.constants import Bump, doubly_stochastic, oracles
 from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -136,6 +136,7 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "ours, for eq. (25) (L1947-1961)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "signs": "c, eta_l, C_0 > 0, I >= 1, u = (m-1)/(n-1) and p = m/n in [0, 1]",
         "eq. (25)": "the condition with the coefficients of eq. (24)",
@@ -154,6 +155,7 @@ def eq_25_repaired() -> Finding:
     source=Source(AFGA, "eq. (28), as eqs. (29), (33) and T1 (L2003, L2087, L2185, L2283), with r + 1 read as R + 1"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_28() -> Finding:
     """The sign is the wrong way round, at all four places: f(z_1) - E f(z_(R+1)) is meant. Any descent shows it."""
@@ -187,6 +189,7 @@ def eq_28() -> Finding:
     source=Source(AFGA, "ours, for eq. (28) (L2003); with all its terms it is claim theorem-4-6-assembly"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "signs": "eta, eta_l and eps are positive, L is not negative",
         "denominator": "sqrt(eps) <= s <= C_0 for s = sqrt(v_hat + eps), as eq-17-eps-repaired has it",

@@ -17,7 +17,8 @@ from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga.assembly import sum_of_steps
 from fedspec_proofs.afga.explicit import Setting, sampled
 from fedspec_proofs.afga.networks import DRAWN
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.chain import SUMMED
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
 
@@ -126,7 +127,7 @@ CAFGA_RUNS = [
 
 
 def _shown(runs: list[Setting]) -> Finding:
-    proof = identities({"the links of theorem-4-6-assembly": adds_up(sum_of_steps)})
+    proof = identities({SUMMED.format("afga.theorem-4-6-assembly"): adds_up(sum_of_steps)})
     looked = replace(_held(runs), dropped=_without())
     found = confirmed((proof,), in_setting(looked, SETTING), len(runs))
     if found.verdict is not Verdict.PROVED:
@@ -148,6 +149,7 @@ def _shown(runs: list[Setting]) -> Finding:
     source=Source(AFGA, "ours, for Theorem D.3, eq. (8) (L1093), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=THEOREM,
     chain=("afga.theorem-4-6-assembly",),
 )
@@ -170,6 +172,7 @@ def theorem_d_3() -> Finding:
     source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291), printed in O(): the explicit form of its proof"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=THEOREM,
     chain=("afga.theorem-4-6-assembly",),
 )

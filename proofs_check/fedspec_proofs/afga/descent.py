@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -30,6 +30,7 @@ def _squares(draw: Draw, half: Any) -> list[Any]:
     source=Source(AFGA, "between eqs. (16) and (17) (L1395)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_16() -> Finding:
     """Half of it is meant, and used."""
@@ -49,6 +50,7 @@ def eq_16() -> Finding:
     source=Source(AFGA, "ours, for the identity before eq. (17) (L1395)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.eq-16",
 )
 def eq_16_repaired() -> Finding:
@@ -69,6 +71,7 @@ def without_half() -> Finding:
     source=Source(AFGA, "eq. (17), first inequality (L1397-1440)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def eq_17() -> Finding:
     """x, y, z stand for f', the mean slope at the models and that at the cluster means, each times V^(-1/4)."""
@@ -89,6 +92,7 @@ def eq_17() -> Finding:
     source=Source(AFGA, "after eq. (17) (L1473), as converted"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_17_eps() -> Finding:
     """eps^(-1/2) is meant."""
@@ -109,6 +113,7 @@ def eq_17_eps() -> Finding:
     source=Source(AFGA, "ours, for the bounds after eq. (17) (L1473), where B = eta_l I G"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "v_hat >= 0": "a maximum of means of squares",
         "v_hat <= B^2": "Lemma F.8 as repaired",

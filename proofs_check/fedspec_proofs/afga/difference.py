@@ -40,7 +40,7 @@ from fedspec_proofs.afga.sampling import (
     otherwise,
     twice_the_same,
 )
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
@@ -61,6 +61,7 @@ OURS = "ours, for Lemma F.5"
     source=Source(AFGA, "Lemma F.5, eq. (73) (L3729)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
 def lemma_f_5() -> Finding:
@@ -74,6 +75,7 @@ def lemma_f_5() -> Finding:
         conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
         left=enumerated(net, lambda _, delta: delta @ delta),
         right=next(iter(bounds.change_as_printed(net)))[1],
+        again=0,
     )
 
 
@@ -174,6 +176,7 @@ def tight(draw: Draw) -> Sum:
     source=Source(AFGA, "ours, for Lemma F.5 (L3729-4536)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=TIGHT,
     chain=tuple(
         f"afga.{link}" for link in ("eq-75-exact", "eq-9", "eq-76-repaired", "lemma-f-6-exact", "lemma-f-1-lines")
@@ -193,6 +196,7 @@ def eq_86() -> Finding:
     source=Source(AFGA, OURS + " (L3729)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
     repairs="afga.lemma-f-5",
     chain=("afga.eq-86-assembly",),
@@ -239,6 +243,7 @@ def _split(one: Alone) -> tuple[Any, Any]:
     source=Source(AFGA, "Lemma F.5, eq. (76), third equality (L3821-3859)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def eq_76() -> Finding:
     """The second gradient is taken where the first noise led: on a concave piece the two pull together, so that the
@@ -269,6 +274,7 @@ def eq_76() -> Finding:
     source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.eq-76",
 )
 def eq_76_repaired() -> Finding:

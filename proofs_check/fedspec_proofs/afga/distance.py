@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.afga.bounds import C_1, consensus_factors, error_factors, printed_growth
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -30,6 +30,7 @@ from fedspec_proofs.refutation import refutation
     source=Source(AFGA, "Lemma F.3, eq. (63), first line (L3346-3364)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_63() -> Finding:
     """True only where b g = 0. Squares of both sides, so that the root need not be rational."""
@@ -58,6 +59,7 @@ def eq_63() -> Finding:
     source=Source(AFGA, "ours, for eq. (63) with eq. (62) (L3345-3364)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "eigenvalues": "lambda_1 <= lambda_2 are the eigenvalues of G",
         "signs": "rho, b and g are not negative",
@@ -187,6 +189,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     source=Source(AFGA, "ours, for Lemmas F.3 and F.4 (L3080-3725)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=GIVEN,
     chain=("afga.lemma-f-1-assembly", "afga.lemma-f-2-assembly"),
 )

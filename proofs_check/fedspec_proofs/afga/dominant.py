@@ -21,7 +21,7 @@ from fedspec_proofs.afga.assembly import setting
 from fedspec_proofs.afga.bounds import C_1
 from fedspec_proofs.afga.explicit import terms
 from fedspec_proofs.afga.network import EXACT
-from fedspec_proofs.claim import AFGA, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw, Rationals
@@ -96,6 +96,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291-314): the term O(1/sqrt(RIM)) of the explicit bound"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "variances": "sigma^2 and sigma_g^2 are not negative",
         "sizes": "N, I >= 1, (N-M)/(N-1) in [0, 1] and M(N-M)/(N(N-1)) in [0, 1/2]",
@@ -119,6 +120,7 @@ def theorem_4_6_rate() -> Finding:
     source=Source(AFGA, "ours, about Remark 4.9 (L326)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
 )
 def remark_4_9() -> Finding:
     """s_2 is affine in sigma_g^2; fac = M(N-M)/(N(N-1)) is a factor of both terms. The bound is that of the rate."""
@@ -166,6 +168,7 @@ def _growth(draw: Draw) -> Any:
     source=Source(AFGA, "ours, about Remark 4.10 (L340)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
 )
 def remark_4_10() -> Finding:
     """The difference, multiplied out, is a sum of terms in positive symbols, none of which has a minus sign."""
@@ -195,6 +198,7 @@ def _dominated(draw: Draw, factor: Any) -> Statement:
     source=Source(AFGA, "ours, the step of Corollary 4.7 (L315) from eq. (3)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0", "R >= IM": "enough rounds"},
 )
 def corollary_4_7() -> Finding:
@@ -208,6 +212,7 @@ def corollary_4_7() -> Finding:
     source=Source(AFGA, "ours, about Remark 4.8 (L323); whether the condition is practical is left open"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0"},
 )
 def remark_4_8() -> Finding:

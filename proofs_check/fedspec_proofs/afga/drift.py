@@ -19,7 +19,7 @@ from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions
 from fedspec_proofs.afga.one_local_step import Step, consensus_of, drift_of
 from fedspec_proofs.afga.one_step import f_1, f_2
 from fedspec_proofs.afga.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -40,6 +40,7 @@ CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
     source=F1,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
 def lemma_f_1() -> Finding:
@@ -54,6 +55,7 @@ def lemma_f_1() -> Finding:
         conditions={**conditions(net), "4.3: |f_i'| <= 1": all(abs(c) <= 1 for c in net.c) and not any(net.a)},
         left=enumerated(net, lambda X, _: (sum(X[:, 0]) / net.N - net.x) ** 2),
         right=next(iter(bounds.drift_as_printed(net)))[1],
+        again=0,
     )
 
 
@@ -114,6 +116,7 @@ def _larger(draw: Draw) -> list[Any]:
     source=Source(AFGA, "ours, for Lemma F.1: eq. (41) (L2845) with the C_I that eta_l <= 1/(8IL) gives"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
     repairs="afga.lemma-f-1",
     chain=("afga.lemma-f-1-assembly",),
@@ -134,6 +137,7 @@ def lemma_f_1_repaired() -> Finding:
     source=Source(AFGA, "eq. (41) (L2798-2845)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
     chain=("afga.lemma-f-1-assembly",),
 )
@@ -177,6 +181,7 @@ def eq_41_step() -> Finding:
     source=Source(AFGA, "ours, for the step from eq. (40) to eq. (41) (L2793-2845)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
     repairs="afga.eq-41-step",
 )
@@ -216,6 +221,7 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     source=Source(AFGA, "Lemma F.2, eq. (42) (L2850)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**_used(*CONSENSUS), **DRAWN},
     chain=("afga.lemma-f-2-assembly",),
 )

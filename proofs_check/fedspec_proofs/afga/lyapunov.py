@@ -7,7 +7,7 @@ from fractions import Fraction as F
 from typing import Any
 
 from fedspec.server.amsgrad import AmsGrad, general_amsgrad, init
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -45,6 +45,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     source=Source(AFGA, "eq. (13) and the last line of the display after it (L1243-1268)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
     """One coordinate of the server's rule; V_r^(1/2) is what the rule divides by, here any positive number."""
@@ -58,6 +59,7 @@ def eq_13() -> Finding:
     source=Source(AFGA, "the display after eq. (13), first line (L1248-1249)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_13_display() -> Finding:
     """1/(1 - beta1) is meant; both are 2 at beta1 = 1/2."""
@@ -83,6 +85,7 @@ def eq_13_display() -> Finding:
     source=Source(AFGA, "ours, for the display after eq. (13), first line (L1248-1249)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.eq-13-display",
 )
 def eq_13_display_repaired() -> Finding:

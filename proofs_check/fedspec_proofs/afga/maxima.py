@@ -16,7 +16,7 @@ from fedspec_proofs.afga.changes import F8, F8_WORDS
 from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.paths import ETA_L
 from fedspec_proofs.afga.server_inductions import rootless
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -46,6 +46,7 @@ def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
     source=Source(AFGA, F8 + ", eq. (94) (L4818)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
 def lemma_f_8_v_hat() -> Finding:
@@ -66,6 +67,7 @@ def lemma_f_8_v_hat() -> Finding:
         },
         left=states[-1].v_hat @ states[-1].v_hat,
         right=bound,
+        again=F(1, 16) ** 2,
     )
 
 
@@ -96,6 +98,7 @@ def lemma_f_8_v_hat_repaired() -> Finding:
     source=Source(AFGA, F8 + ", its proof (L4816)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def lemma_f_8_one_v() -> Finding:
     """Left is the smallest distance |v_hat_2 - v_j|^2 over j = 1, 2, which would have to be 0."""
@@ -116,6 +119,7 @@ def lemma_f_8_one_v() -> Finding:
     source=Source(AFGA, "ours, for the step of Lemma F.8's proof (L4816)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.lemma-f-8-one-v",
 )
 def lemma_f_8_one_v_repaired() -> Finding:

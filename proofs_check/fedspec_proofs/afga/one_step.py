@@ -22,7 +22,7 @@ from fedspec_proofs.afga.bounds import consensus_terms, drift_terms, printed_gro
 from fedspec_proofs.afga.mixed import one_draw, variances
 from fedspec_proofs.afga.networks import DRAWN
 from fedspec_proofs.afga.sequences import doubly, given, row_stochastic
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
@@ -87,6 +87,7 @@ def drift_step(draw: Draw) -> Sum:
     source=Source(AFGA, "ours, for Lemma F.1 and eq. (41) (L2624-2845)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=F1_STEPS,
     chain=("afga.lemma-f-1-step", "afga.lemma-f-1-lines", "afga.lemma-f-1-sizes"),
 )
@@ -110,6 +111,7 @@ def _sizes(draw: Draw) -> Statement:
     source=Source(AFGA, "ours, for Lemma F.1 (L2624-2845)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )
 def sizes() -> Finding:
@@ -161,6 +163,7 @@ def _noise(biased: bool = False, correlated: bool = False) -> Body:
     source=Source(AFGA, "ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "draws": "m different ones of the cluster's n >= 2 clients compute, all sets as likely whatever came before; "
         "for n = 1 fac is 0 and p is 1",
@@ -217,6 +220,7 @@ def _parts(draw: Draw) -> list[Any]:
     source=Source(AFGA, "ours, for Lemmas F.1 and F.2 (L2624-3077)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
 )
 def lines() -> Finding:
     """Young's and Jensen's inequalities with their certificates, coordinate by coordinate; of any number of clients."""
@@ -257,6 +261,7 @@ def consensus_step(draw: Draw) -> Sum:
     source=Source(AFGA, "ours, for Lemma F.2 (L2850-3077)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=F2_STEPS,
     chain=("afga.eq-44-repaired", "afga.lemma-f-1-lines"),
 )

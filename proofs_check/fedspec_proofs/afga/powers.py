@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import Real, real
 from fedspec_proofs.engines.smt import Induction, every, prove
@@ -29,6 +29,7 @@ class Powers:
     source=Source(AFGA, "Lemma F.3, eq. (56) (L3232-3246)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "lambda_1 >= 0": "the determinant of G is not negative",
         "lambda_1 < lambda_2": "the eigenvalues differ; named in order",

@@ -17,7 +17,7 @@ from fedspec_proofs.afga.constants import doubly_stochastic, keeps, mixes, only_
 from fedspec_proofs.afga.network import EXACT
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.sequences import doubly, row_stochastic
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -33,6 +33,7 @@ APPENDIX = "Appendix C"
     source=Source(AFGA, f"{APPENDIX}, eq. (6) (L1035-1042)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_6() -> Finding:
     """It is 0: the null space has n - 1 dimensions, not one more vector."""
@@ -72,6 +73,7 @@ def eq_6_repaired() -> Finding:
     source=Source(AFGA, f"{APPENDIX}, eq. (7) (L1045-1049)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
     """(W - J)^2 = W^2 - J. Only projections are their own square. Compared is the entry [1, 1]."""

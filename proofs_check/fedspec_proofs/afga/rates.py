@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import minimum
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -23,6 +23,7 @@ from fedspec_proofs.refutation import refutation
     source=Source(AFGA, "ours, for eqs. (30) and (31) (L2161-2166), in the direction that the proof uses"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "sizes": "1 <= m <= n, n > 1",
         "eq. (31)": "with 0 <= rho < 1, q = rho^2/(1 - rho)",
@@ -57,6 +58,7 @@ def eq_30() -> Finding:
     source=Source(AFGA, "eqs. (30) and (31), as worded (L2161-2166)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_31() -> Finding:
     """The other way round is true, and used. With full participation eq. (30) asks nothing of rho."""
@@ -101,6 +103,7 @@ def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "eq. (32), first equality (L2177)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_32_first() -> Finding:
     """With one local step H is 1. It is <= for every I, which is enough, and = for I >= 2 (afga.eq-32)."""
@@ -139,6 +142,7 @@ def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "eq. (32) (L2177), but for its first sign (claim eq-32-first)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "sizes": "1 <= m <= n, n > 1",
         "rho": "0 <= rho < 1, rho <= m/(m + n)",
@@ -168,6 +172,7 @@ def twice_as_sparse() -> Finding:
     source=Source(AFGA, "T1 of eq. (33) (L2276-2296)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def eq_33_t1() -> Finding:
     """i, s, q are the roots of I, m and R, all positive."""
@@ -192,6 +197,7 @@ def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:
     source=Source(AFGA, "from eq. (28) to eq. (29) (L2081-2147), and so T2 of eq. (33) (L2299)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def eq_29() -> Finding:
     """At rho = 0 the right side is 0 for every C: I sigma^2/n is lost, and in T2's last line (L2344) a factor L^2 too.
@@ -214,6 +220,7 @@ def eq_29() -> Finding:
     source=Source(AFGA, "ours, for eq. (29) (L2147)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
     repairs="afga.eq-29",
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec_proofs.afga.bounds import printed_growth
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -62,6 +62,7 @@ def _rows_of_powers(rest: Callable[..., Any], row: tuple[int, int]) -> Callable[
     source=Source(AFGA, "Lemma F.3, eq. (52) (L3152-3165)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def eq_52() -> Finding:
     """With lambda_1, lambda_2 any two numbers whose sum is the trace and whose product is the determinant of G."""
@@ -112,6 +113,7 @@ def _meets() -> dict[str, bool]:
     source=Source(AFGA, "Lemma F.3, eq. (54), first line (L3198-3216)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_54() -> Finding:
     """Off by s_j (lambda_2 - C_I)(b1 - b2); lambda_2 = C_I only where the other entries vanish."""
@@ -132,6 +134,7 @@ def eq_54() -> Finding:
     source=Source(AFGA, "ours, for eq. (54) (L3198-3216)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.eq-54",
 )
 def eq_54_repaired() -> Finding:
@@ -167,6 +170,7 @@ def smaller_eigenvalue() -> Finding:
     source=Source(AFGA, "Lemma F.4, eq. (71), first equality (L3636-3669)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def eq_71() -> Finding:
     """s_j (lambda_2 - C_I) b1 is missing."""
@@ -187,6 +191,7 @@ def eq_71() -> Finding:
     source=Source(AFGA, "ours, for eq. (71) (L3636-3669)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="afga.eq-71",
 )
 def eq_71_repaired() -> Finding:

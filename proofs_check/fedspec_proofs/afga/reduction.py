@@ -22,7 +22,7 @@ from fedspec_proofs.afga.constants import between, dissimilar, doubly_stochastic
 from fedspec_proofs.afga.network import EXACT, Network, hyper
 from fedspec_proofs.afga.networks import conditions, two_tilts
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Engine, Finding, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -115,6 +115,7 @@ def reduction() -> Finding:
     source=Source(AFGA, "Section 3 (L222-223), as converted"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def reduction_literal() -> Finding:
     """A swap of models is a doubly stochastic W too; after it the sender sends another client's step."""
@@ -168,6 +169,7 @@ def one_cluster() -> Finding:
     source=Source(AFGA, "after Assumption D.2 (L1079-1092)"),
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
 )
 def at_k_1() -> Finding:
     """Of the only cluster fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole line."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import independent, mean, subsets
@@ -158,6 +158,7 @@ def _not_between() -> Dropped:
     source=Source(AFGA, L),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=DRAWS,
 )
 def lemma_f_6() -> Finding:
@@ -217,6 +218,7 @@ def _around(draw: Draw) -> list[Any]:
     source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "without replacement": DRAWS["without replacement"],
         "D.1 within": "1/n sum over the cluster of |grad f_i - grad fbar_k|^2 <= sigma_k^2, for the inequality",

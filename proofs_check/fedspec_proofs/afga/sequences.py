@@ -23,7 +23,7 @@ from fedspec_proofs.afga.mixed import mean_after_exchange, mean_of_senders
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
 from fedspec_proofs.afga.rounds import models
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -80,6 +80,7 @@ SETS: dict[str, tuple[int, tuple[tuple[int, ...], ...]]] = {
     source=Source(AFGA, "eqs. (9)-(11) (L1130-1177)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"columns of W sum to one": "1'W = 1', the half of Assumption 4.5 that the mean needs"},
 )
 def eq_9() -> Finding:
@@ -126,6 +127,7 @@ def _dependent() -> Dropped:
     source=Source(AFGA, "eq. (12) (L1180-1239), whose words have it the other way round"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "S_r independent": "the senders are drawn without regard to who computed",
         "uniform": "they are m of each cluster's n clients, every one as likely to be among them",

@@ -11,7 +11,7 @@ import z3
 
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.server_inductions import BETA1, BETA2, DOMAIN, EPS, ETA, broken_by, finding, fresh, simulated
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
 from fedspec_proofs.engines.reals import Real, real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, prove
@@ -62,6 +62,7 @@ def _momentum(factor: int) -> Finding:
     source=Source(AFGA, "Lemma F.7, eq. (91) (L4724)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"0 <= beta1 < 1": "decay of the first moment"},
 )
 def lemma_f_7() -> Finding:
@@ -145,6 +146,7 @@ def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
     source=Source(AFGA, "Lemma F.9, eq. (95) (L4821)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"v_hat_0 = 0": "the start, which the paper does not print"},
 )
 def lemma_f_9() -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.afga.bounds import printed_growth
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
@@ -51,6 +51,7 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
 def eigenvalues() -> Finding:
@@ -75,6 +76,7 @@ def eigenvalues() -> Finding:
     source=Source(AFGA, "Lemma F.3, eq. (58), second inequality (L3263-3280)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def eq_58() -> Finding:
     """The second entry is too small, with the printed C_I already; 1 + 3/(4I - 1), which is used later, is right."""
@@ -116,6 +118,7 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     source=Source(AFGA, "ours, for eq. (58) (L3263-3280)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"I >= 1": "there is a local step", "step": "e = (eta_l L)^2 with eta_l <= 1/(8IL)"},
     repairs="afga.eq-58",
 )
@@ -131,6 +134,7 @@ def eq_58_repaired() -> Finding:
     source=Source(AFGA, "Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "I >= 1": "there is a local step",
         "step": "e = (eta_l L)^2 with eta_l <= 1/(8IL)",
@@ -169,6 +173,7 @@ def eq_60() -> Finding:
     source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )
 def eq_61() -> Finding:

@@ -14,7 +14,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.problems import Clients, huber
@@ -40,6 +40,7 @@ def _hits(delays: tuple[int, ...]) -> int:
     source=Source(CLIENT_CENTRIC, "absorbing the delayed gradients (L1072, second inequality)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def hits() -> Finding:
     """In tau + 1: from the round itself to tau rounds later; tau = 0 would leave none. K = 1, n = m = 1."""
@@ -160,6 +161,7 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     source=Source(CLIENT_CENTRIC, "second condition on eta_l (L228, L1066-1073)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions={
         "delays": "tau_(t,i) <= tau",
         "local rate": "eta_l <= 1 / (8 K L)",
@@ -197,6 +199,7 @@ def delay_rate() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: second condition on eta_l (L228, L1066-1073), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "delays": "tau_(t,i) <= tau",
         "local rate": "eta_l <= 1 / (8 K L), which the new condition implies",

@@ -18,7 +18,7 @@ from fedspec.problems.quadratic import given
 from fedspec.readings import Normalise
 from fedspec.server.average import average
 from fedspec.server.client_centric import Maxima, Moments, cc_adam, cc_ams
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -149,6 +149,7 @@ def _ams(draw: Draw) -> Statement:
     source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L187-189)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
 )
 def ams_monotone() -> Finding:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedspec_proofs.adding import spoiled, summed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.regimes import B, corrected_terms, start_factors
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -192,6 +192,7 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     source=Source(CLIENT_CENTRIC, f"ours: the sum of {PLACE}"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=ROUNDS,
     chain=(
         "client-centric.round-assembly",

@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.regimes import H, printed
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
@@ -45,6 +45,7 @@ def _absorbed(draw: Draw, repaired: bool) -> Statement:
     source=Source(CLIENT_CENTRIC, "H_1 and H_2 (L231, L1035-1038)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions={
         "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
         "local rate": "eta_l <= 1 / (8 K L)",
@@ -86,6 +87,7 @@ def h_printed() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: H_1 and H_2 (L231, L1035-1038), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "eta_l > 0": "rates are positive",
         "eps > 0": "eps is positive",
@@ -111,6 +113,7 @@ def _merged(draw: Draw, half: bool) -> Any:
     source=Source(CLIENT_CENTRIC, "merging (L966-1006)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"A_1": "A_1's term is eta^2 L / (2 eps^2)"},
 )
 def merge() -> Finding:
@@ -161,6 +164,7 @@ def _averaged(draw: Draw, eight: int) -> Any:
     source=Source(CLIENT_CENTRIC, "averaging (L1078-1100)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"factor": "the factor is 8 eps / (eta eta_l T)"},
 )
 def phi() -> Finding:

@@ -9,7 +9,7 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.family import EPS, Schedule
 from fedspec_proofs.client_centric.regimes import corrected, printed, start_factors
 from fedspec_proofs.client_centric.runs import measure
@@ -53,6 +53,7 @@ def _rates(draw: Draw, power: int) -> Any:
     source=Source(CLIENT_CENTRIC, "proof of " + PLACE),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"eta": "eta = sqrt(m K)"},
 )
 def terms() -> Finding:
@@ -110,6 +111,7 @@ EXPONENTS = {
     source=Source(CLIENT_CENTRIC, "Corollary 4.1.1 (L257-262)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=EXPONENTS,
 )
 def exponents() -> Finding:
@@ -157,6 +159,7 @@ def members() -> list[Schedule]:
     source=Source(CLIENT_CENTRIC, PLACE),
     engine=Engine.MOMENTS,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={
         **ASSUMED_PRINTED,
         "rates": "eta_l = Theta(1 / sqrt(T)), eta = Theta(sqrt(m K)), here with constants 1; one K for all",

@@ -13,7 +13,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.local_runs import ASSUMED, Local, local_run
@@ -50,6 +50,7 @@ def _a_8() -> Inequality[Local]:
     source=Source(CLIENT_CENTRIC, "bound of A_8 (L711-732)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"smooth": "assumption 1"},
 )
 def a_8() -> Finding:
@@ -98,6 +99,7 @@ def _one_more_step(draw: Draw) -> Any:
     source=Source(CLIENT_CENTRIC, "delay term (L741-748), with y_k as L748 and L957 use it"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"s": "the number of rounds between is in front"},
 )
 def delay() -> Finding:
@@ -134,6 +136,7 @@ def _waits(choose: Choose) -> Waits:
     source=Source(CLIENT_CENTRIC, "sum of the delay terms, step from L992 to L1006"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"delays": "tau_(t,i) <= tau"},
 )
 def delay_sum() -> Finding:

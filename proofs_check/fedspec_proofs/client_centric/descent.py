@@ -15,7 +15,7 @@ from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.adding import confirmed
 from fedspec_proofs.balls import mean_inside
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.steps import Round, a_round, rooted
@@ -68,6 +68,7 @@ def _squares(r: Round) -> tuple[Any, Any]:
     source=Source(CLIENT_CENTRIC, "bound of A_1 (L595-616)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=assumed("Lipschitz"),
 )
 def a_1() -> Finding:
@@ -103,6 +104,7 @@ def _split(draw: Draw, sign: int = 1, d: int = 2) -> Any:
     source=Source(CLIENT_CENTRIC, "A_2, A_5 and A_6 (L618-673)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"descent": "Delta_t points downhill: the proof's sign"},
 )
 def a_2() -> Finding:
@@ -131,6 +133,7 @@ def _polarised(draw: Draw, half: bool, d: int = 2) -> Any:
     source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"|u_t|^2": "the middle term"},
 )
 def a_7() -> Finding:
@@ -154,6 +157,7 @@ def a_7() -> Finding:
     source=Source(CLIENT_CENTRIC, "bound of A_3 (L773-826), 2 eps where the conversion has 1 - beta"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=assumed("v_0, Lipschitz, gradient, changes"),
 )
 def a_3() -> Finding:
@@ -177,6 +181,7 @@ def _a_3(r: Round) -> Sides:
     source=Source(CLIENT_CENTRIC, "bound of A_4 (L828-842)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=assumed("v_0, changes"),
 )
 def a_4() -> Finding:
@@ -234,6 +239,7 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
     source=Source(CLIENT_CENTRIC, "step of A_3 and A_4 (L826)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "gradients": "no gradient is longer than G",
         "before": "|d_(t-1)| <= eta_l G, as for d_0 = 0",

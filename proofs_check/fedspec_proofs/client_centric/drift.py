@@ -15,7 +15,7 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD
 from fedspec.algorithms.local import local_sgd
 from fedspec.arith import Vector
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.local_runs import ASSUMED, AVERAGE, EVERY, WORDS, Local, local_run
 from fedspec_proofs.client_centric.problems import Clients, flat, through
 from fedspec_proofs.engines import exact
@@ -90,6 +90,7 @@ def _crowd(n: int, K: int) -> Local:
     source=Source(CLIENT_CENTRIC, "local drift, step of A_8 (L735-739)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions={
         **WORDS,
         "bounded": "assumption 2",

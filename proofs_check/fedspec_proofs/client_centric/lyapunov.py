@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.steps import rooted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -39,6 +39,7 @@ def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: b
     source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
 )
 def moves() -> Finding:

@@ -12,7 +12,18 @@ import z3
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import (
+    CLIENT_CENTRIC,
+    Dropped,
+    Engine,
+    Extent,
+    Finding,
+    Second,
+    Severity,
+    Source,
+    Verdict,
+    claim,
+)
 from fedspec_proofs.client_centric import every_size
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.momentum import momenta, weights
@@ -98,6 +109,7 @@ def _total(constant: bool) -> Inequality[Path]:
     source=Source(CLIENT_CENTRIC, "|d_t|^2 and its sum (L923-952), for the one beta of the algorithms"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
     repairs="client-centric.d-t-varying",
 )
@@ -152,12 +164,13 @@ def varying() -> Finding:
     source=Source(CLIENT_CENTRIC, "sum of the |y_t|^2 (L954-962)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
     """An index that is off by one: d_t has not seen what d_(t+1) has. With d_(t+1) on the right it holds."""
     left, _, later = _taken(Fraction(0))
     conditions = {
-        "v_0 = 5^2 - 4^2 >= eps^2": 5**2 - 4**2 >= 3**2,
+        "v_0 = 5^2 - 4^2 >= eps^2": ROOT[0] ** 2 - CHANGE[0] ** 2 >= EPS**2,
         "with d_1 in place of d_0 it holds": left <= later,
     }
     # In the index of L917, d_0 = Delta_0 and d_1 = Delta_1 for beta = 0.
@@ -178,12 +191,16 @@ def steps_taken() -> Finding:
     )
 
 
+EPS, CHANGE, ROOT = Fraction(3), exact.vector(4), exact.vector(5)
+"""eps, Delta_0 and the root of v_1 of one round, whose v_0 is ROOT^2 - CHANGE^2."""
+
+
 def _taken(beta: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """|y_0|^2, |d_0|^2 / (4 eps^2) and |d_1|^2 / (4 eps^2) in one round through the rule, roots 3 and 5."""
-    zero, delta, eps = exact.vector(0), exact.vector(4), Fraction(3)
-    after = rooted("adagrad", zero, zero, delta, exact.vector(5), eta=Fraction(1), beta=beta, eps=eps)
+    """|y_0|^2, |d_0|^2 / (4 eps^2) and |d_1|^2 / (4 eps^2) in one round through the rule."""
+    zero = exact.vector(0)
+    after = rooted("adagrad", zero, zero, CHANGE, ROOT, eta=Fraction(1), beta=beta, eps=EPS)
     y, d = after.x, after.m
-    return (y @ y), Fraction(0), (d @ d) / (4 * eps**2)
+    return (y @ y), Fraction(0), (d @ d) / (4 * EPS**2)
 
 
 def _rounds(index: int) -> Inequality[Path]:
@@ -211,6 +228,7 @@ def _rounds(index: int) -> Inequality[Path]:
     source=Source(CLIENT_CENTRIC, "ours: sum of the |y_t|^2 (L954-962), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"v_0": "v_0 >= eps^2"},
     repairs="client-centric.y-t",
 )

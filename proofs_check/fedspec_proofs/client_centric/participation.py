@@ -12,7 +12,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Array
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -119,6 +119,7 @@ def one(form: str) -> Any:
     source=Source(CLIENT_CENTRIC, "step of A_7 (L681-684)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
 def unbiased() -> Finding:
@@ -135,6 +136,7 @@ def unbiased() -> Finding:
     source=Source(CLIENT_CENTRIC, "first identity (L1009-1015)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
 def everybody() -> Finding:
@@ -148,6 +150,7 @@ def everybody() -> Finding:
     source=Source(CLIENT_CENTRIC, "second identity (L1018-1032), where the conversion runs its last line together"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
 def drawn() -> Finding:
@@ -182,7 +185,7 @@ def drawn() -> Finding:
 def independently() -> Finding:
     """Independent clients make buffers of any size, also empty ones, and a larger second moment.
 
-    Read of the rounds the word is no contradiction; this ledger reads it so.
+    Read of the rounds the word is no contradiction; the identities are read so. The theorem is refuted in both.
     """
     n, m, v = 2, 1, (Fraction(1), Fraction(1))
     draws = [(Fraction(1, 4), S) for S in ((), (0,), (1,), (0, 1))]
@@ -206,6 +209,7 @@ def independently() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: second identity (L1018-1032), centred"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"without replacement": "no client is drawn twice, and every set of m is equally likely"},
     repairs="client-centric.participation-independent",
 )
@@ -259,6 +263,7 @@ def _opposed() -> Vectors:
     source=Source(CLIENT_CENTRIC, "L1041-1057"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def bracket() -> Finding:
     """Positive wherever m < n and the vectors add up to zero: this loses the variance of drawing clients."""
@@ -287,6 +292,7 @@ def _combination(v: Vectors) -> Any:
     source=Source(CLIENT_CENTRIC, "ours: L1041-1057, corrected"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
     repairs="client-centric.bracket",
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -23,6 +23,7 @@ TWO = Setup((1, 1), {"w": (1,)})
     source=Source(CLIENT_CENTRIC, "footnote 4 (L266)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "eta_l >= 0": "rates are not negative",
         "eta_l <= 1": "the rate is at most one",
@@ -54,6 +55,7 @@ def footnote_4() -> Finding:
     source=Source(CLIENT_CENTRIC, "Remark 4.1.1 (L268)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"s > 0": "s = sqrt(T)", "r > 0": "r = sqrt(m K)", "tau >= 0": "delays are not negative"},
 )
 def delays_vanish() -> Finding:

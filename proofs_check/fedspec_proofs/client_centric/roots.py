@@ -10,7 +10,7 @@ import numpy as np
 from fedspec.algorithms.cc_adaptive import CCFedAdagrad, cc_fedadagrad, init_v
 from fedspec.arith import sqrt
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.engines import exact
@@ -93,6 +93,7 @@ ROOTS = {
     source=Source(CLIENT_CENTRIC, "step of A_5 (L641-652)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
 def a_5_roots() -> Finding:
@@ -196,6 +197,7 @@ def bounded_fall(server: str) -> Finding:
     source=Source(CLIENT_CENTRIC, "bound of A_5 (L635-659, L765)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=PARTS,
 )
 def a_5() -> Finding:
@@ -209,6 +211,7 @@ def a_5() -> Finding:
     source=Source(CLIENT_CENTRIC, "bound of A_5, last line (L656)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def a_5_without_g() -> Finding:
     """The first round of one client; the line after it, L659, asks for the bounded gradient that gives the G."""
@@ -273,6 +276,7 @@ def footnote_3() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: footnote 3 (L264), for CC-FedAMS only"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**PARTS, **OWN},
     repairs="client-centric.footnote-3",
 )

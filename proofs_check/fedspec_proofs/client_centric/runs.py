@@ -7,7 +7,7 @@ take part, as the proof has them; the buffer's clients are drawn uniformly witho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -145,6 +145,15 @@ def _rounds(r: Regime, run: _Run, state: Waiting) -> Iterator[tuple[int, Fractio
         for p, S in subsets(r.n, r.m) if r.uniform else [(Fraction(1), tuple(range(r.m)))]:
             for q, after in _received(r, run, now, t, S):
                 stack.append((t + 1, chance * p * q, after))
+
+
+def gradient_after(r: Regime, S: Sequence[int]) -> Vector:
+    """The gradient of f, in fractions, at the model that the first round leaves when these clients are in; no noise."""
+    if not S:
+        return r.clients.gradient(r.x0)
+    run, state = _run(replace(r, m=len(S)), exact=True)
+    ((_, after),) = _received(r, run, state, 0, S)
+    return run.clients.gradient(after.x)
 
 
 def measure(r: Regime, *, exact: bool) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
 from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
@@ -115,6 +115,7 @@ HILL = Buffer(Clients(((dip(),),), Fraction(1)), exact.vector(0), (2,), Fraction
     source=Source(CLIENT_CENTRIC, "E |Delta_t|^2 (L888-912)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions={
         "smooth": "assumption 1",
         "bounded": "assumption 2",
@@ -151,6 +152,7 @@ def apart() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: E |Delta_t|^2 (L888-912), corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "smooth": "assumption 1",
         "local variance": "assumption 3",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.client_centric.steps import increments, moments, rooted
 from fedspec_proofs.client_centric.telescoping import path
 from fedspec_proofs.engines import exact
@@ -122,6 +122,7 @@ def _if(a: Any, b: Any) -> Any:
     source=Source(CLIENT_CENTRIC, "ours: L659, L707 and L1063, corrected"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"eps > 0": "eps is positive", "root": "roots are not negative", "horizon": "T eta_l^2 G^2 <= eps^2"},
     repairs="client-centric.v-0",
 )

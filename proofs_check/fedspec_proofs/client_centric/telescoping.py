@@ -11,7 +11,18 @@ import numpy as np
 import z3
 
 from fedspec.arith import Vector, sqrt
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import (
+    CLIENT_CENTRIC,
+    Dropped,
+    Engine,
+    Extent,
+    Finding,
+    Second,
+    Severity,
+    Source,
+    Verdict,
+    claim,
+)
 from fedspec_proofs.client_centric.steps import increments, moments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -105,6 +116,7 @@ def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fr
     source=Source(CLIENT_CENTRIC, "sums of the falls (L844-884)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"monotone": "v_hat never falls", "v_0": "v_0 >= eps^2, for the bounds with eps"},
 )
 def telescoping() -> Finding:
@@ -181,6 +193,7 @@ def _norms(reverse: bool) -> Inequality[Fall]:
     source=Source(CLIENT_CENTRIC, "sum of the falls, first line (L875), with the norm of L851-864"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def norms() -> Finding:
     """Printed with the sign of equality; in two coordinates falls of 3/10 and 4/10 have length 1/2. Squares
@@ -204,6 +217,7 @@ def norms() -> Finding:
     source=Source(CLIENT_CENTRIC, "ours: sum of the falls, first line (L875), corrected"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     repairs="client-centric.telescoping-norms",
 )
 def norms_repaired() -> Finding:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.family import Schedule
 from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, corrected, printed
-from fedspec_proofs.client_centric.runs import Regime, measure
+from fedspec_proofs.client_centric.runs import Regime, gradient_after, measure
 from fedspec_proofs.engines.combine import all_refuted, with_instances
 from fedspec_proofs.refutation import refutation
 
@@ -186,16 +186,49 @@ def _refuted(r: Regime) -> Finding:
         conditions=conditions,
         left=left,
         right=printed(r),
+        again=typed(r),
+    )
+
+
+def typed(r: Regime) -> Fraction:
+    """L233-L246 once more for these runs: a start at the minimum, beta = sigma_l = 0, K = L = sigma_g = 1."""
+    return 240 * r.eta_l**2
+
+
+def _independently(r: Regime) -> Finding:
+    """Each of the two clients is in with probability 1/2, whatever the other does: all four sets of them.
+
+    A round that nobody is in leaves the model where it is; two that are heard cancel.
+    """
+    half = Fraction(1, 2)
+    sets: dict[tuple[int, ...], Fraction] = {(): half**2, (0,): half**2, (1,): half**2, (0, 1): half**2}
+    later = sum(chance * (g @ g) for S, chance in sets.items() for g in [gradient_after(r, S)])
+    begun = gradient_after(r, ())
+    left = (begun @ begun + later) / r.T
+    kept = {name: words for name, words in ASSUMED_PRINTED.items() if name != "uniform"}
+    alone = [sum(p for S, p in sets.items() if i in S) for i in range(r.n)]
+    return refutation(
+        instance=f"the first instance, eta = {r.eta}, eta_l = {r.eta_l}, v_0 = {r.v0}, with each of the two clients in "
+        "with probability m/n = 1/2, independently, as L231 prints: the sets (), (0), (1), (0, 1) of the first round",
+        conditions={
+            **{f"{words} ({name})": PRINTED[name](r) for name, words in kept.items()},
+            "each client is in with probability m/n": all(p == Fraction(r.m, r.n) for p in alone),
+            "independently of the other": sets[0, 1] == alone[0] * alone[1],
+        },
+        left=left,
+        right=printed(r),
+        again=typed(r),
     )
 
 
 @claim(
     "client-centric.theorem-4-1",
-    statement="Where every round hears m of the n clients, drawn uniformly, the mean over t < T of E |grad f(x_t)|^2 "
-    "is at most " + RIGHT,
+    statement="Where every round hears m of the n clients, drawn uniformly, or each client is in with probability m/n, "
+    "independently of the others, the mean over t < T of E |grad f(x_t)|^2 is at most " + RIGHT,
     source=Source(CLIENT_CENTRIC, PLACE),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=ASSUMED_PRINTED,
     chain=PRINTED_PROOF,
 )
@@ -208,7 +241,8 @@ def theorem() -> Finding:
     corollary.
     """
     s = Fraction(1, 2000)
-    return all_refuted(_refuted(two_clients(0, Fraction(1, 1000))), _refuted(two_clients(1, 2 * s / (1 - s**2))))
+    first, second = two_clients(0, Fraction(1, 1000)), two_clients(1, 2 * s / (1 - s**2))
+    return all_refuted(_refuted(first), _refuted(second), _independently(first))
 
 
 SERVER = {
@@ -241,6 +275,7 @@ ALL_ASSUMED = {
     source=Source(CLIENT_CENTRIC, f"ours: {PLACE}, corrected"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=ALL_ASSUMED,
     repairs="client-centric.theorem-4-1",
     chain=("client-centric.theorem-4-1-assembly",),

@@ -23,6 +23,9 @@ from fedspec_proofs.engines.inequality import Inequality, Sides, broken, worst
 
 P = TypeVar("P")
 
+SAME = 1e-9
+"""By how much of itself a ratio may differ on another machine."""
+
 RESTARTS = 12
 """How often climbing starts over."""
 
@@ -115,12 +118,21 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), le
     looks = _Looks(inequality, but)
     for choices in known.choices if known else ():
         looks.look(Tape(generator(), choices))
+    if known and (_below(looks.best[0], known.ratio) or sum(looks.noticed.values()) < known.noticed):
+        witnesses.lose(page)
     looks.hunt(max(1, tries // witnesses.SHARE) if brief else tries)
     if known and brief:
         looks.tried, looks.met = looks.tried + known.tried, looks.met + known.met
     shown = {tuple(made): None for made in looks.choices.values()}
-    witnesses.keep(page, witnesses.Found(looks.tried, looks.met, tuple(shown)))
+    kept = str(looks.best[0]) if looks.met else "", sum(looks.noticed.values())
+    witnesses.keep(page, witnesses.Found(looks.tried, looks.met, tuple(shown), *kept))
     return Hunt(looks.tried, looks.met, *looks.best, looks.noticed)
+
+
+def _below(ratio: float, kept: str) -> bool:
+    """Whether a ratio is smaller than the one that was kept, if one was."""
+    before = float(kept or "-inf")
+    return ratio < before - (SAME * abs(before) if abs(before) < float("inf") else 0)
 
 
 def _made(inequality: Inequality[P], pick: Pick) -> tuple[P, list[int]]:
@@ -180,11 +192,13 @@ def smallest(inequality: Inequality[P], tries: int, *, but: Collection[str] = ()
 
     for choices in known.choices if known else ():
         look(Tape(generator(), choices))
+    if known and len(found) < known.noticed:
+        witnesses.lose(page)
     if not (brief and (found or not (known and known.choices))):
         # Hypothesis raises from the smallest, which it runs last.
         with suppress(_Broken):
             _hypothesis(breaks, tries, (Phase.generate, Phase.target, Phase.shrink))
-    witnesses.keep(page, witnesses.Found(0, 0, (tuple(found[-1][2]),) if found else ()))
+    witnesses.keep(page, witnesses.Found(0, 0, (tuple(found[-1][2]),) if found else (), "", int(bool(found))))
     return found[-1][:2] if found else None
 
 

@@ -26,11 +26,15 @@ class Found:
         tried: how many instances it made.
         met: how many of them met the assumptions.
         choices: of each instance that shows something.
+        ratio: the largest left/right among these, in digits.
+        noticed: how many parts of the bound they show to be missed; of a smallest counterexample, 1 if there is one.
     """
 
     tried: int
     met: int
     choices: Sequence[Sequence[int]]
+    ratio: str = ""
+    noticed: int = 0
 
 
 @dataclass
@@ -41,12 +45,14 @@ class Book:
         known: what an earlier run found.
         brief: whether little is searched for beside what is known.
         found: what this run finds.
+        lost: searches whose known instances do not show what they are kept for.
     """
 
     known: Mapping[str, Found] = field(default_factory=dict)
     brief: bool = False
     found: dict[str, Found] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
 
     def page(self, what: str) -> str:
         """The name of the next search for this."""
@@ -79,3 +85,9 @@ def keep(name: str, found: Found) -> None:
     """Write down what a search found."""
     if book := _OPEN.get():
         book.found[name] = found
+
+
+def lose(name: str) -> None:
+    """Write down that what is known of a search no longer shows what it showed."""
+    if (book := _OPEN.get()) and name not in book.lost:
+        book.lost.append(name)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.adding import spoiled, summed
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
@@ -230,6 +230,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=ROUNDS,
     chain=("fed-lamb.round-assembly", "fed-lamb.errors"),
 )

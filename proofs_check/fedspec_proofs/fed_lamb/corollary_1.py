@@ -8,7 +8,7 @@ from fedspec.algorithms import local_ams
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
-from fedspec.readings import LocalCorrection
+from fedspec.readings import ClientMemory, Exponent, LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -17,7 +17,7 @@ from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, squared
 from fedspec_proofs.fed_lamb.shared import H1, H2, H3, H5, at
-from fedspec_proofs.fed_lamb.theorem_1 import THEOREM, hill
+from fedspec_proofs.fed_lamb.theorem_1 import THEOREM, hill, instance_of
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
@@ -54,14 +54,18 @@ def typeset() -> Finding:
     assumptions={**THEOREM, "H5": H5},
 )
 def intended() -> Finding:
-    """R = 25, alpha = 1/100 = (1/20) / (Lay sqrt(R)); the instance of Theorem 1."""
-    h = hill(F(1, 10), R=25)
+    """The instance of Theorem 1 with fewer rounds; its first rate is (1/20) / (Lay sqrt(R))."""
+    R = 25
+    h = hill(F(1, 10), R=R)
     V_4 = max(s.v_hat[0] for s in h.states)
     return refutation(
-        instance="x^2/20 near 0 from 1, one client, R = 25, rates 1/100 to 9/1000, v0 = 1/100; V^4 is the largest "
-        "v_hat, 1/100",
-        conditions={**h.conditions, "H5: ||sqrt(v_hat)||^2 <= V^4": all(s.v_hat[0] <= V_4 for s in h.states)},
-        left=sum(squared(h.problem.gradient(s.x)) for s in h.states) / 25,
+        instance=f"{instance_of(h)}; V^4 is the largest v_hat, {V_4}",
+        conditions={
+            **h.conditions,
+            "H5: ||sqrt(v_hat)||^2 <= V^4": all(s.v_hat[0] <= V_4 for s in h.states),
+            "alpha = (1/20) / (Lay sqrt(R))": (20 * h.k.alpha) ** 2 * R == 1,
+        },
+        left=sum(squared(h.problem.gradient(s.x)) for s in h.states) / R,
         right=V_4 * bounds.theorem_1(h.k),
     )
 
@@ -134,14 +138,19 @@ def theorem_2_cst() -> Finding:
     c, R, sigma = F(1, 100), 25, F(1, 10**6)
     problem = Problem(((huber(c),),), (1,))
     rates: dict[str, Any] = {"eta_l": 1 / sqrt(F(R)), "beta1": F(0), "beta2": F(99, 100), "eps": F(0), "v0": c**2}
-    h = FedAms(**rates, bias_correction=LocalCorrection.NONE)
+    plain: dict[str, Any] = {
+        "bias_correction": LocalCorrection.NONE,
+        "exponent": Exponent.LOCAL,
+        "memory": ClientMemory.CARRIED,
+    }
+    h = FedAms(**rates, **plain)
     states = [local_ams.init(h, vector([F(1)]), Setup((1,), {"l0": (1,)}))]
     for _ in range(R):
         states.append(local_ams.step(h, states[-1], problem.clients, Plan((0,), (1,), (1,)))[0])
     gap = problem.value(states[0].x) - problem.value(states[-1].x)
     return refutation(
-        instance="x^2/200 near 0 from 1, one client of Fed-AMS, R = 25, alpha = sqrt(n/(R p)) = 1/5, v0 = eps = 10^-4, "
-        "beta1 = 0, beta2 = 99/100",
+        instance=f"{c} x^2/2 near 0 from 1, one client of Fed-AMS, R = {R}, alpha = sqrt(n/(R p)) = {h.eta_l}, beta1 = "
+        f"{h.beta1}, beta2 = {h.beta2}; v0 = {h.v0}, which stands for the eps of (5), nothing is added to the root",
         conditions={
             "H1: L_s = 1/100": problem.lipschitz == (c,),
             "H2: M = 1/100": problem.largest_squared <= c**2,

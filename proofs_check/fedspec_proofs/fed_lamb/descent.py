@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
@@ -60,6 +60,7 @@ def _claimed(p: Pair) -> bool:
     source=at("eq. (7) (L563-567)"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.PART,
     assumptions={"H1": H1},
 )
 def descent() -> Finding:
@@ -171,6 +172,7 @@ def _sequence(draw: Draw, *, resting: bool = True) -> Iterable[Any]:
     source=at("eqs. (8)-(9) (L571-575)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"x_0 = x_1": "x_1 is the initial model, without another before it"},
 )
 def auxiliary_step() -> Finding:

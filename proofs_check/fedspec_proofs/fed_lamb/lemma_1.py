@@ -17,7 +17,7 @@ from fedspec.client.lamb import layer_step
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.adding import confirmed
 from fedspec_proofs.balls import farther, mean_inside
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
 from fedspec_proofs.engines.draw import Draw
@@ -89,6 +89,7 @@ ONE_D = Problem(((huber(F(1)),),), (1,))
     source=at("Lemma 1, eq. (2) (L198) and L523"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={"H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_1() -> Finding:
@@ -96,22 +97,24 @@ def lemma_1() -> Finding:
     h = lamb(eta_l=F(9, 10), beta2=F(999, 1000))
     state = begin(h, of([F(1)]), 1)
     k = Constants(M=F(1), alpha=h.eta_l, beta2=h.beta2)
+    rates = f"alpha = {h.eta_l}, beta2 = {h.beta2}, v0 = {h.v0}, phi = 1"
     printed = refutation(
-        instance="x^2/2 (a line beyond |x| = 1), one client, T = 1, from x = 1: alpha = 9/10, beta2 = 999/1000, v0 = "
-        "1, phi = 1",
+        instance=f"x^2/2 (a line beyond |x| = 1), one client, T = 1, from x = {state.x[0]}: {rates}",
         conditions=noiseless(h, ONE_D, k.M),
         left=squared(state.x - local_models(h, state, ONE_D.clients, 1)[0]),
         right=bounds.lemma_1(k),
+        again=F(9, 10) ** 2 * F(1, 1000),
     )
     coin = ((F(1, 2), F(1)), (F(1, 2), F(-1)))
     state, clients = begin(h, of([F(0)]), 2), [constant(g) for _, g in coin]
     mean = one_round(h, state, clients).x
     ended = refutation(
         instance="the other reading: f_i = 0, two clients, gradients 1 or -1 with equal chances, the outcome (1, -1); "
-        "alpha = 9/10, beta2 = 999/1000, v0 = 1, phi = 1",
+        f"{rates}",
         conditions=noisy(h, coin, F(0), k.M, F(5, 4)),
         left=squared(mean - local_models(h, state, clients, 1)[0]),
         right=bounds.lemma_1(k),
+        again=F(9, 10) ** 2 * F(1, 1000),
     )
     return _beside(all_refuted(printed, ended), PRINTED)
 
@@ -188,6 +191,7 @@ def around_mean(draw: Draw) -> Statement:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )
@@ -206,6 +210,7 @@ def from_start() -> Finding:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )
@@ -223,6 +228,7 @@ def from_mean() -> Finding:
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
 )

@@ -14,7 +14,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
@@ -65,6 +65,7 @@ def _young(factor: int = 1) -> Any:
     source=at("Lemma 2, first display of its proof (L546)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def young() -> Finding:
     """Young's inequality with its certificate; both sides are sums over the coordinates."""
@@ -140,6 +141,7 @@ def forked() -> Forked:
     source=at("Lemma 2, eq. (3) (L213) and L540"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_2() -> Finding:
@@ -148,7 +150,8 @@ def lemma_2() -> Finding:
     state = begin(h, vector([F(9, 10)]), 1)
     k = Constants(alpha=h.eta_l, beta2=h.beta2, L_bar=F(1))
     begun = refutation(
-        instance="x^2/2 (a line beyond |x| = 1), one client, from x = 9/10: alpha = 9/10, beta2 = 999/1000, v0 = 1",
+        instance=f"x^2/2 (a line beyond |x| = 1), one client, from x = {state.x[0]}: alpha = {h.eta_l}, beta2 = "
+        f"{h.beta2}, v0 = {h.v0}",
         conditions={
             **noiseless(h, problem, k.M),
             "L_bar = 1": k.L_bar == 1,
@@ -156,6 +159,7 @@ def lemma_2() -> Finding:
         },
         left=squared(at_locals(problem, local_models(h, state, problem.clients, 1))) / h.v0,
         right=squared(problem.gradient(state.x)) / h.v0 / 2 - bounds.lemma_2(k),
+        again=F(9, 10) ** 2 / 2 - F(9, 10) ** 2 * F(1, 1000),
         relation=">=",
     )
     a = forked()
@@ -234,6 +238,7 @@ WITHOUT = {
     source=at("Lemma 2, eq. (3) (L213)"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions=MET,
     repairs="fed-lamb.lemma-2",
 )

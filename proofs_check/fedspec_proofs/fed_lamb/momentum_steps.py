@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.client.lamb import Moments, precondition
 from fedspec.readings import LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fed_lamb.audits import INSTANCE, bump, conditions
@@ -23,6 +23,7 @@ from fedspec_proofs.refutation import refutation
     source=at("eq. (10) (L577)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_10() -> Finding:
@@ -40,6 +41,7 @@ def eq_10() -> Finding:
     source=at("eq. (11) (L579)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_11() -> Finding:
@@ -105,6 +107,7 @@ def true_step() -> Finding:
     source=at("eqs. (13)-(15) (L590-596)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def split() -> Finding:

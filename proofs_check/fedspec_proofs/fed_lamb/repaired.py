@@ -17,7 +17,7 @@ from fedspec.arith import norm, sqrt
 from fedspec.client.lamb import scaling
 from fedspec.readings import Phi
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines.search import Inequality, hunt
 from fedspec_proofs.fed_lamb import climb_sides, climbs
 from fedspec_proofs.fed_lamb.assembly import round_falls, theorems
@@ -132,6 +132,7 @@ def _added_up(looked: Finding) -> Finding:
     source=at("Theorem 1, eq. (4) (L250-254)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=SETTING,
     repairs="fed-lamb.theorem-1",
     chain=("fed-lamb.theorem-3-assembly", "fed-lamb.squares"),
@@ -149,6 +150,7 @@ def theorem_1() -> Finding:
     source=at("Theorem 3, eq. (22) (L706-712)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=SETTING,
     repairs="fed-lamb.theorem-3",
     chain=("fed-lamb.theorem-3-assembly", "fed-lamb.squares"),
@@ -166,6 +168,7 @@ def theorem_3() -> Finding:
     source=at("Corollary 1, eq. (6) (L284-286)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**SETTING, "H5": H5},
     repairs="fed-lamb.corollary-1-intended",
     chain=("fed-lamb.theorem-3-repaired", "fed-lamb.squares"),

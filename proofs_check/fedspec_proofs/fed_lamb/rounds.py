@@ -15,7 +15,16 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Stack, Vector, norm, sqrt
 from fedspec.client.lamb import precondition, scaling
 from fedspec.plan import Oracle, Plan, Setup
-from fedspec.readings import LocalCorrection, Phi
+from fedspec.readings import (
+    Averaged,
+    ClientMemory,
+    Exponent,
+    LocalCorrection,
+    LocalGradient,
+    Normalisation,
+    Phi,
+    Sent,
+)
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.shared import constant, quiet
 from fedspec_proofs.words import said
@@ -31,8 +40,17 @@ SETTING: dict[str, Any] = {
     "v0": F(1),
     "phi": Phi.CONSTANT,
     "bias_correction": LocalCorrection.NONE,
+    "gradient": LocalGradient.FRESH,
+    "memory": ClientMemory.CARRIED,
+    "exponent": Exponent.LOCAL,
+    "sent": Sent.RAW,
+    "averaged": Averaged.PARTICIPANTS,
+    "normalisation": Normalisation.LAYER,
 }
 """What the proofs work with: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
+
+Every reading is named, so that these claims do not hang on what the specification takes for canonical: moments are
+carried over the rounds, and where a bias is corrected t counts the steps of the round, as printed (L140).
 
 In a layer of one coordinate a step is alpha phi times a sign, whatever the stabiliser and the scale of the moments are.
 """

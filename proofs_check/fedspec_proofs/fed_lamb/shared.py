@@ -16,7 +16,11 @@ H2 = "stochastic gradients are unbiased and no longer than M"
 H3 = "each coordinate of a stochastic gradient has a variance below sigma^2"
 H4 = "phi_m <= phi <= phi_M"
 H5 = "||sqrt(v)|| <= V^2"
-SETTING = "lam = eps = 0 (L561), no bias correction (as L529 and (11) need)"
+SETTING = "lam = eps = 0 (L561), no bias correction (as L529 and (11) need); moments are carried over rounds"
+V_READ = (
+    "v_r^t, which (2) to (4), H5 and the proof print without a hat, is read as the v_hat_r of line 9, by which a "
+    "step is divided: in (11) it stands in that place"
+)
 FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
 """The printed assumptions, and what the proofs take beside them."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.arith import sqrt
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.audits import INSTANCE, Audit, bump, conditions, mean_gradients
@@ -29,6 +29,7 @@ SIGMA = F(1, 1000)
     source=at("eq. (20) (L651)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_20() -> Finding:
@@ -75,6 +76,7 @@ def rough(a: Audit) -> Any:
     source=at("(16), (19), (20) in (7) (L659)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def l_659() -> Finding:
@@ -98,6 +100,7 @@ def l_659() -> Finding:
     source=at("eq. (21) (L667)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_21() -> Finding:
@@ -118,6 +121,7 @@ def eq_21() -> Finding:
     source=at("L673"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def l_673() -> Finding:

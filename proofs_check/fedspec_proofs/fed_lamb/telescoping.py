@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedspec.mixing.periodic import moment_maximum
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
@@ -23,6 +23,7 @@ from fedspec_proofs.refutation import refutation
     source=at("eq. (18) (L633-637)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_18() -> Finding:
@@ -115,6 +116,7 @@ def telescoping() -> Finding:
     source=at("eq. (19) (L645)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_19() -> Finding:

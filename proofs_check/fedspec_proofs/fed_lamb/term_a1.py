@@ -6,7 +6,7 @@ from typing import Any
 
 from fedspec.arith import norm, sqrt, where_less
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
@@ -23,6 +23,7 @@ from fedspec_proofs.refutation import refutation
     source=at("Term A_1 (L598)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions={"H2": H2},
 )
 def ratio_bound() -> Finding:
@@ -57,6 +58,7 @@ def _negative(value: Any, x: Any) -> Any:
     source=at("Term A_1 (L600)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=WEIGHTS,
 )
 def weighted() -> Finding:
@@ -88,6 +90,7 @@ def inner(oracle: Oracle, gradient: F) -> F:
     source=at("Term A_1 (L604)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
     assumptions=FOUR,
 )
 def expectation() -> Finding:
@@ -112,6 +115,7 @@ def expectation() -> Finding:
     source=at("eq. (16) (L612)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_16() -> Finding:

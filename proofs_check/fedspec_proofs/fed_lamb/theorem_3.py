@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedspec.arith import sqrt
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fed_lamb import bounds
@@ -74,6 +74,7 @@ def _balance(power: int = 5) -> Body:
     source=at("discussion (L718-720)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"L^(5/4)": "the power of L, which is smoothness in one term and the number of layers in the other"},
 )
 def balance() -> Finding:
@@ -138,6 +139,7 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     source=at("ours, for Theorem 3, second display (L716)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "rate": "alpha = a/sqrt(R)",
         "sigma = 0": "gradients are exact",

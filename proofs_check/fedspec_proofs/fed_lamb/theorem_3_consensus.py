@@ -8,7 +8,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fed_lamb.audits import Audit
@@ -27,6 +27,7 @@ from fedspec_proofs.refutation import refutation
     source=at("L748-751"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions=FOUR,
 )
 def l_748() -> Finding:
@@ -50,6 +51,7 @@ def l_748() -> Finding:
     source=at("eq. (25) (L760-766)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_25() -> Finding:
@@ -98,6 +100,7 @@ WITHOUT = {
     source=at("eq. (25) (L760-766)"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions={
         "H1": "f' changes no faster than Lam in any layer",
         "H4": H4,

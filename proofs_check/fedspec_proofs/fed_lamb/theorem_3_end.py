@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.arith import sqrt
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
 from fedspec_proofs.fed_lamb import bounds
@@ -54,6 +54,7 @@ def met() -> dict[str, bool]:
     source=at("L772, second line"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def l_772() -> Finding:
@@ -69,6 +70,7 @@ def l_772() -> Finding:
     source=at("L792, second line"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def l_792() -> Finding:
@@ -91,6 +93,7 @@ def l_792() -> Finding:
     source=at("L804"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def l_804() -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedspec.arith import sqrt
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
@@ -43,6 +43,7 @@ def _inner(constant: Any, relation: str) -> Finding:
     source=at("eq. (23) (L739)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions=FOUR,
 )
 def eq_23() -> Finding:
@@ -64,6 +65,7 @@ def _polar(half: F = HALF) -> Body:
     source=at("eq. (23) (L739)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="fed-lamb.eq-23",
 )
 def polarised() -> Finding:

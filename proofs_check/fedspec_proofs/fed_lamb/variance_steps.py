@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.expectation import mean
@@ -25,6 +25,7 @@ from fedspec_proofs.refutation import refutation
     source=at("Term A_r^2 (L621)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions=FOUR,
 )
 def l_621() -> Finding:
@@ -49,6 +50,7 @@ COIN = ((F(3, 4), F(1)), (F(1, 4), F(-3)))
     source=at("eq. (17) (L625)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
 def eq_17() -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
@@ -83,6 +83,7 @@ def _bounded(factor: int | None, clock: str) -> Finding:
     source=SOURCE,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**ASSUMED, **START},
 )
 def lemma() -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.client.adam import Adam, adam
 from fedspec.client.admu import Admu, admu
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import Body
@@ -50,6 +50,7 @@ def _unlike(z: int) -> int:
     source=Source(FEDADA2, "Algorithms 6 and 7 (L1335, L1357)"),
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
+    extent=Extent.PART,
     assumptions={"z = 1": "the second moment is updated at every step"},
 )
 def without_delay() -> Finding:

@@ -11,7 +11,8 @@ import numpy as np
 
 from fedspec.algorithms import fedblended
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_proved
@@ -35,6 +36,7 @@ from fedspec_proofs.fedada2.runs import (
     steps_of,
 )
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
+from fedspec_proofs.fedada2.theorem_20 import BALANCED, Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
@@ -48,6 +50,7 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     source=LEMMA,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
 def lemma_26() -> Finding:
@@ -118,6 +121,7 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
     source=THEOREM,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={
         **PRINTED,
         "update rule": "the strategies' steps have the form of L1193, m <= theta <= M and 0 < a <= a_l <= A",
@@ -139,19 +143,25 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
 def theorem_25() -> Finding:
     """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
     h = fedblended.FedBlended(**rates(), beta1_l=F(0), beta2_l=F(0))
-    k = constants(setting(h), a=F(1), A=F(1), m=F(1), M=F(2), low=F(1, 2), high=F(2))
+    a, m, M, low, high, w = F(1), F(1), F(2), F(1, 2), F(2), F(1)
+    k = constants(setting(h), a=a, A=a, m=m, M=M, low=low, high=high)
+    slopes = [abs(client(0, exact.vector(0))[0]) for client in BALANCED.clients]
     return unmoved(
         fedblended.step,
         h,
         k,
         {
             "1 <= K(O) <= K = 1": setting(h).K == 1,
-            "0 < 1/2 = Xi- < w = 1 < Xi+ = 2": 0 < F(1, 2) < 1 < 2,
-            "m = eps <= theta = |g| + eps <= M = G + eps": F(1) <= F(1, 3) + 1 <= F(1) + 1 <= 2,
+            f"0 < {low} = Xi- < w = {w} < Xi+ = {high}": 0 < low < w < high,
+            "m = eps <= theta = |g| + eps <= M = G + eps": m == h.eps
+            and all(m <= slope + h.eps <= M for slope in slopes)
+            and setting(h).G + h.eps == M,
         },
-        "all with AdaGrad, w = 1",
+        f"all with AdaGrad, w = {w}",
+        # Lemma 26: Xi+ K (K+1) A G/(2 m); Xi- a/M; C with 1/alpha1 = K (K+1) M/(Xi- a) = 8.
+        Typed(phi=2, gamma=1 / 4, factor=2**2 * 2 * 8 / 2),
         strategies=("adagrad",) * 3,
-        scales=(F(1),) * 3,
+        scales=(w,) * 3,
     )
 
 
@@ -242,6 +252,7 @@ SETTING = {
     source=THEOREM,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.theorem-25",
     chain=(

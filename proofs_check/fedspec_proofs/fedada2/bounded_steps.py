@@ -13,7 +13,7 @@ from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
 from fedspec.plan import Plan, Setup
 from fedspec_proofs.balls import farther, mean_inside
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -34,6 +34,7 @@ NORMALISED = {"normalised": "a step is the gradient over its own length and eps,
     source=Source(FEDADA2, "proof of Proposition 14 (L657)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def radius() -> Finding:
     """It forgets the rate, and is true of rates up to 1; that some ball holds x_t is all that the proof needs."""

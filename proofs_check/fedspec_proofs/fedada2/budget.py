@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines.enclosure import exp, log
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.privacy import budget
@@ -42,6 +42,7 @@ def _stated(rounds: int) -> Finding:
     source=SOURCE,
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions={"500 rounds": "the number of rounds of App. H.1"},
 )
 def stated_budget() -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.draw import Draw
@@ -42,6 +42,7 @@ def _one_step(N: int) -> Body:
     source=Source(FEDADA2, "Proposition 10 (L475), used in (i)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"Cauchy": "density gamma/(pi (xi^2 + gamma^2))"},
 )
 def no_mean() -> Finding:
@@ -141,6 +142,7 @@ def constant() -> Finding:
     source=BOUND,
     engine=Engine.EXACT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"sigma <= 1": "the normal clients' noise", "eps >= 1/10": "the clients' stabiliser"},
     repairs="fedada2.proposition-10-ii-b",
 )
@@ -172,6 +174,7 @@ def constant_repaired() -> Finding:
     source=Source(FEDADA2, "Proposition 10 (ii) (L475)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**START, **RATES},
 )
 def bounded_gradient() -> Finding:

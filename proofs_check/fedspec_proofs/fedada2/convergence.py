@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec.arith import least
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.rational import F
@@ -20,6 +20,7 @@ from fedspec_proofs.fedada2.rational import F
     source=Source(FEDADA2, "Lemma 18 (L826)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "least <= r": "the bound on the smallest gradient so far",
         "so far": "the induction hypothesis, true at T = 1: the last output has the least length so far",
@@ -59,6 +60,7 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
     source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )
 def definition() -> Finding:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -96,10 +96,14 @@ def _never(rate: str) -> Finding:
     source=COROLLARY_23,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "(A)": "eta_l <= O(T^(-1/2)) and Omega(1/T) < eta eta_l < O(1)"},
 )
 def convergence() -> Finding:
-    """As Theorem 20."""
+    """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+
+    So every x_t is x_0, where f' is 1/9, whatever T is and however small eta_l.
+    """
     return _never("0")
 
 
@@ -109,10 +113,11 @@ def convergence() -> Finding:
     source=COROLLARY_24,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
 def rate() -> Finding:
-    """As Theorem 20: no constant C will do, since C T^(-1/2) falls below 1/81."""
+    """As Corollary 23: no constant C will do, since C T^(-1/2) falls below 1/81."""
     return _never("C T^(-1/2), any C: left over right grows as T^(1/2)")
 
 
@@ -122,6 +127,7 @@ def rate() -> Finding:
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=RANGES_A,
 )
 def range_a() -> Finding:
@@ -155,6 +161,7 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={
         "p2 = -49/100": "eta_l = Theta(T^(-49/100))",
         "-1/2 < p1": "eta > Omega(T^(-1/2))",
@@ -196,6 +203,7 @@ GROWING = {
     source=Source(FEDADA2, "proof of Corollary 23 (L1112)"),
     engine=Engine.SMT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
     assumptions=GROWING,
 )
 def weak_end() -> Finding:
@@ -211,6 +219,7 @@ def weak_end() -> Finding:
     source=Source(FEDADA2, "proof of Corollary 23 (L1112)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=GROWING,
     repairs="fedada2.l1112",
 )

@@ -15,7 +15,7 @@ from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -46,6 +46,7 @@ from fedspec_proofs.fedada2.runs import (
 )
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
+from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 
 REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
@@ -151,6 +152,7 @@ def _proved(*, update: bool) -> list[Finding]:
     source=REMARK,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
 def unbounded_steps() -> Finding:
@@ -272,6 +274,7 @@ LENGTHS = {
     source=LEMMA,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
 def lemma() -> Finding:
@@ -329,6 +332,7 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, 
     source=COROLLARY,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
@@ -337,7 +341,9 @@ def corollary() -> Finding:
     low, B = F(1, 2), F(1)
     k = corollary_29(setting(h), ABOVE, low=low, B=B, carried=False, fewest=1)
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
-    return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", scales=(F(1),) * 3)
+    # B (1 + K G/eps); eps_w/(G + eps); 1/alpha1 = 2 K (G + eps)/(eps_w K^-) = 8.
+    again = Typed(phi=2, gamma=1 / 4, factor=8)
+    return unmoved(fedadaadagrad.step, h, k, more, "Xi = B = 1, eps_w = 1/2, v_0 = 0", again, scales=(F(1),) * 3)
 
 
 def _agdu_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -417,6 +423,7 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-29",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-30", "fedada2.agdu-ceiling", "fedada2.gamma-lower"),

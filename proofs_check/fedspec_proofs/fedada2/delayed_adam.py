@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -23,6 +23,7 @@ from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, dawdling, inequality, steps_of
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
+from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
 from fedspec_proofs.refutation import refutation
 
@@ -49,6 +50,7 @@ def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any]
     source=LEMMA,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=LOCAL,
 )
 def lemma() -> Finding:
@@ -63,7 +65,8 @@ def lemma() -> Finding:
         return ramp(x, L, first)
 
     rates_ = {"eta_l": eta_l, "beta1": beta1, "beta2": beta2, "eps": eps, "eps_s": eps_s}
-    xs, g = _run(gradient, 2, z=2, **rates_)
+    K = z = 2
+    xs, g = _run(gradient, K, z=z, **rates_)
     return refutation(
         instance="d = 1, K = z = 2, beta1 = 9/10, beta2 = 999/1000, eps = 1/1000, eps_s = 10^-4, eta_l = Xi = 1, from "
         f"x = 0 with the full-batch gradient max(-1, min(1, 1100 x + 10^-6)) of a convex F: {g[0]}, then {g[1]}",
@@ -71,10 +74,11 @@ def lemma() -> Finding:
             "Assumption 1: F is 1100-smooth (z3); the bound has no L": lipschitz(gradient, L),
             "Assumption 2: |F'| <= G = 1 at both models": max(map(abs, g)) <= G,
             "no step falls into the dead zone": min(abs(b - a) for a, b in pairwise(xs)) >= eta_l * eps_s,
-            "n = ceil(K/z) = 1, so that the root is 1": -(-2 // 2) == 1,
+            "n = ceil(K/z) = 1, so that the root is 1": -(-K // z) == 1,
         },
         left=abs(xs[-1]),
-        right=eta_l * 2 + 2 * G * eta_l * (1 - beta1**2) / eps,
+        right=eta_l * K + K * G * eta_l * (1 - beta1**K) / eps,
+        again=2 + 2 * F(19, 100) * 1000,
     )
 
 
@@ -91,6 +95,7 @@ def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     source=LEMMA,
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.PART,
     assumptions=WORDS,
     repairs="fedada2.lemma-28",
 )
@@ -108,6 +113,7 @@ def lemma_repaired() -> Finding:
     source=COROLLARY,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
 def corollary() -> Finding:
@@ -122,7 +128,9 @@ def corollary() -> Finding:
     phi = s.eta_l * s.K + s.K * s.G * s.eta_l * (1 - beta1**s.K) / s.eps
     more = {"Xi = 1 <= B and Xi > eps_w = 1/2": low < 1 <= B, "Kbar = K^- = K = 1": setting(h).K == 1}
     words = "clients' beta1 = 1/2, beta2 = 3/4, Xi = B = 1, eps_w = 1/2; Phi1 with Phi_0"
-    return unmoved(fedadaadam.step, h, Constants(phi, gamma1, drift), more, words, scales=(F(1),) * 3)
+    # K (1 + G (1 - beta1)/eps); eps_w (1 - beta1)/(G sqrt(1 - beta2) + eps); (1 - beta1^2)/(2 alpha1), 1/alpha1 = 24.
+    again = Typed(phi=3 / 2, gamma=1 / 6, factor=3 / 4 * 24 / 2)
+    return unmoved(fedadaadam.step, h, Constants(phi, gamma1, drift), more, words, again, scales=(F(1),) * 3)
 
 
 def _adam_clients(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -151,6 +159,7 @@ SETTING = {
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-27",
     chain=(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedspec.client.admu import Admu, admu, begin
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -86,6 +86,7 @@ def closed_form_shifted() -> Finding:
     source=BIAS,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def bias_as_printed() -> Finding:
     """With constant gradients and no error term it is beta2 that counts; the box has beta2."""

@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -54,6 +54,7 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     source=Source(FEDADA2, "bound of T_(1,r) in the proof of Theorem 20 (L882-887)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "roots": "a and b are the roots of the second moments before and after",
         "v_(t-1) >= tau^2": "the server's second moment starts at tau^2 or above",
@@ -92,6 +93,7 @@ def _young_sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
     source=Source(FEDADA2, "proof of Theorem 20 (L906-915)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"alpha > 0": "alpha_r may be any positive number", "alpha = gamma/(2 eta_l K)": "the choice made"},
 )
 def young() -> Finding:
@@ -127,6 +129,7 @@ def _terms(c: Local) -> list[float]:
     source=Source(FEDADA2, "proof of Theorem 20 (L902)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     chain=("fedada2.l752-carried", "fedada2.lemma-17-sharper"),
 )

@@ -12,7 +12,7 @@ from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -76,6 +76,7 @@ def _drift_right(s: Setting, by: Functions, gap: int) -> Any:
     source=STEP,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions=PRINTED,
 )
 def drift() -> Finding:
@@ -134,6 +135,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     source=STEP,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.l922",
     chain=("fedada2.round-lines", "fedada2.lemma-16"),
@@ -181,6 +183,7 @@ def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: An
     source=EQ_11,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
     assumptions={
         **PRINTED,
         "sampling": "clients are sampled by any scheme (L670), and eq. (11) is claimed of every draw",
@@ -255,6 +258,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     source=EQ_11,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.eq-11",
     chain=("fedada2.round-assembly", "fedada2.lemma-15-repaired"),

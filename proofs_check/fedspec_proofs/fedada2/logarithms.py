@@ -13,7 +13,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -172,6 +172,7 @@ def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
     source=LEMMA_22,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "|Delta| <= Phi": "what Phi_1 stands for; the lemma does not say it",
         "v_0 >= tau^2": "the server's sum starts at tau^2 or above",

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -122,6 +122,7 @@ def _sum_of_squares(draw: Draw) -> Statement:
     source=Source(FEDADA2, "proof of Proposition 9 (iv) (L458-459)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def integral() -> Finding:
     """The integral is 1 and leaves out the first term."""
@@ -141,6 +142,7 @@ def integral() -> Finding:
     source=Source(FEDADA2, "proof of Proposition 9 (iv) (L458-459)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"T >= 1": "rounds", "S_T <= 2 - 1/T": "the induction hypothesis, true at T = 1"},
     repairs="fedada2.l458",
 )
@@ -166,6 +168,7 @@ def _recursion(draw: Draw) -> Statement:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L419-422)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "the step": "the recursion, b = B/(1 - ehat)",
         "so far": "the induction hypothesis, equality at t = 0",
@@ -201,6 +204,7 @@ RATES = {"S <= 2": "sum over n >= t_0 of 1/n^2, claim l458-repaired"}
     source=Source(FEDADA2, "Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**START, **RATES},
 )
 def bounded_error() -> Finding:
@@ -229,6 +233,7 @@ def bounded_error_half() -> Finding:
     source=Source(FEDADA2, "Proposition 9 (iii) (L316)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**STEPS, "|x| <= delta": "the region"},
 )
 def region() -> Finding:
@@ -256,6 +261,7 @@ def region() -> Finding:
     source=Source(FEDADA2, "Proposition 9 (iv) (L316)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={**STEPS, **SYMMETRIC},
 )
 def stabilised() -> Finding:

@@ -11,7 +11,7 @@ from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -51,6 +51,7 @@ BOUND = "|Delta_i| <= Phi_1^K in every coordinate, for Algorithm 2"
     source=L752,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def literal_sum() -> Finding:
     """The box sets every mu to 0 at every step (L675) and fills it at updates only, so that a sum begins anew."""
@@ -114,6 +115,7 @@ def _delayed(cover: Cover, z: int = 2) -> Build:
     source=L752,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=HELD_WORDS,
     repairs="fedada2.l752",
 )
@@ -150,6 +152,7 @@ def _begun_at_0() -> Any:
     source=Source(FEDADA2, "proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"x >= 0": "what is added is a square over a positive number"},
 )
 def log_step() -> Finding:
@@ -192,6 +195,7 @@ def _sampled(rng: Any) -> dict[str, Fraction]:
     source=SLIP,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
     assumptions=LOCAL,
 )
 def printed() -> Finding:
@@ -243,6 +247,7 @@ def _inequality() -> Inequality[Local]:
     source=REPAIRED,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     repairs="fedada2.lemma-15",
     chain=("fedada2.l752-carried", "fedada2.lemma-22-sharper", "fedada2.log-step"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import Dropped, Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -24,6 +24,7 @@ from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper, setting
     source=COROLLARY_24,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"p2 as the case wants": "p2 <= -1/2 where T eta_l^2 stays bounded, p2 >= -1/2 where it grows"},
 )
 def best_exponent() -> Finding:
@@ -59,6 +60,7 @@ def best_exponent() -> Finding:
     source=COROLLARY_24,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"D = L^2 |Phi1|^2": "all F_i are equal and no step falls into the dead zone"},
     repairs="fedada2.corollary-24",
     chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
@@ -134,6 +136,7 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
     source=COROLLARY_23,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"(A)": "the range where T eta_l^2 stays bounded", "(B)": "the range where it grows, p2 = -49/100"},
     repairs="fedada2.corollary-23",
     chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedspec.arith import Array, Vector, maximum, minimum, where_less
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -237,6 +237,7 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
     source=Source(FEDADA2, "ours, about Theorem 13, second part (L544)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
 )
 def variance() -> Finding:
     """(f - 1)^2 >= 0."""

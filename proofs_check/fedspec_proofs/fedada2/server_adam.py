@@ -17,7 +17,7 @@ from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -43,11 +43,12 @@ ONE = Cover(((0,),), 1)
 )
 def sum_of_squares() -> Finding:
     """The second moment is a mean, not a sum: after one step it is (1 - beta2) g^2."""
-    state = sm3_adam(begin(exact.vector(0), ONE), exact.vector(1), ONE, eta_l=F(1), beta1=F(0), beta2=F(3, 4), eps=F(1))
+    g, beta2, G = exact.vector(1), F(3, 4), F(1)
+    state = sm3_adam(begin(exact.vector(0), ONE), g, ONE, eta_l=F(1), beta1=F(0), beta2=beta2, eps=F(1))
     return refutation(
         instance="d = 1, k = z = 1, v_0 = 0, g = 1, beta2 = 3/4 (SM3-Adam is never written down; the specification's "
         "has the usual mean in place of the sum)",
-        conditions={"|g| <= G = 1": F(1) <= 1, "beta2 in [0, 1)": 0 <= F(3, 4) < 1},
+        conditions={"|g| <= G = 1": abs(g[0]) <= G, "beta2 in [0, 1)": 0 <= beta2 < 1},
         left=state.nu[0],
         right=F(1),
         relation=">=",
@@ -105,6 +106,7 @@ def mean_of_squares() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1136), which prints beta2^(t-r) with r unbound"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def unrolled_as_printed() -> Finding:
     """The square is lost, whatever the exponent means: at t = 1 it is 0."""
@@ -126,6 +128,7 @@ def unrolled_as_printed() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1136)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     repairs="fedada2.l1136",
 )
 def unrolled() -> Finding:
@@ -155,6 +158,7 @@ def unrolled() -> Finding:
     source=Source(FEDADA2, "App. C.2 (L1150)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
     """It takes v_t >= tau, but server Adam's v_t decays from tau^2 while nothing happens.
@@ -257,6 +261,7 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     source=Source(FEDADA2, "App. C.2 (L1150)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "roots": "a, b, s are the roots of beta2 v_(t-1), v_t and 1 - beta2",
         "0 <= beta2 < 1": "the server's beta2",

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adam import adam
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
@@ -212,6 +212,7 @@ def _by_hand() -> dict[str, Dropped]:
     source=SOURCE,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**RATE, **CLIENTS, **STARTS, **MOMENTUM, **ADAGRAD},
 )
 def lemma() -> Finding:

@@ -14,7 +14,7 @@ from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.rational import F
@@ -55,7 +55,8 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
 
     ``forgets``: the second step is 0, so that weights which may change from step to step would not help.
     """
-    first, second = steps(strategy, h, (F(1), F(0)))
+    g, G = (F(1), F(0)), F(1)
+    first, second = steps(strategy, h, g)
     more = {"and the second is 0, which weights >= a > 0 that change from step to step do not give": second[0] == 0}
     return refutation(
         instance=f"{words}, d = 1, gradients 1 then 0, eta_l = 1",
@@ -63,7 +64,7 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
             "a_1/theta_1(g_1) g_1 is the first step, which is not 0, as a_1 >= a > 0 and theta_1 <= M": bool(
                 first[0] != 0
             ),
-            "Assumption 2: both gradients are at most G = 1": max(F(1), F(0)) <= 1,
+            "Assumption 2: both gradients are at most G = 1": max(map(abs, g)) <= G,
             **(more if forgets else {}),
         },
         left=second[0],
@@ -79,6 +80,7 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_sgd() -> Finding:
     """SGD forgets: where the second gradient is 0 its second step is 0, while the rule repeats the first one.
@@ -96,6 +98,7 @@ def literal_sgd() -> Finding:
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_adagrad() -> Finding:
     """As SGD."""
@@ -110,6 +113,7 @@ def literal_adagrad() -> Finding:
     source=STRATEGIES,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def literal_adam() -> Finding:
     """Adam's weights and its denominator change from step to step, also for old gradients.
@@ -188,6 +192,7 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
     source=STRATEGIES,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
     repairs="fedada2.theorem-25-sgd",
 )

@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 from mpmath import iv, libmp
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -29,6 +29,7 @@ def _slope(nu: Any, x: Any) -> Any:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def peak() -> Finding:
     """For client 1 the place is sqrt(2/5), but the value at 1 is larger."""
@@ -36,12 +37,14 @@ def peak() -> Finding:
     def squared(x2: Fraction) -> Fraction:
         return x2 / (2 + x2) ** 3
 
+    i, beyond = 1, F(1)
+    place = 1 / (F(3, 2) + F(2, i + 1))
     return refutation(
-        instance="i = 1 (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = 1 and "
-        "2/5",
-        conditions={"1 lies beyond the place": F(1) > 1 / (F(3, 2) + F(2, 2))},
-        left=squared(F(1)),
-        right=squared(F(2, 5)),
+        instance=f"i = {i} (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = "
+        f"{beyond} and {place}",
+        conditions={f"{beyond} lies beyond the place": beyond > place},
+        left=squared(beyond),
+        right=squared(place),
     )
 
 
@@ -51,6 +54,7 @@ def peak() -> Finding:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"nu > 0": "degrees of freedom", "xi > 0": "one side; the other by symmetry"},
     repairs="fedada2.l405",
 )
@@ -88,6 +92,7 @@ def _slopes(rng: np.random.Generator) -> dict[str, Fraction]:
     source=Source(FEDADA2, "eq. (5) (L411) with h as printed (L407), proof of Proposition 9 (ii)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def majorant() -> Finding:
     """At the end of its ramp h is -1 + sup |xi| p + epsilon, which is negative; so is its integral over the ramp.
@@ -96,12 +101,14 @@ def majorant() -> Finding:
     with s = sup |xi| p + epsilon, for eps = 1, and that of |xi| p is not negative.
     """
     top, small, above, below = enclosure.sqrt_above(F(1, 27)), F(1, 100), enclosure.sqrt_above(F(2, 5)), F(63, 100)
+    eps = F(1)
     return refutation(
-        instance="i = 1, x_t = 0, eps = 1, epsilon = 1/100, sup |xi| p(xi) = 3^(-3/2) from above, x_1 = sqrt(2/5); the "
-        "sides over [0, x_1], where alone they differ: 0 from below on the left, a rational upper bound on the right",
+        instance=f"i = 1, x_t = 0, eps = {eps}, epsilon = {small}, sup |xi| p(xi) = 3^(-3/2) from above, x_1 = "
+        "sqrt(2/5); the sides over [0, x_1], where alone they differ: 0 from below on the left, a rational upper "
+        "bound on the right",
         conditions={
             "epsilon << 1": small < F(1, 10),
-            "eps lies in (0, 1]": F(0) < F(1) <= 1,
+            "eps lies in (0, 1]": 0 < eps <= 1,
             "63/100 <= x_1 <= its upper bound": below**2 <= F(2, 5) <= above**2,
         },
         left=F(0),
@@ -129,6 +136,7 @@ def at_one(nu: int) -> Fraction:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L411, L424)"),
     engine=Engine.EXACT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"eps >= 1/100": "the client's stabiliser"},
     repairs="fedada2.l407",
 )
@@ -156,6 +164,7 @@ def constant() -> Finding:
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L401)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def contraction() -> Finding:
     """I depends on x_t and falls to 0 as |x_t| grows; at x_t = 10 and eps = 1 it is below 1/5.

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Proof, every
 from fedspec_proofs.fedada2.bounds import c
@@ -60,6 +60,7 @@ def _tail() -> tuple[Proof, Proof]:
     source=LEMMA_21,
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"0 <= b < 1": "the server's beta1", "1 in N": "u_0 >= 1: with u_0 = 0 the integral is infinite"},
 )
 def lemma_21() -> Finding:

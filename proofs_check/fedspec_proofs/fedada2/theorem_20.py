@@ -7,7 +7,8 @@ the left side is known for every T, while the printed right side falls to 0 with
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -19,7 +20,7 @@ from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec_proofs.adding import confirmed, in_setting
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
@@ -67,17 +68,69 @@ def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
     return right(s, theorem_20(s, ABOVE), ABOVE)
 
 
+@dataclass(frozen=True)
+class Typed:
+    """What differs between the statements: Phi1 and gamma1 over eta_l, and what Psi3 and Psi4 are multiplied by.
+
+    Those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 = 1/2, 1/alpha1 = 4.
+    """
+
+    phi: float = math.sqrt(math.log(2))
+    gamma: float = 1 / 2
+    factor: float = 4
+
+
+def typed(T: int, beta1: float, eps_s: float, gap: float, c: float, of: Typed = Typed()) -> float:
+    """The printed right side once more (L848-870), in floating point: eta = eps = tau = G = L = d = 1, the server's v_0
+    = 1, eta_l = T^(-1/2); c is c(beta1) and gap f(x_0) - f*.
+    """
+    eta_l: float = T**-0.5
+    Phi1 = eta_l * of.phi
+    Phi2 = min(math.sqrt(1 - beta1), Phi1)
+    Ltilde = 2 / (eta_l * eps_s)
+    Psi2 = T * Phi1**2
+    Psi3: float = (1 - beta1**T) * eta_l * T * of.factor * Ltilde * Phi1**2
+    Psi4 = (1 - beta1) * eta_l * T * of.factor * c * Phi2**2
+    Psi5 = Phi1 * (1 - beta1 + math.log(1 + T * Phi1**2))
+    Psi6 = 3 * (1 - beta1) * eta_l * of.gamma * T / (4 * (math.sqrt(T * Phi1**2 + 1) + 1))
+    whole: float = (gap + Psi2 + Psi3 + Psi4 + Psi5) / Psi6
+    return whole
+
+
+HALF_C = sum(u**2 / 2**u for u in range(18)) + 1 / 17
+"""c(1/2), whose u_0 is 17: 2^(-16) 16^4 is 1."""
+
+
+def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
+    """The least square T at which the printed right side, which falls with T, is below a left side, by halving."""
+    x = exact.vector(0)
+
+    def below(root: int) -> bool:
+        T = root**2
+        return bool(printed_right(f, hyper(T, eps_s, beta1), x, T) < left)
+
+    low, high = 1, 10**6
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if below(middle) else (middle, high)
+    return high**2
+
+
 @claim(
     "fedada2.theorem-20",
     statement=STATEMENT,
     source=SOURCE,
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
     chain=PRINTED_PROOF,
 )
 def theorem() -> Finding:
     """Three clients, all of which take part: what AdaGrad makes of their gradients cancels, the gradients do not.
+
+    The bound has large constants, so that this instance breaks it for long runs alone; Corollaries 23 and 24, which
+    conclude from it that the gradient falls to 0, are false of the same instance at every T: there one looks first.
 
     With beta1 = 1/2 c(beta1) is the same number whether the natural numbers start at 0 or at 1.
     """
@@ -85,18 +138,27 @@ def theorem() -> Finding:
     h = hyper(T, F(1, 4), F(1, 2))
     run = rounds(fedada2.step, h, BALANCED, x, everybody(BALANCED, 1), 3)
     steps = [abs(g[0]) / (abs(g[0]) + h.eps) for g in (client(0, x) for client in BALANCED.clients)]
-    return refutation(
+    left = run.floor(BALANCED)
+    from_ = first_below(BALANCED, h.eps_s, h.beta1, left)
+    found = refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
-        "K = z = d = 1, eps = tau = eta = 1, eps_s = 1/4, beta1 = 1/2, the clients' v_0 = 0, the server's 1, "
+        f"K = z = d = 1, eps = tau = eta = {h.eta}, eps_s = {h.eps_s}, beta1 = {h.beta1}, the clients' v_0 = 0, the "
+        f"server's {h.v0}, "
         f"eta_l = T^(-1/2), T = {T}; the right side is a rational upper bound",
         conditions={
             **printed(BALANCED, F(1), F(1), h),
             "no step falls into the dead zone": min(steps) >= h.eps_s,
             "one round, in fractions, gives the very same x, m and v: every x_t is x_0": run.still and run.exact,
         },
-        left=run.floor(BALANCED),
+        left=left,
         right=printed_right(BALANCED, h, x, T),
+        again=typed(T, 0.5, 0.25, 1 / 162, HALF_C),
     )
+    words = (
+        f"this instance first breaks the bound near T = {float(from_):.0e}, among squares at {from_}: before, the "
+        "upper bound of the right side is above; fedada2.corollary-23 and fedada2.corollary-24 fail at every T"
+    )
+    return replace(found, evidence=f"{found.evidence}\n{words}")
 
 
 def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fraction) -> dict[str, bool]:
@@ -193,10 +255,10 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     x = exact.vector(0) + edge + 2
     h = hyper(T, F(1, 100))
     return refutation(
-        instance=f"{words}, f their mean; x_0 = {edge + 2}, K = z = d = 1, eps = tau = eta = 1, eps_s = 1/100, "
-        "beta1 = 0 (c(0) = 1, the natural numbers of its u_0 from 1 on), the clients' v_0 = 0, the server's 1, "
-        f"eta_l = T^(-1/2), T = {T}; the left side is a lower bound of the minimum over all t, the right side a "
-        "rational upper bound",
+        instance=f"{words}, f their mean; x_0 = {edge + 2}, K = z = d = 1, eps = tau = eta = {h.eta}, eps_s = "
+        f"{h.eps_s}, beta1 = {h.beta1} (c(0) = 1, the natural numbers of its u_0 from 1 on), the clients' v_0 = 0, the "
+        f"server's {h.v0}, eta_l = T^(-1/2), T = {T}; the left side is a lower bound of the minimum over all t, the "
+        "right side a rational upper bound",
         conditions={
             **printed(f, F(1), F(1), h),
             **_stays(f, h, who, edge, slope),
@@ -206,6 +268,7 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
         },
         left=slope**2,
         right=printed_right(f, h, x, T),
+        again=typed(T, 0.0, 0.01, (5 / 2 + 2 * 7 / 6) / 3 - (64 / 162 + 2 * 16 / 162) / 3, 1.0),
     )
 
 
@@ -215,6 +278,7 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     source=SOURCE,
     engine=Engine.SMT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
 def moving() -> Finding:
@@ -230,6 +294,7 @@ def moving() -> Finding:
     source=SOURCE,
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",
     chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),

@@ -10,7 +10,7 @@ from fedspec_proofs.fedada2.bounds import ABOVE, Constants, Setting, right
 from fedspec_proofs.fedada2.conditions import printed
 from fedspec_proofs.fedada2.problems import Round, everybody, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.theorem_20 import BALANCED
+from fedspec_proofs.fedada2.theorem_20 import BALANCED, HALF_C, Typed, typed
 from fedspec_proofs.refutation import refutation
 
 HORIZON = 10**16
@@ -29,7 +29,9 @@ def setting(h: Any, T: int = HORIZON) -> Setting:
     return Setting(T, 1, 1, 1, h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, F(1), F(1), gap)
 
 
-def unmoved(step: Round, h: Any, constants: Constants, more: dict[str, bool], words: str, **plan: Any) -> Finding:
+def unmoved(
+    step: Round, h: Any, constants: Constants, more: dict[str, bool], words: str, again: Typed, **plan: Any
+) -> Finding:
     """Every x_t is x_0 = 0, where the gradient of f is 1/9, and the printed right side is smaller than 1/81.
 
     Args:
@@ -38,6 +40,7 @@ def unmoved(step: Round, h: Any, constants: Constants, more: dict[str, bool], wo
         constants: those of the printed bound, every root from above.
         more: further printed assumptions.
         words: what else the instance is.
+        again: those constants typed a second time.
         plan: what the plan holds beside participants and steps, for each of the three.
     """
     x = exact.vector(0)
@@ -47,7 +50,8 @@ def unmoved(step: Round, h: Any, constants: Constants, more: dict[str, bool], wo
     return refutation(
         instance="three Huber clients of scale 1 about -1, 1/3, 1/3, all in every round, f their mean; x_0 = 0, "
         "K = z = d = 1, "
-        f"eps = tau = eta = 1, eps_s = 1/4, server beta1 = 1/2 and v_0 = 1, eta_l = T^(-1/2), T = {HORIZON}; "
+        f"eps = tau = eta = {h.eta}, eps_s = {h.eps_s}, server beta1 = {h.beta1} and v_0 = {h.v0}, eta_l = T^(-1/2), "
+        f"T = {HORIZON}; "
         f"{words}; the right "
         "side is a "
         "rational upper bound",
@@ -59,4 +63,5 @@ def unmoved(step: Round, h: Any, constants: Constants, more: dict[str, bool], wo
         },
         left=run.floor(BALANCED),
         right=right(setting(h), constants, ABOVE),
+        again=typed(HORIZON, 0.5, 0.25, 1 / 162, HALF_C, again),
     )

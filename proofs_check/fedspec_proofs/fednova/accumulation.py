@@ -15,7 +15,7 @@ from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.responses import CLOSED, Hyper, Step, hyper, inside_buffer, responses
@@ -202,6 +202,7 @@ def _norm(solver: Solver, of: Solver | None = None) -> Body:
     source=Source(FEDNOVA, "eq. (7) and App. B, eq. (45) (L120-130, L439)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"own": "the closed form is that of the solver"},
 )
 def a_norms() -> Finding:

@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.problems.heavy_tailed import noisy
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -163,6 +163,7 @@ def _opposite() -> int:
     source=Source(FEDNOVA, "Assumption 3 (L149); the constants are ours"),
     engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
+    extent=Extent.PART,
     assumptions={
         "constants": "kappa^2 is at least that, and beta^2 H_w^2 - sum w_i H_i^2 is positive definite (or zero)"
     },
@@ -189,6 +190,7 @@ def _same(draw: Draw) -> Statement:
     source=Source(FEDNOVA, "Assumption 3, last sentence (L149)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"sum": "the weights sum to one"},
 )
 def identical() -> Finding:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import SampledSteps
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean
@@ -85,6 +85,7 @@ def without() -> dict[str, Dropped]:
     source=Source(FEDNOVA, "eq. (182) (L951), with the conditions above (175) and (177) (L920-933)"),
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
+    extent=Extent.WHOLE,
     assumptions=CONDITIONS,
 )
 def bound_holds() -> Finding:
@@ -163,6 +164,7 @@ RATES = {
     source=Source(FEDNOVA, "Corollary 3 (L847), eqs. (155) and (183) (L851, L955), and L212"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions={"schedule": RATES["schedule"], **CONDITIONS},
 )
 def factor_lost() -> Finding:
@@ -209,6 +211,7 @@ def factor_lost() -> Finding:
     source=Source(FEDNOVA, "ours, in place of eqs. (155) and (183) (L851, L955)"),
     engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
+    extent=Extent.PART,
     assumptions=RATES,
     repairs="fednova.corollary-3",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -39,6 +39,7 @@ def _noise_of_draws(q: int, *, fresh: bool = True) -> tuple[Any, Any]:
     source=Source(FEDNOVA, "eq. (162) (L876), from (161)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def a_lost_two() -> Finding:
     """It is 2/q, which (163) has again. Through the algorithm, one draw."""
@@ -58,6 +59,7 @@ def a_lost_two() -> Finding:
     source=Source(FEDNOVA, "ours, in place of eq. (162) (L876)"),
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions={"fresh": "a client that is drawn twice takes fresh noise for each draw"},
     repairs="fednova.eq-162",
 )
@@ -83,6 +85,7 @@ def the_two_kept() -> Finding:
     source=Source(FEDNOVA, "eq. (174) (L918), from (173)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def a_lost_drift() -> Finding:
     """(173) has 1/2 + 3 tau_eff eta L, which the next condition still bounds (``fednova.eq-175``)."""
@@ -103,6 +106,7 @@ def a_lost_drift() -> Finding:
     source=Source(FEDNOVA, "eq. (175) (L923), with 3 for the 2 of (174)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"rate": CONDITIONS["rate"], "ratio": "beta^2 / q >= 0"},
     repairs="fednova.eq-174",
 )
@@ -125,6 +129,7 @@ def next_line() -> Finding:
     source=Source(FEDNOVA, "the words above eq. (177) (L930)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"drift": "D <= 1 / (12 beta^2 + 1)", "beta": "beta^2 >= 1"},
 )
 def drift_constants() -> Finding:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -59,6 +59,7 @@ def _outcome(draw: Draw) -> Iterable[Any]:
     source=Source(FEDNOVA, "Lemma 2 (L461), eqs. (50)-(53)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"martingale": "the mean of A_k is zero, given those before"},
 )
 def martingale() -> Finding:
@@ -84,6 +85,7 @@ def _polar(draw: Draw) -> Iterable[Any]:
     source=Source(FEDNOVA, "eq. (56) (L480)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
 )
 def polarisation() -> Finding:
     """Coordinate by coordinate: both sides are sums over any number of them."""
@@ -116,6 +118,7 @@ def _noise(r: Run) -> Iterable[Sides]:
     source=Source(FEDNOVA, "eqs. (57)-(61) (L488-495)"),
     engine=Engine.MOMENTS,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions={"variance": ASSUMPTIONS["variance"]},
 )
 def second_moment() -> Finding:
@@ -164,6 +167,7 @@ DRIFT = {"drift": "D <= 1 / (2 beta^2 + 1)", "beta": "beta^2 >= 1"}
     source=Source(FEDNOVA, "the words above eq. (90), and (91) (L589-596)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=DRIFT,
 )
 def drift_constants() -> Finding:

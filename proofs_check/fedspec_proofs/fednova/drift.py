@@ -10,7 +10,7 @@ from fedspec.algorithms.local import local_solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -79,6 +79,7 @@ def _distance(solver: Solver) -> Finding:
     source=Source(FEDNOVA, "eq. (69) (L526)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def not_proximal() -> Finding:
     """The right side is a quarter of the left one, so that <= fails as well, and with it C of Theorem 1."""
@@ -216,6 +217,7 @@ POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
     source=Source(FEDNOVA, "eqs. (76)-(77) (L540-541)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )
 def squares_before() -> Finding:
@@ -229,6 +231,7 @@ def squares_before() -> Finding:
     source=Source(FEDNOVA, "eqs. (78)-(79) (L542-543)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )
 def entries_before() -> Finding:

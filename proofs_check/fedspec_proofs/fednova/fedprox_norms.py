@@ -13,7 +13,7 @@ import z3
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -42,6 +42,7 @@ def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
     source=Source(FEDNOVA, "eq. (134) (L775), an approximation there, with the alpha of eq. (139) (L786)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.PROOF_BREAKS,
 )
 def not_one_over_alpha() -> Finding:
     """That takes alpha tau_i >> 1, while alpha tau_bar = (m tau_bar)^(1/2) T^(-1/6) tends to 0 with T: 1 / (alpha
@@ -87,6 +88,7 @@ def _floor() -> Induction[tuple[Any, Any]]:
     source=Source(FEDNOVA, "ours, in place of eq. (134) (L775)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"alpha": "0 <= alpha <= 1"},
     repairs="fednova.eq-134",
 )

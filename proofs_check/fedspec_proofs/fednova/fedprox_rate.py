@@ -12,7 +12,7 @@ from fedspec.algorithms.fedprox import FedProx
 from fedspec.mixing.accumulation import a_norm
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -155,6 +155,7 @@ def _one(eta: int, **of: Any) -> Run:
     source=Source(FEDNOVA, "ours, in place of eq. (138) for Corollary 2 (L761)"),
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
+    extent=Extent.PART,
     assumptions={**ASSUMPTIONS, "drift": "4 eta^2 L^2 C' <= 1 / (2 beta^2 + 1), eq. (99) with the C' of the repair"},
     repairs="fednova.eq-138",
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -49,6 +49,7 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
     source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
 def both_moments() -> Finding:
@@ -126,6 +127,7 @@ LEMMA_5 = {
     source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=LEMMA_5,
 )
 def second_moment() -> Finding:

@@ -20,7 +20,7 @@ from fedspec.hyper import Hyper
 from fedspec.linear import eye
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Sharpness, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Sharpness, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -67,6 +67,7 @@ def own_weights(s: Setting) -> bool:
     source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
     engine=Engine.EXACT,
     verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
 def instances() -> Finding:

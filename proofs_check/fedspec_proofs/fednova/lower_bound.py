@@ -12,7 +12,7 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Second, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
@@ -67,6 +67,7 @@ def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
     source=Source(FEDNOVA, "Lemma 4 (L683), eqs. (114)-(120)"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"rate": "eta -> 0"},
 )
 def floor_attained() -> Finding:
@@ -133,6 +134,7 @@ def _numbers() -> tuple[QuadraticClients, Any, tuple[int, int]]:
     source=Source(FEDNOVA, "eq. (116) (L697) and the words after it"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def half_the_spread() -> Finding:
     """It is 4 w_1 w_2 a^2: the step 4 w_1 w_2^2 + 4 w_2 w_1^2 = 2 (w_1 + w_2) w_1 w_2 loses a factor 2. Hence the
@@ -162,6 +164,7 @@ def half_the_spread() -> Finding:
     source=Source(FEDNOVA, "the last line of the proof of Lemma 4 (L709), with eq. (120) (L707)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
 )
 def twice_the_distance() -> Finding:
     """It is half of that. With the kappa^2 of eq. (116), twice too small, the product is right again."""
@@ -200,6 +203,7 @@ HALF_OF = {True: sympy.Rational(1, 2), False: HALF}
     source=Source(FEDNOVA, "ours, in place of eq. (116) (L697) and L709"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"implied": "w_i = tau_i / (tau_1 + tau_2)"},
     repairs="fednova.eq-116",
 )

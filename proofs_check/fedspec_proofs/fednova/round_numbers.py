@@ -13,7 +13,7 @@ from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Sourc
 from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.fednova.strongly_convex import STRONG, UNLIKE
+from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere
 
 PATH = Path(contraction.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
@@ -71,7 +71,7 @@ def _numbers(id: str, statement: str, kept: bool) -> Claim:
         source=Source(FEDNOVA, "ours, about rounds of FedAvg, FedProx, FedNova; SCAFFOLD and FedDyn are external"),
         engine=Engine.WORST_CASE,
         verdict=Verdict.CERTIFIED,
-        assumptions=STRONG if kept else UNLIKE,
+        assumptions=STRONG | SERVER if kept else UNLIKE,
         sizes="; ".join(f"{algorithm}, tau = {steps}" for algorithm, steps in sizes) + f"; eta_l = {', '.join(rates)}",
     )
     def numbers() -> Finding:
@@ -80,7 +80,9 @@ def _numbers(id: str, statement: str, kept: bool) -> Claim:
         zeros = {"s0": Fraction(0), **({"c0": Fraction(0), "c1": Fraction(0)} if kept else {})}
         one = _broken(round_of(row), Fraction(row["bound"]), **zeros)
         without = {"strong": one("F", -1), "smooth": one("F", 100)}
-        if not kept:
+        if kept:
+            without["server"] = elsewhere(round_of(row))
+        else:
             last = next(row for row in found if row["steps"] == [1, 3])
             far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
             made = problem_of(round_of(last), Fraction(last["bound"]))

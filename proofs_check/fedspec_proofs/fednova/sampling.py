@@ -12,7 +12,7 @@ from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weigh
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
@@ -141,6 +141,7 @@ def box_is_biased() -> Finding:
     source=Source(FEDNOVA, "L961 against Algorithm 1, line 6 (L969)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.SLIP,
 )
 def two_step_lengths() -> Finding:
     """The box divides that by sum over S of p_j. They agree where everybody takes part."""

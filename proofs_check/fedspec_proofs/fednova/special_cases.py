@@ -13,7 +13,7 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -190,6 +190,7 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
     source=Source(FEDNOVA, "eqs. (139)-(141) (L786-794), with the factor that O() swallows"),
     engine=Engine.SYMBOLIC,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"cube": "c^3 = 2"},
 )
 def best_alpha() -> Finding:

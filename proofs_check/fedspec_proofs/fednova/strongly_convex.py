@@ -26,12 +26,16 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
+from fedspec_proofs.fednova.bounds import rational
 
 STRONG = {
     "strong": "every F_i is mu-strongly convex, mu = L/10",
     "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
 }
 UNLIKE = {**STRONG, "zeta": "the clients' gradients at the minimiser x* of their mean F have the mean square zeta^2"}
+SERVER = {
+    "server": "the server's vector begins at the mean of the clients'; all of them take part, so that it stays there"
+}
 RATE = {"rate": "eta is in the interval"}
 LOCAL_RATE = {"rate": "eta_l is in the interval"}
 
@@ -174,6 +178,17 @@ def _limit_without(
     }
 
 
+def elsewhere(r: Round) -> Dropped:
+    """A server's vector 1 away from the mean of the clients', all else where it belongs."""
+    still = [exact.vector(0)] * len(r.steps)
+    clients = [lambda k, y: y] * len(r.steps)
+    moved, held, *_ = replace(r, eta_l="1/2").kept(still[0], still, clients, off=rational(1))
+    words = f"F_i = x^2/2, {r.algorithm} from x = x* = 0, c_i = 0, eta_l = 1/2, the server's vector 1"
+    return Dropped(
+        bool(moved[0] != 0), f"{words}: the sum was 0, x is {moved[0]} after the round, that vector {held[0]}"
+    )
+
+
 def _factor_without(
     one: Listed, claimed: Callable[[Round, Any], Problem], *kept: str
 ) -> Callable[[], Mapping[str, Dropped]]:
@@ -186,7 +201,11 @@ def _factor_without(
         parabolas = [Parabola(Fraction(curvature))] * len(one.round.steps)
         return dropped(problem, parabolas, but=but, words=words, x=Fraction(1), **zeros)
 
-    return lambda: {"strong": instance("F", -1), "smooth": instance("F", 100), "rate": instance("", 1, "4")}
+    def without() -> dict[str, Dropped]:
+        found = {"strong": instance("F", -1), "smooth": instance("F", 100), "rate": instance("", 1, "4")}
+        return {**found, **({"server": elsewhere(one.round)} if one.round.keeps else {})}
+
+    return without
 
 
 def _step(draw: Draw) -> Statement:
@@ -290,7 +309,7 @@ variates = _claim(
     VARIATES,
     contraction.problem_of,
     _factor_without(VARIATES[0], contraction.problem_of, "s0", "c0", "c1"),
-    STRONG | LOCAL_RATE,
+    STRONG | LOCAL_RATE | SERVER,
 )
 
 duals = _claim(
@@ -301,7 +320,7 @@ duals = _claim(
     DUALS,
     contraction.problem_of,
     _factor_without(DUALS[0], contraction.problem_of, "s0", "c0", "c1"),
-    STRONG | LOCAL_RATE,
+    STRONG | LOCAL_RATE | SERVER,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -60,6 +60,7 @@ def dissimilar(draw: Draw, apart: int = 1) -> Statement:
     source=Source(FEDNOVA, "eqs. (97)-(99) (L616-623), with FedProx as an instance (L120-126, L185, L753)"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
     assumptions=ASSUMPTIONS,
 )
 def fails_for_fedprox() -> Finding:
@@ -98,6 +99,8 @@ def fails_for_fedprox() -> Finding:
         },
         left=sum(squares) / r.T,
         right=right,
+        # 4 gap / (eta tau_eff T), F~ = 3/4 (x - 2/3)^2 + 1/6, tau_eff = 1; B and C are 0, sigma is.
+        again=4 * rational(3, 4) * (rational(28, 43) - rational(2, 3)) ** 2 / (rational(1, 16) * 256),
     )
 
 
@@ -108,6 +111,7 @@ def fails_for_fedprox() -> Finding:
     source=Source(FEDNOVA, "ours, in place of eq. (97) (L616) for FedProx"),
     engine=Engine.MOMENTS,
     verdict=Verdict.NOT_CONTRADICTED,
+    extent=Extent.WHOLE,
     assumptions=ASSUMPTIONS,
     repairs="fednova.theorem-1-fedprox",
 )

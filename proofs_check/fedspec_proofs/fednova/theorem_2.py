@@ -14,7 +14,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -94,6 +94,7 @@ def _concludes(draw: Draw) -> Statement:
     source=Source(FEDNOVA, "Lemma 3 (L643)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions=LEMMA,
 )
 def any_clients() -> Finding:
@@ -146,6 +147,7 @@ def _passes(draw: Draw) -> Statement:
     source=Source(FEDNOVA, "eqs. (109)-(110) (L668-669)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={
         "Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2], beta^2 >= 1 and kappa^2 >= 0"
     },
@@ -178,6 +180,7 @@ def _averages(draw: Draw) -> Statement:
     source=Source(FEDNOVA, "Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.PART,
     assumptions=DISSIMILAR,
 )
 def by_lemma_3() -> Finding:
@@ -200,6 +203,7 @@ def by_lemma_3() -> Finding:
     source=Source(FEDNOVA, "discussion of Theorem 2 (L177), with the decayed rates of L128"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def a_third_case() -> Finding:
     """Decayed rates that differ from client to client can make the ||a_i||_1 equal though the steps differ: w = p, and

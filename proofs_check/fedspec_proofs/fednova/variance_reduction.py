@@ -17,7 +17,7 @@ from fedspec.mixing.control_variates import cross_client
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, given
 from fedspec.readings import Loop, Solver, Stored
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities, symbolic
@@ -55,6 +55,7 @@ class Watched:
     source=Source(FEDNOVA, "Algorithm 2, lines 5 and 13 (L977, L985), against eq. (12) (L198) with the G_i of L99"),
     engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
 )
 def holds_the_correction() -> Finding:
     """From the second round on it is that plus c_i, since the local steps went along g_i + c_i. Whoever reads G_i with

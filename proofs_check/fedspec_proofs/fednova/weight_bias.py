@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -133,6 +133,7 @@ def falls() -> Finding:
     source=Source(FEDNOVA, "the words after eq. (7) (L126) and the effect of mu (L185)"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
 def shorter() -> Finding:

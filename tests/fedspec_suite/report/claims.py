@@ -39,15 +39,20 @@ JUDGED = (
 )
 
 
+SHARES = (
+    "whole, part: how much of the printed statement is shown. remark: a reading, an instance or a consequence of ours. "
+    "A refutation is a false result, a step by which a proof breaks, another constant, or a slip of print."
+)
+
 LEAD = (
-    "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. A "
-    "claim may be less than the statement that it is about: `fedspec claims show PAPER.CLAIM` says what exactly, with "
-    "the evidence. left/right: how near a search came to a bound."
+    "{} statements. `fedspec claims --all` lists all {} claims: those about steps, assumptions and readings too. "
+    f"{SHARES} `fedspec claims show PAPER.CLAIM` says what exactly, with the evidence. left/right: how near a search "
+    "came to a bound."
 )
 
 
 def _said(claim: Any, ledger: Any) -> Text:
-    return Text(claim.said, style=COLOURS[ledger.kind(claim)])
+    return Text(claim.told, style=COLOURS[ledger.kind(claim)])
 
 
 def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
@@ -63,6 +68,8 @@ def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
         "printed": claim.printed,
         "verdict": ledger.kind(claim),
         "shown": str(claim.verdict),
+        "extent": claim.extent and str(claim.extent),
+        "severity": claim.severity and str(claim.severity),
         "sizes": claim.sizes,
         "engine": str(claim.engine),
         "assumptions": dict(claim.assumptions),
@@ -88,24 +95,32 @@ def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -
             ratios = [stored[id].sharpness.ratio for id in h.statement.claims if id in stored and stored[id].sharpness]
             t.add_row(
                 h.statement.label,
-                _came_out([claims[id] for id in h.statement.claims], ledger),
+                _came_out(h.statement, ledger),
                 f"{max(ratios):.2g}" if ratios else "",
-                ", ".join(id.partition(".")[2] for id in h.steps),
+                _steps([claims[id] for id in h.steps]),
             )
         console.print(t)
         console.print()
     console.print(LEAD.format(len(found), len(claims)), style="dim")
 
 
-def _came_out(about: Sequence[Any], ledger: Any) -> Text:
-    """The claims about a statement by their verdicts."""
+def _came_out(statement: Any, ledger: Any) -> Text:
+    """The claims about a statement by their verdicts, and by what they are of it."""
+    told: dict[tuple[str, str], list[Any]] = {}
+    for claim in map(ledger.find, statement.claims):
+        told.setdefault((claim.said, ledger.share(claim, statement)), []).append(claim)
     said = Text()
-    for verdict in dict.fromkeys(c.said for c in about):
-        mine = [c for c in about if c.said == verdict]
+    for (verdict, share), mine in told.items():
         said.append("; " if said else "")
-        said.append(verdict, style=COLOURS[ledger.kind(mine[0])])
+        said.append(", ".join(filter(None, (verdict, share))), style=COLOURS[ledger.kind(mine[0])])
         said.append(f": {', '.join(c.id.partition('.')[2] for c in mine)}")
     return said
+
+
+def _steps(refuted: Sequence[Any]) -> str:
+    """Refuted steps of a proof, by what that means."""
+    by = {one.severity: [c.id.partition(".")[2] for c in refuted if c.severity == one.severity] for one in refuted}
+    return "; ".join(f"{severity}: {', '.join(ids)}" for severity, ids in by.items())
 
 
 def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, console: Console) -> None:
@@ -116,26 +131,29 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
         if not mine:
             continue
         console.print(Text(f"{paper.name}: {paper.title}", style="bold"))
-        t = plain("number", "claim", "verdict", "engine", "seconds", *(("statement",) if wide else ()))
-        t.columns[2].no_wrap = True
-        t.columns[4].justify = "right"
+        t = plain("number", "claim", "verdict", "of it", "engine", "seconds", *(("statement",) if wide else ()))
+        t.columns[2].no_wrap = t.columns[3].no_wrap = True
+        t.columns[5].justify = "right"
         for id, claim in mine.items():
             seconds = f"{stored[id].seconds:.1f}" if id in stored else "not run"
             sizes = f" (shown for {claim.sizes})" if claim.sizes else ""
             said = (claim.statement + sizes,) if wide else ()
-            t.add_row(", ".join(ledger.labels(claim)), id, _said(claim, ledger), str(claim.engine), seconds, *said)
+            verdict = Text(claim.said, style=COLOURS[ledger.kind(claim)])
+            numbers = ", ".join(ledger.labels(claim))
+            t.add_row(numbers, id, verdict, claim.share, str(claim.engine), seconds, *said)
         console.print(t)
         console.print()
     counts = Counter(map(ledger.kind, claims.values()))
     console.print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()))
-    printed = sum(c.printed for c in claims.values() if c.verdict == "refuted")
+    severe = Counter(c.severity for c in claims.values() if c.severity)
     if counts["refuted"]:
-        beside = f"{counts['refuted'] - printed} are readings or consequences of ours"
-        console.print(f"of the refuted, {printed} are printed, statements and steps of proofs; {beside}")
+        words = ", ".join(f"{n} {severity}" for severity, n in severe.most_common())
+        beside = f"{counts['refuted'] - severe.total()} are remarks: readings or consequences of ours"
+        console.print(f"of the refuted, {severe.total()} are printed ({words}); {beside}")
     blind = [id for id in claims if id in stored and stored[id].blind]
     if blind:
         console.print(f"no assumption matters to the check, which may be blind: {', '.join(blind)}")
-    console.print(JUDGED, style="dim")
+    console.print(f"{SHARES} {JUDGED}", style="dim")
 
 
 def chained(claim: Any, chain: Any, ledger: Any, console: Console) -> None:
@@ -228,6 +246,8 @@ def outcome(one: Any, claim: Any) -> dict[str, Any]:
     return {
         "id": one.id,
         "expected": str(one.expected),
+        "extent": claim.extent and str(claim.extent),
+        "severity": claim.severity and str(claim.severity),
         "verdict": record["verdict"] if record else None,
         "as_it_stands": one.as_it_stands,
         "false_of": claim.false_of,
