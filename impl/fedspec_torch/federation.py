@@ -199,8 +199,8 @@ class Federation:
             if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
                 raise ModuleError(
                     f"model: after round {round} its loss or its gradients are {gap:.2g} away from what they were "
-                    f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was changed "
-                    f"since; make it a function of its inputs, and another federation of another module"
+                    f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was "
+                    f"changed since; make it a function of its inputs, and another federation of another module"
                 )
 
     def know(self, n: int, like: int) -> None:
