@@ -25,6 +25,7 @@ GROUND = {
     "preconditioner",
     "covers",
     "domains",
+    "division",
     "errors",
     "linear",
     "plan",

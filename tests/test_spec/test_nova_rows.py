@@ -33,7 +33,7 @@ def settings() -> Iterator[Any]:
     for name in FAMILY:
         row = CATALOGUE[name]
         for reading in row.readings:
-            for solver in Solver if "solver" in row.options else [None]:
+            for solver in Solver if "solver" in row.options and "solver" not in reading.fixes else [None]:
                 options = row.resolve(reading.name, {} if solver is None else {"solver": solver})
                 yield pytest.param(name, options, id=f"{name}-{reading.name}-{solver or ''}")
 

@@ -8,7 +8,7 @@ from fedspec.algorithms import local_ams
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
-from fedspec.readings import ClientMemory, Exponent, LocalCorrection
+from fedspec.readings import ClientMemory, LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -140,7 +140,6 @@ def theorem_2_cst() -> Finding:
     rates: dict[str, Any] = {"eta_l": 1 / sqrt(F(R)), "beta1": F(0), "beta2": F(99, 100), "eps": F(0), "v0": c**2}
     plain: dict[str, Any] = {
         "bias_correction": LocalCorrection.NONE,
-        "exponent": Exponent.LOCAL,
         "memory": ClientMemory.CARRIED,
     }
     h = FedAms(**rates, **plain)

@@ -18,7 +18,6 @@ from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import (
     Averaged,
     ClientMemory,
-    Exponent,
     LocalCorrection,
     LocalGradient,
     Normalisation,
@@ -42,7 +41,6 @@ SETTING: dict[str, Any] = {
     "bias_correction": LocalCorrection.NONE,
     "gradient": LocalGradient.FRESH,
     "memory": ClientMemory.CARRIED,
-    "exponent": Exponent.LOCAL,
     "sent": Sent.RAW,
     "averaged": Averaged.PARTICIPANTS,
     "normalisation": Normalisation.LAYER,
@@ -50,7 +48,7 @@ SETTING: dict[str, Any] = {
 """What the proofs work with: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
 
 Every reading is named, so that these claims do not hang on what the specification takes for canonical: moments are
-carried over the rounds, and where a bias is corrected t counts the steps of the round, as printed (L140).
+carried over the rounds. Nothing counts t here; a claim that corrects a bias names what t counts, too.
 
 In a layer of one coordinate a step is alpha phi times a sign, whatever the stabiliser and the scale of the moments are.
 """

@@ -148,7 +148,7 @@ ROW = Algorithm(
     ),
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, plain=fednova, local=local_run, norm=norm_of),
-    when={**RUN_BY, "norm=code": (code_norm,)},
+    when={**RUN_BY, "norm=entries": (accumulation,), "norm=code": (code_norm,)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),
