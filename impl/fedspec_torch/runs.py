@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -159,9 +160,10 @@ class Run:
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
             client = client_of(run, self.h, self.state)
+            form = partial(client_of, run, state=self.state) if client else None
             run = sharded.served(run, self.shards) if self.shards else run
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
-                return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
+                return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late, form=form)
         self.whole = not kept.is_written_over(self.state)
         own = kept.may_be_written(self.state, len(self.federation))
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)

@@ -175,7 +175,7 @@ def single(setting: Setting) -> Iterator[Variant]:
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
     for m in MUTANTS.values():
-        if one.algorithm in m.algorithms:
+        if one.algorithm in m.algorithms and (setting.varies or not m.rates):
             names = ({"mutant": m.id},)
             yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
     for d in defects(setting):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.contract import Event, Exchange, Messages, Offer, Round
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, said_by
 
 EVERYBODY = "all clients in every round"
 BLOCKS = {"one": "one block only", "matrices": "matrices only"}
@@ -32,13 +32,23 @@ def kept_to(offer: Offer) -> dict[str, Any]:
     }
 
 
+def anew(offer: Offer, s: Scenario) -> str:
+    """Which hyper-parameter events say anew that the subject's user does not set so; empty where none."""
+    taken: dict[str, tuple[type, ...]] = {"rounds": (int, float), "clients": (int, float, tuple)}
+    kinds = taken.get(offer.rates, ())
+    said = [pair for e in s.events for pair in said_by(e).items()]
+    return next((name for name, value in said if name in offer.fixed or not isinstance(value, kinds)), "")
+
+
 def outside(offer: Offer, s: Scenario) -> str:
-    """Which limit of an offer a scenario breaks by its model or its participants; empty where none."""
+    """Which limit of an offer a scenario breaks by its model, its participants or its rates; empty where none."""
     if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
         return EVERYBODY
     shapes = [a.ndim for a in s.case.x0.values()]
     held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
-    return "" if held.get(offer.blocks, True) else BLOCKS[offer.blocks]
+    if not held.get(offer.blocks, True):
+        return BLOCKS[offer.blocks]
+    return f"{name} anew in a round" if (name := anew(offer, s)) else ""
 
 
 def _expected(s: Scenario) -> set[tuple[int, ...]]:

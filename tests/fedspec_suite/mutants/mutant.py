@@ -45,6 +45,7 @@ class Mutant:
         seen: where such a defect was discussed in public; empty for a systematic one.
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
         given: what else the new text may use, by name.
+        rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Mutant:
     seen: str = ""
     leaks: Leak = ""
     given: Mapping[str, Any] = field(default_factory=dict)
+    rates: bool = False
 
 
 REMEMBERED = 8192

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).with_name(f"v{VERSION}")
 
 INDEX = "index.json"
 
-LARGEST = 2_000_000
+LARGEST = 2**21
 """Bytes of all files together, and so of any."""
 
 DIGITS = 400
@@ -45,6 +45,13 @@ class Stored:
     algorithm: str
     defects: Mapping[str, Mapping[str, str]]
     vectors: tuple[Vector, ...]
+
+
+def constant(stored: Stored) -> Stored:
+    """The vectors of which no event says a hyper-parameter anew, which a harness may not know to read."""
+    vectors = tuple(v for v in stored.vectors if not any("hyper" in event for event in v["events"]))
+    shown = {name for v in vectors for found in v["kills"].values() for name in found}
+    return Stored(stored.algorithm, {name: said for name, said in stored.defects.items() if name in shown}, vectors)
 
 
 def text(stored: Stored) -> str:
