@@ -27,6 +27,7 @@ from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.loops import lent
 from fedspec_torch.ranks import Ranks
+from fedspec_torch.rates import Rated
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
 from fedspec_torch.shards import Shards
@@ -202,7 +203,10 @@ class Run:
         content = {
             "algorithm": self.algorithm.id,
             "h": self.h,
-            "plan": self.plan,
+            "plan": self.plan.plan if isinstance(self.plan, Rated) else self.plan,
+            "rates": self.plan.told(len(self.history), self.rounds, len(self.federation))
+            if isinstance(self.plan, Rated)
+            else {},
             "state": sharded.gathered(self.state),
             "rounds": self.rounds,
             "block": self.block,
