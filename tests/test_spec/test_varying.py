@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+import z3
 
 from fedspec.algorithms import fedavg, fedbuff, fednova, peers, scaffold
 from fedspec.algorithms.synchronous import run_round
@@ -19,6 +20,7 @@ from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import Solver
 from fedspec.reference import SUBJECT
 from fedspec.varying import stepped
+from fedspec_proofs.engines.reals import real, term
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import setting_of
@@ -83,6 +85,14 @@ def test_symbols_pass_a_round_of_own_rates() -> None:
     a, b, x = sympy.symbols("a b x")
     found = after("fedavg", fedavg.FedAvg(eta_l=1, eta=1), replace(PLAN, hyper={"eta_l": (a, b)}), x)
     assert sympy.expand(found - (x - (-a + 12 * b) / 2)) == 0
+
+
+def test_smt_reals_pass_a_round_of_own_rates() -> None:
+    a, b, x = map(real, "abx")
+    found = after("fedavg", fedavg.FedAvg(eta_l=1, eta=1), replace(PLAN, hyper={"eta_l": (a, b)}), x)
+    solver = z3.Solver()
+    solver.add(term(found) != term(x - (-a + 12 * b) / 2))
+    assert solver.check() == z3.unsat
 
 
 def test_late_updates_have_the_rates_that_they_were_begun_with() -> None:

@@ -102,7 +102,9 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     for words, label in _LABELS:
         names = {i: label(i, max(numbers) + 1) for i in numbers}
         events = tuple(
-            Messages(tuple(replace(m, client=names[m.client]) for m in e.messages)) if isinstance(e, Messages) else e
+            replace(e, messages=tuple(replace(m, client=names[m.client]) for m in e.messages))
+            if isinstance(e, Messages)
+            else e
             for e in s.events
         )
         yield words, replace(s, events=events)

@@ -154,7 +154,7 @@ def _together(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> It
 def _of_participants(s: Scenario) -> Scenario:
     """The scenario for a server that counts who takes part, and reads no control variates."""
     events = [
-        Messages(tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
+        replace(e, messages=tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
         for e in s.events
     ]
     return replace(s, case=replace(s.case, population=None), events=tuple(events))
