@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from fedspec.arith import Stack, Vector
 from fedspec.domains import DOMAINS
-from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.given import Given
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.population import Client, Clients, gradients, one_by_one, stacked
@@ -96,8 +96,17 @@ def stepped(
 
 
 def owning(clients: Clients, own: Making, h: Any) -> Any:
-    """The same clients, each of which does what is made of its own record; a population may bring a form of this."""
+    """The same clients, each of which does what is made of its own record; a population brings a form of this.
+
+    Raises:
+        PlanError: it brings none.
+    """
     form = getattr(clients, "owning", None)
+    if form is None and not hasattr(clients, "__getitem__"):
+        raise PlanError(
+            f"hyper: one for each client, but a {type(clients).__name__} has them do one thing; give one for all, "
+            f"or give it a method `owning`"
+        )
     return form(own, h) if form else Own(clients, own, h)
 
 

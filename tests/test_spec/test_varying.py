@@ -160,6 +160,17 @@ def test_a_step_called_by_itself_does_not_overlook_the_rates_of_each_client() ->
         scaffold.step(h, state, LINEAR, plan)
 
 
+def test_a_population_that_has_all_do_one_thing_is_refused_what_is_one_for_each() -> None:
+    class Together:
+        def __len__(self) -> int:
+            return 3
+
+    plan, h = replace(PLAN, hyper={"eta_l": (1, 2)}), fedavg.FedAvg(eta_l=1, eta=1)
+    everyone: Any = Together()
+    with pytest.raises(PlanError, match=r"but a Together has them do one thing"):
+        run_round(h, np.zeros(1), everyone, plan, local=fedavg.local_sgd, norm=fedavg.sgd_norm, server=fedavg.server)
+
+
 def test_a_server_refuses_the_rates_of_clients() -> None:
     s = scene("fedavg", "server")
     with pytest.raises(ContractError, match=r"event.hyper.eta_l: the server of fedavg reads eta"):
