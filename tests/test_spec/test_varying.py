@@ -12,6 +12,7 @@ import sympy
 import z3
 
 from fedspec.algorithms import fedavg, fedbuff, fednova, peers, scaffold
+from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import run_round
 from fedspec.catalogue import CATALOGUE, Method, Program
 from fedspec.errors import ContractError, ParameterError, PlanError, UnknownNameError
@@ -168,7 +169,7 @@ def test_a_population_that_has_all_do_one_thing_is_refused_what_is_one_for_each(
     plan, h = replace(PLAN, hyper={"eta_l": (1, 2)}), fedavg.FedAvg(eta_l=1, eta=1)
     everyone: Any = Together()
     with pytest.raises(PlanError, match=r"but a Together has them do one thing"):
-        run_round(h, np.zeros(1), everyone, plan, local=fedavg.local_sgd, norm=fedavg.sgd_norm, server=fedavg.server)
+        run_round(h, np.zeros(1), everyone, plan, local=local_sgd, norm=sgd_norm, server=fedavg.server)
 
 
 def test_a_server_refuses_the_rates_of_clients() -> None:
