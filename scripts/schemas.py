@@ -45,7 +45,7 @@ JSON: dict[str, Schema] = {
     "Level": {"enum": list(contract.LEVELS)},
     "Literal['any', 'one', 'matrices']": {"enum": ["any", "one", "matrices"]},
     "Literal['any', 'all']": {"enum": ["any", "all"]},
-    "Literal['one', 'each']": {"enum": ["one", "each"]},
+    "Literal['one', 'each', 'rounds', 'clients']": {"enum": ["one", "each", "rounds", "clients"]},
     "Array": ref("array"),
     "Mixing": ref("array"),
     "Blocks": ref("blocks"),
@@ -54,6 +54,7 @@ JSON: dict[str, Schema] = {
     "Mapping[str, str]": mapping(STRING),
     "Mapping[str, float]": mapping(NUMBER),
     "Mapping[str, Any]": mapping(NUMBER),
+    "Given": mapping(NUMBER),
 }
 """What stands in JSON for an annotation of the contract."""
 
@@ -75,6 +76,7 @@ MORE: dict[tuple[str, str], Schema] = {
     ("Round", "steps"): {"items": STEPS, **SOME},
     ("Round", "strategies"): EACH,
     ("Round", "scales"): EACH,
+    ("Round", "hyper"): mapping({"anyOf": [NUMBER, {"type": "array", "items": NUMBER}]}),
     ("Round", "noise"): {"description": "One number for each coordinate of x0, or none."},
 }
 """What an annotation does not say, by record and field."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from fedspec_torch.covers import with_axes
 from fedspec_torch.data import Examples
 from fedspec_torch.federation import Federation
 from fedspec_torch.ranks import here
+from fedspec_torch.rates import Rate, Rated, check_same, rated
 from fedspec_torch.refusals import ModuleError
 from fedspec_torch.runs import Run
 from fedspec_torch.schedules import Schedule
@@ -36,6 +38,7 @@ def simulate(
     test_every: int = 1,
     shards: int | None = None,
     client_state: str | Path | None = None,
+    rates: Mapping[str, Rate] | None = None,
     **hyper: Any,
 ) -> Run:
     """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
@@ -54,6 +57,8 @@ def simulate(
             ``torch.distributed``, or one where there is none.
         client_state: a folder for what clients remember (control variates, moments of their own): it stands in a file
             there that is gone with the process, and needs no memory for those that are not asked. None: in memory.
+        rates: of eta, eta_l, mu, rho and gamma what is other from round to round, or for each client too: by name, a
+            function of the round's number, or of it and the client's; or an array [rounds], or [rounds, clients].
         hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``.
 
     Raises:
@@ -74,9 +79,11 @@ def simulate(
         raise PlanError(
             f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with their method"
         )
+    plan, hyper = rated(plan, rates, row, hyper, rounds, len(federation))
     h = hyper_of(row, reading, hyper)
     check_finite(h, federation.x0.dtype)
-    parts = divided(federation, shards, block, (row.id, repr(h), rounds, test_every))
+    told = plan.told(0, rounds, len(federation)) if isinstance(plan, Rated) else {}
+    parts = divided(federation, shards, block, (row.id, repr(h), rounds, test_every, repr(told)))
     x = federation.x0
     if "peers" in row.takes:
         x = x.repeat(len(federation))
@@ -146,6 +153,7 @@ def resume(
     test: Examples | None = None,
     shards: int | None = None,
     client_state: str | Path | None = None,
+    rates: Mapping[str, Rate] | None = None,
 ) -> Run:
     """A saved run, ready to go on as if it had never been stopped.
 
@@ -157,6 +165,7 @@ def resume(
         shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
             more ranks, one for each.
         client_state: as in :func:`simulate`; all of it is in memory for a moment.
+        rates: as before; functions are not in the file, but some of their numbers are, and must be the same.
 
     Raises:
         CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
@@ -176,16 +185,19 @@ def resume(
             )
     if plan is None and found["plan"] is None:
         raise saved.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
+    row, done, n = find(found["algorithm"]), len(found["history"]), len(federation)
+    schedule, _ = rated(plan or found["plan"], rates, row, {}, found["rounds"], n)
+    check_same(file, found.get("rates"), schedule, done, found["rounds"], n)
     federation.choices.update(found["choices"])
     count = shards or max(found.get("shards", 1), here().size)
     parts = divided(federation, count, found["block"], (found["algorithm"], repr(found["h"]), len(found["history"])))
-    row, state = find(found["algorithm"]), found["state"]
+    state = found["state"]
     state = held(row, sharded.spread(state, parts) if parts else state, len(federation), client_state)
     return Run(
         row,
         found["h"],
         federation,
-        plan or found["plan"],
+        schedule,
         state,
         found["rounds"],
         found["block"],

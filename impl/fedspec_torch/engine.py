@@ -118,7 +118,8 @@ class EngineSession(CaseSession):
             case Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[i] for i in participants)
                 more = event.strategies, event.scales, event.noise
-                self._run(Plan(participants, steps, examples, *more, repeats="repeats" in self.algorithm.takes))
+                repeats = "repeats" in self.algorithm.takes
+                self._run(Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper))
             case Exchange():
                 mixing: Any = self.tensor(event.mixing)
                 self._run(replace(event, mixing=mixing))

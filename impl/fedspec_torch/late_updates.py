@@ -9,6 +9,7 @@ from typing import Any
 from fedspec.algorithms.buffered import Waiting
 from fedspec.entry import Program
 from fedspec.plan import Arrival
+from fedspec.varying import Form, stepped
 
 
 def run(
@@ -19,6 +20,7 @@ def run(
     arrivals: Sequence[Arrival],
     *,
     largest_delay: int | None = None,
+    form: Form | None = None,
 ) -> Any:
     """The state after a sequence of arrivals.
 
@@ -32,6 +34,7 @@ def run(
         arrivals: whose updates arrive, in order.
         largest_delay: how many versions back an update may have been begun, now and later: older ones are dropped;
             None: all are kept.
+        form: what makes a client, of a record of hyper-parameters, in place of what the program's text has it do.
 
     Raises:
         PlanError: an arrival is of a client that does not exist, or of a version that is not kept.
@@ -39,7 +42,7 @@ def run(
     done = 0
     while done < len(arrivals):
         room = h.buffer - len(state.pending) if isinstance(state, Waiting) else 1
-        state, _ = program.step(h, state, clients, *arrivals[done : done + room])
+        state, _ = stepped(program.step, h, state, clients, *arrivals[done : done + room], form=form)
         done += room
         if largest_delay is not None:
             state = replace(state, versions=state.versions[-1 - largest_delay :])

@@ -7,7 +7,7 @@ time, however many clients take part (and what the clients' own gradients need).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor
 from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
+from fedspec.varying import Making, of_each, of_round
 from fedspec_torch.arith import Stack, Vector, Weights, column
 from fedspec_torch.joining import Block, begun_with, joined
 from fedspec_torch.loops import threads
@@ -39,6 +40,7 @@ class Batched:
         ragged: whether clients of unequal numbers of steps may be in one block, those with most first: tau is then a
             tuple, and a gradient is asked of the first few, who still have steps to take.
         client: what a client does, in place of what the algorithm's text says that it does.
+        own: where clients have hyper-parameters of their own, what makes one of a record; and the record of the others.
 
     Raises:
         PlanError: a block holds no client.
@@ -48,6 +50,7 @@ class Batched:
     block: int | None = None
     ragged: bool = False
     client: Client | None = None
+    own: tuple[Making, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.block is not None and self.block < 1:
@@ -61,6 +64,10 @@ class Batched:
         oracle = self.clients.oracle([i])
         return lambda k, x: oracle(k, x[None])[0]
 
+    def owning(self, own: Making, h: Any) -> Batched:
+        """The same clients, each of which does what is made of its own record."""
+        return replace(self, client=None, own=(own, h))
+
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
         """What the function gives for every participant, in their order; vectors as a stream of blocks."""
         blocks = self.blocks(client, plan, x)
@@ -73,12 +80,18 @@ class Batched:
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""
         client = self.client or client
+        groups = [(client, list(range(len(arrivals))))]
+        if self.own:
+            own, h = self.own
+            groups = [(own(h_i), those) for h_i, those in grouped([of_round(h, a.hyper) for a in arrivals])]
 
         def blocks() -> Iterator[Block]:
-            for places in self._alike(x_mu[0], [(a.steps, "") for a in arrivals]):
-                who = [arrivals[r].client for r in places]
-                x = torch.stack([x_mu[r] for r in places])
-                yield places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)
+            for client, those in groups:
+                for some in self._alike(x_mu[0], [(arrivals[r].steps, "") for r in those]):
+                    places = [those[r] for r in some]
+                    who = [arrivals[r].client for r in places]
+                    x = torch.stack([x_mu[r] for r in places])
+                    yield places, client(who, x, self.clients.oracle(who), arrivals[places[0]].steps)
 
         return joined(len(arrivals), blocks())
 
@@ -88,6 +101,13 @@ class Batched:
 
     def blocks(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         """What the function gives for the participants, a block of them after another, each when it is asked for."""
+        if self.own:
+            own, h = self.own
+            for h_i, those in grouped(of_each(h, plan.hyper, len(plan.steps))):
+                alike = replace(self, client=own(h_i), own=None)
+                for some, made in alike.blocks(client, replace(plan.part(those), hyper={}), x):
+                    yield [those[r] for r in some], made
+            return
         client = self.client or client
         if self.ragged and len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales):
             yield from self._run_ragged(client, plan, x)
@@ -133,6 +153,14 @@ class Batched:
         for _, group in groupby(order, key=lambda r: kinds[r]):
             places = list(group)
             yield from (places[start : start + size] for start in range(0, len(places), size))
+
+
+def grouped(records: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:
+    """Every record that there is, and the places where it stands: what they hold is trained together."""
+    places: dict[Any, list[int]] = {}
+    for place, record in enumerate(records):
+        places.setdefault(record, []).append(place)
+    return iter(places.items())
 
 
 class Stream:

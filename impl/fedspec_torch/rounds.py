@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
+from fedspec.varying import begun, stepped
 from fedspec_torch.fast import FAST, UNDIVIDED, client_of
 from fedspec_torch.plan import Clients
 from fedspec_torch.sharded import population, spread
@@ -40,7 +42,15 @@ def run_round(
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
+    h, plan = begun(h, plan)
     local, fast = method.local, FAST.get(method.local)
+    if plan.hyper:
+        # Each client's own numbers: the fast form is made of each record, and so is the norm.
+        with population(clients, block, shards, ragged=bool(fast)) as each_of_them:
+            return spec.run_round(
+                h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=method.server
+            )
+
     # Many clients take as many steps as another does.
     lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
 
@@ -79,11 +89,15 @@ def run_step(
         own: whether rows that are written where they are may be written before the round is done, and nobody looks at
             what it shows: then no more than a block of it is held, where one rank has all clients.
     """
+    if len(events) == 1:
+        h, event = begun(h, events[0])
+        events = (event,)
     client = client_of(program, h, state)
     step: Callable[..., Any] = program.step
-    if shards is None:
+    if shards is None and not events[0].hyper:
         streamed = STREAMED.get(step) if own and client else None
         step = streamed or UNDIVIDED.get(step, step)
     with population(clients, block, shards, ragged=client is not None, client=client) as all_of_them:
-        state, values = step(h, state, all_of_them, *events)
+        form = partial(client_of, program, state=state) if client else None
+        state, values = stepped(step, h, state, all_of_them, *events, form=form)
         return spread(state, shards) if shards else state, values

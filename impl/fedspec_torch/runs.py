@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.loops import lent
 from fedspec_torch.ranks import Ranks
+from fedspec_torch.rates import Rated
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
 from fedspec_torch.shards import Shards
@@ -180,9 +182,10 @@ class Run:
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
             client = client_of(run, self.h, self.state)
+            form = partial(client_of, run, state=self.state) if client else None
             run = sharded.served(run, self.shards) if self.shards else run
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
-                return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late)
+                return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late, form=form)
         self.whole = not kept.is_written_over(self.state)
         own = kept.may_be_written(self.state, len(self.federation))
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
@@ -221,7 +224,10 @@ class Run:
         content = {
             "algorithm": self.algorithm.id,
             "h": self.h,
-            "plan": self.plan,
+            "plan": self.plan.plan if isinstance(self.plan, Rated) else self.plan,
+            "rates": self.plan.told(len(self.history), self.rounds, len(self.federation))
+            if isinstance(self.plan, Rated)
+            else {},
             "state": sharded.gathered(self.state),
             "rounds": self.rounds,
             "block": self.block,

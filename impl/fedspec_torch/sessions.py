@@ -23,7 +23,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import check_messages, population, rate_of_step
+from fedspec.reference import check_messages, of_server, population, rate_of_step
 from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.problems import QuadraticClients
@@ -164,12 +164,13 @@ class MethodSession(CaseSession):
                     )
                     for m in sent
                 ]
-                self.state, values = self.run.server(self.h, self.state, messages)
+                self.state, values = self.run.server(of_server(self.h, event, self.algorithm), self.state, messages)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
                 examples = tuple(self.case.problem.examples[list(participants)].tolist())
-                trace = run_round(self.run, self.h, self.state, self.problem, Plan(participants, steps, examples))
+                plan = Plan(participants, steps, examples, hyper=event.hyper)
+                trace = run_round(self.run, self.h, self.state, self.problem, plan)
                 self.state, values = trace.state, trace.values
             case _:
                 raise ContractError(
@@ -208,7 +209,8 @@ class ProgramSession(CaseSession):
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[i] for i in participants)
                 more = event.strategies, event.scales, event.noise
-                plan = Plan(participants, steps, examples, *more, repeats="repeats" in self.takes)
+                repeats = "repeats" in self.takes
+                plan = Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper)
             case "exchange", Exchange():
                 mixing: Any = self.tensor(event.mixing)
                 plan = replace(event, mixing=mixing)

@@ -96,7 +96,7 @@ class Sharded(Batched):
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
         """What the function gives for every participant, in their order: a stream of blocks, or stacks of rows."""
         layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
-        busy = {s: part(plan, at) for s, at in layout.places.items() if at}
+        busy = {s: plan.part(at) for s, at in layout.places.items() if at}
         blocks: dict[int, Iterator[Block]] = {
             s: self._trained(s, self.blocks(client, busy[s], x)) for s in shards.held if s in busy
         }
@@ -196,13 +196,6 @@ class ShardedStream:
         places = self.layout.places
         mapped = {s: stream.map(f, *(x[places[s]] for x in numbers)) for s, stream in self.streams.items()}
         return ShardedStream(self.layout, mapped)
-
-
-def part(plan: Plan, places: Sequence[int]) -> Plan:
-    """The plan of some of the participants."""
-    named = ("participants", "steps", "examples", "strategies", "scales")
-    some: dict[str, Any] = {n: tuple(getattr(plan, n)[k] for k in places if getattr(plan, n)) for n in named}
-    return replace(plan, **some)
 
 
 def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:

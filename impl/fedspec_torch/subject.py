@@ -9,7 +9,7 @@ import fedspec_torch
 from fedspec.catalogue import CATALOGUE as SPECIFIED
 from fedspec.catalogue import LocalSolver, Method, Program, Served, find
 from fedspec.contract import Case, Session, SubjectInfo
-from fedspec.reference import offers
+from fedspec.reference import offers, offers_varied
 from fedspec_torch.engine import ENGINES, EngineSession, engine_offers
 from fedspec_torch.sessions import MethodSession, ProgramSession, SolverSession
 
@@ -26,7 +26,8 @@ class Mirror:
             for a in SPECIFIED.values()
             for some in [*(offers(a, level) for level in a.levels), engine_offers(a)]
             for offer in some
-        ),
+        )
+        + tuple(offers_varied()),
     )
 
     def start(self, case: Case) -> Session:

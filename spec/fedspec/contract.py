@@ -31,6 +31,7 @@ import numpy as np
 
 from fedspec.arith import Array, Scalar
 from fedspec.errors import ContractError
+from fedspec.given import Given
 from fedspec.plan import Arrival, Exchange
 
 __all__ = [
@@ -84,7 +85,9 @@ class Offer:
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
         notes: what else an adapter had to do; shown in the report.
         variant: which interface of the subject is meant, where it has several; its cases carry it.
-        rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step.
+        rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step. At the
+            other levels ``"rounds"`` when its user can set rates, mu, rho and gamma anew in every round, and
+            ``"clients"`` when also for each client of one.
     """
 
     algorithm: str
@@ -99,7 +102,7 @@ class Offer:
     participation: Literal["any", "all"] = "any"
     notes: str = ""
     variant: str = ""
-    rates: Literal["one", "each"] = "one"
+    rates: Literal["one", "each", "rounds", "clients"] = "one"
 
 
 @dataclass(frozen=True)
@@ -204,9 +207,15 @@ class ClientMessage:
 
 @dataclass(frozen=True)
 class Messages:
-    """Level server: aggregate these and take one server step."""
+    """Level server: aggregate these and take one server step.
+
+    Attributes:
+        messages: what the participants sent.
+        hyper: hyper-parameters of the server that are others in this step. What is not said is as in the case.
+    """
 
     messages: tuple[ClientMessage, ...]
+    hyper: Given = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -219,6 +228,8 @@ class Round:
         strategies: the local solver of each, for algorithms that blend several.
         scales: what each one's change is multiplied by, for algorithms that weigh changes so.
         noise: d standard normal draws, in the order of ``x0``, for servers that add noise.
+        hyper: hyper-parameters that are others in this round, for offers whose user sets them anew: a number, or one
+            for each participant. What is not said is as in the case.
     """
 
     participants: tuple[int, ...]
@@ -226,6 +237,7 @@ class Round:
     strategies: tuple[str, ...] = ()
     scales: tuple[Scalar, ...] = ()
     noise: tuple[Scalar, ...] = ()
+    hyper: Given = field(default_factory=dict, hash=False)
 
 
 Event: TypeAlias = Gradient | Begin | Messages | Round | Exchange | Arrival

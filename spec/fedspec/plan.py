@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
 from fedspec.domains import REAL, check_steps, outside, require_count, require_sizes
 from fedspec.errors import PlanError
+from fedspec.given import Given, anew
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
 """The gradient that a client sees at local step k = 0, 1, ... at the point x."""
@@ -54,10 +55,13 @@ class Plan:
         scales: what each one's change is multiplied by, where that is part of the plan.
         noise: d standard normal draws for the server, where it adds noise.
         repeats: whether a client may be named more than once.
+        hyper: hyper-parameters that are others in this round, or for each participant (:data:`fedspec.given.VARYING`).
+            They are read by whatever runs the round (:mod:`fedspec.varying`), not by an algorithm's text.
 
     Raises:
-        PlanError: nobody takes part, a client appears twice, the lengths differ, a number of steps is below 1, or a
-            scale or a draw of noise is no finite number.
+        PlanError: nobody takes part, a client appears twice, the lengths differ, a number of steps is below 1, a
+            scale or a draw of noise is no finite number, or a hyper-parameter is none that varies.
+        ParameterError: a hyper-parameter is outside its domain.
         WeightError: a sample size is negative, infinite or NaN, or no number.
     """
 
@@ -68,6 +72,7 @@ class Plan:
     scales: tuple[Scalar, ...] = ()
     noise: tuple[Scalar, ...] = ()
     repeats: bool = False
+    hyper: Given = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not self.participants:
@@ -89,6 +94,15 @@ class Plan:
             for j, number in enumerate(numbers):
                 if outside(number, REAL):
                     raise PlanError(f"{what}: entry {j} is {number!r}; each is a {REAL.words}")
+        if self.hyper:
+            object.__setattr__(self, "hyper", anew(self.hyper, len(self.participants)))
+
+    def part(self, places: Sequence[int]) -> Plan:
+        """The plan of some of the participants, by their places, in this order."""
+        columns = ("participants", "steps", "examples", "strategies", "scales")
+        some: dict[str, Any] = {n: tuple(getattr(self, n)[j] for j in places if getattr(self, n)) for n in columns}
+        hyper = {n: tuple(v[j] for j in places) if isinstance(v, tuple) else v for n, v in self.hyper.items()}
+        return replace(self, **some, hyper=hyper)
 
     def check_clients(self, clients: Sequence[object]) -> None:
         """Refuse a plan that names a client that does not exist.
@@ -108,15 +122,7 @@ class Plan:
         if absent:
             raise PlanError(f"participants: clients {absent} are missing; this algorithm asks everybody in every round")
         check_clients("participants", self.participants, n)
-        place = sorted(range(n), key=self.participants.__getitem__)
-        return replace(
-            self,
-            participants=tuple(range(n)),
-            steps=tuple(self.steps[j] for j in place),
-            examples=tuple(self.examples[j] for j in place),
-            strategies=tuple(self.strategies[j] for j in place if self.strategies),
-            scales=tuple(self.scales[j] for j in place if self.scales),
-        )
+        return self.part(sorted(range(n), key=self.participants.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -129,17 +135,21 @@ class Exchange:
         mixing: W; entry [i, j] says how much of client j's model client i takes. Where only those who compute mix, row
             k is that of the k-th client of the set: of the senders, or of each S_(r,t) where these differ.
         clusters: disjoint clusters of clients, each of which mixes on its own; empty: one cluster.
+        hyper: hyper-parameters that are others in this round, a number each.
 
     Raises:
-        PlanError: a client is named twice in one set.
+        PlanError: a client is named twice in one set, or a hyper-parameter is none that varies.
+        ParameterError: a hyper-parameter is outside its domain.
     """
 
     senders: tuple[int, ...]
     computing: tuple[tuple[int, ...], ...]
     mixing: Mixing
     clusters: tuple[tuple[int, ...], ...] = ()
+    hyper: Given = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        anew(self.hyper)
         named = [("senders", self.senders), *((f"computing[{t}]", S) for t, S in enumerate(self.computing))]
         for what, who in (*named, ("clusters", tuple(i for cluster in self.clusters for i in cluster))):
             if len(set(who)) != len(who):
@@ -165,18 +175,23 @@ class Arrival:
         client: whose it is.
         steps: its number of local steps K.
         delay: tau, how many versions of the model ago it was begun; 0: from the present one.
+        hyper: hyper-parameters that are others for this update, a number each: the client's as they were when it was
+            begun, the server's as they are when it arrives.
 
     Raises:
-        PlanError: the delay is negative or the number of steps is below 1.
+        PlanError: the delay is negative, the number of steps is below 1, or a hyper-parameter is none that varies.
+        ParameterError: a hyper-parameter is outside its domain.
     """
 
     client: int
     steps: int
     delay: int
+    hyper: Given = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_steps(self.steps)
         require_count("delay", self.delay)
+        anew(self.hyper)
 
     def check_clients(self, clients: Sequence[object]) -> None:
         """Refuse an update of a client that does not exist.

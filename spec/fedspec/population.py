@@ -88,12 +88,30 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     for name in (named.keys() - inspect.signature(client).parameters.keys()) if named else ():
         what = {"strategy": "strategies", "Xi": "scales"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
+    _refuse_unread(clients, plan)
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.each(client, plan, x)
+    return one_by_one([client] * len(plan.steps), clients, plan, x)
+
+
+def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -> Any:
+    """What every participant of a round returns, in their order, where each has a function of its own."""
+    named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
+    gradient: Any = clients
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):
-        rows.append(client(i, x, clients[i], tau, **{name: values[at] for name, values in named.items()}))
-    return _stacked(rows)
+        rows.append(own[at](i, x, gradient[i], tau, **{name: values[at] for name, values in named.items()}))
+    return stacked(rows)
+
+
+def _refuse_unread(clients: Clients, *events: Plan | Arrival) -> None:
+    """Refuse hyper-parameters that an event says anew and nobody has read; only a round reads them."""
+    for event in events:
+        if event.hyper and getattr(clients, "own", None) is None:
+            raise PlanError(
+                f"hyper: {', '.join(event.hyper)} given, which an algorithm's step does not read; "
+                f"call fedspec.varying.stepped with the step"
+            )
 
 
 def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
@@ -127,9 +145,10 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
     for arrival in arrivals:
         arrival.check_clients(range(len(clients)))
     x_mu = [downloaded(versions, arrival.delay) for arrival in arrivals]
+    _refuse_unread(clients, *arrivals)
     if isinstance(clients, Population):
         return clients.each_arrival(client, arrivals, x_mu)
-    return _stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
+    return stacked([client(a.client, x, clients[a.client], a.steps) for a, x in zip(arrivals, x_mu, strict=True)])
 
 
 def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
@@ -139,12 +158,13 @@ def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
     return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
 
 
-def _stacked(rows: Sequence[Any]) -> Any:
+def stacked(rows: Sequence[Any]) -> Any:
+    """Vectors as a stack, tuples and records of them as tuples and records of stacks, anything else as a tuple."""
     first = rows[0]
     if isinstance(first, tuple):
-        return tuple(map(_stacked, zip(*rows, strict=True)))
+        return tuple(map(stacked, zip(*rows, strict=True)))
     if is_dataclass(first) and not isinstance(first, type):
-        return replace(first, **{f.name: _stacked([getattr(row, f.name) for row in rows]) for f in fields(first)})
+        return replace(first, **{f.name: stacked([getattr(row, f.name) for row in rows]) for f in fields(first)})
     xp: Any = namespace(first)
     return tuple(rows) if xp is None else xp.stack(rows)
 
@@ -159,4 +179,4 @@ def rowwise(f: Callable[..., Vector], rows: Stack | Blocks, *numbers: Weights) -
     """A function of each row and of its entry of each list of numbers; in blocks where the rows are."""
     if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks):
         return rows.map(f, *numbers)
-    return _stacked([f(row, *entries) for row, *entries in zip(rows, *numbers, strict=True)])
+    return stacked([f(row, *entries) for row, *entries in zip(rows, *numbers, strict=True)])

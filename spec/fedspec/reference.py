@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,10 +35,12 @@ from fedspec.contract import (
 from fedspec.covers import named_cover
 from fedspec.domains import check_steps, require
 from fedspec.errors import ContractError, PlanError
+from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
+from fedspec.varying import of_round, stepped
 
 
 class SolverSession:
@@ -97,7 +99,7 @@ class MethodSession:
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         run = algorithm.served if algorithm.served and case.level == "server" else algorithm.run
         assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
-        self.case, self.run = case, run
+        self.case, self.algorithm, self.run = case, algorithm, run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the client's own hyper-parameters; any value will do.
         unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
@@ -123,7 +125,7 @@ class MethodSession:
                     )
                     for m in messages
                 ]
-                self.state, values = self.run.server(self.h, self.state, sent)
+                self.state, values = self.run.server(of_server(self.h, event, self.algorithm), self.state, sent)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
@@ -132,7 +134,7 @@ class MethodSession:
                     self.h,
                     self.state,
                     self.problem.clients,
-                    Plan(participants, steps, examples),
+                    Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
                     server=self.run.server,
@@ -170,7 +172,8 @@ class ProgramSession:
                     if getattr(event, name) and name not in self.run.takes:
                         raise PlanError(f"{name}: this algorithm reads none; leave them out of the round")
                 more = event.strategies, event.scales, event.noise
-                plan = Plan(participants, steps, examples, *more, repeats="repeats" in self.run.takes)
+                repeats = "repeats" in self.run.takes
+                plan = Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper)
             case "exchange", Exchange() as plan:
                 pass
             case "arrival", Arrival() as plan:
@@ -178,8 +181,23 @@ class ProgramSession:
             case kind, _:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(self.clients)
-        self.state, values = self.run.step(self.h, self.state, self.clients, plan)
+        self.state, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
         return {"x": self.state.x, **values}
+
+
+def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:
+    """The record of a server's step, with the numbers that the event says anew.
+
+    Raises:
+        PlanError: a number is one for each client, or none that varies.
+        ContractError: a number is none that a server of the algorithm reads.
+    """
+    said, known = anew(event.hyper), algorithm.numbers_at("server")
+    if unread := [name for name in said if name not in known]:
+        raise ContractError(
+            f"event.hyper.{unread[0]}: the server of {algorithm.id} reads {', '.join(known)}; leave it out"
+        )
+    return of_round(h, said)
 
 
 def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
@@ -263,6 +281,24 @@ def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
                 yield Offer(a.id, level, canonical.name, {**clients, name: str(value)}, intermediates=shows)
 
 
+VARIED: tuple[tuple[str, Level, dict[str, str], Literal["rounds", "clients"]], ...] = (
+    ("fedavg", "server", {}, "rounds"),
+    ("fedavg", "round", {}, "clients"),
+    ("fednova", "round", {"solver": "momentum"}, "clients"),
+    ("scaffold", "round", {}, "clients"),
+    ("fedbuff", "trace", {}, "rounds"),
+    ("dsgd", "trace", {}, "rounds"),
+)
+"""Where rates by round are offered: one algorithm of each kind, since one function reads them for all."""
+
+
+def offers_varied() -> Iterator[Offer]:
+    """The canonical readings of some algorithms, in rounds that have rates of their own."""
+    for name, level, options, rates in VARIED:
+        a = CATALOGUE[name]
+        yield Offer(a.id, level, a.readings[0].name, options, intermediates=a.shows_at(level), rates=rates)
+
+
 class Reference:
     """The whole catalogue, canonical and other readings alike."""
 
@@ -275,7 +311,10 @@ class Reference:
             name="fedspec",
             version=number,
             variant="spec",
-            offers=tuple(offer for a in CATALOGUE.values() for level in a.levels for offer in offers(a, level)),
+            offers=(
+                *(offer for a in CATALOGUE.values() for level in a.levels for offer in offers(a, level)),
+                *offers_varied(),
+            ),
         )
 
     def start(self, case: Case) -> Session:

@@ -72,8 +72,10 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
-        body = {f.name: encode(getattr(value, f.name)) for f in fields(value)}
         kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
+        # Who does not say that it takes hyper-parameters with events never hears of the field.
+        said = (f.name for f in fields(value) if f.name != "hyper" or not kind or getattr(value, "hyper", None))
+        body = {name: encode(getattr(value, name)) for name in said}
         return {"type": kind, **body} if kind else body
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
@@ -206,17 +208,24 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":
             more = {n: tuple(value.get(n, ())) for n in ("strategies", "scales", "noise")}
-            return Round(tuple(value["participants"]), tuple(value["steps"]), **more)
+            return Round(tuple(value["participants"]), tuple(value["steps"]), **more, hyper=_given(value))
         case "exchange":
             return Exchange(
                 senders=tuple(value["senders"]),
                 computing=tuple(map(tuple, value["computing"])),
                 mixing=decode_array(value["mixing"], dtype),
                 clusters=tuple(map(tuple, value.get("clusters", ()))),
+                hyper=_given(value),
             )
         case "arrival":
-            return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"])
-    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]))
+            return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"], hyper=_given(value))
+    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]), _given(value))
+
+
+def _given(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters that an event says anew, where it does."""
+    said = event.get("hyper", {})
+    return {name: tuple(number) if isinstance(number, list) else number for name, number in said.items()}
 
 
 def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:

@@ -123,6 +123,14 @@ def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> 
     return {**{n: usual[n] for n in needed if n in usual}, **given}
 
 
+def falling(numbers: dict[str, Any], decay: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyper-parameters without the client rate, and that rate by round, where it falls."""
+    if decay == 1 or "eta_l" not in numbers:
+        return numbers, {}
+    rate = numbers["eta_l"]
+    return {n: v for n, v in numbers.items() if n != "eta_l"}, {"eta_l": lambda r: rate * decay**r}
+
+
 def mount(app: typer.Typer) -> None:
     """Add the command."""
 
@@ -148,6 +156,9 @@ def mount(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a hyper-parameter or option; repeatable."),
         ] = None,
+        decay: Annotated[
+            float, typer.Option(min=0, help="What eta_l is multiplied by after every round; 1: nothing.")
+        ] = 1.0,
         reading: Annotated[
             str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
         ] = None,
@@ -207,9 +218,11 @@ def mount(app: typer.Typer) -> None:
                             mine=mine,
                         )
                         plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
-                        more = {"test": task.test, "shards": shards}
+                        numbers, rates = falling(own, decay)
+                        own |= {"decay": decay} if rates else {}
+                        more = {"test": task.test, "shards": shards, "rates": rates}
                         run = mirror.simulate(
-                            row.id, task.federation, plan=plan, rounds=rounds, reading=said, **more, **own
+                            row.id, task.federation, plan=plan, rounds=rounds, reading=said, **more, **numbers
                         )
                         run = begun(mirror, places, run, s, **more)
                         before, since = len(run.history), time.perf_counter()
@@ -217,7 +230,15 @@ def mount(app: typer.Typer) -> None:
                             play(run, places, s, progress)
                         finally:
                             if run.history:
-                                runs.append(told(run, own, s, time.perf_counter() - since, before))
+                                runs.append(
+                                    told(
+                                        run,
+                                        own,
+                                        s,
+                                        time.perf_counter() - since,
+                                        before,
+                                    )
+                                )
                 except (FedspecError, KeyboardInterrupt) as error:
                     ended = error
             if isinstance(ended, FedspecError):

@@ -23,7 +23,7 @@ from fedspec_suite.report.terminal import Json, console, emit, progress, spinner
 from fedspec_suite.vectors import catching, making
 from fedspec_suite.vectors import lint as looking
 from fedspec_suite.vectors.judging import judge
-from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, indexed, load
+from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, constant, indexed, load
 from fedspec_suite.vectors.vector import line
 
 app = typer.Typer(
@@ -122,13 +122,16 @@ def export(
     format_: Annotated[
         str, typer.Option("--format", help="json: the files as they are; jsonl: a vector a line.")
     ] = "json",
+    rates: Annotated[
+        bool, typer.Option("--rates", help="Also those whose events say rates anew, for a harness that reads them.")
+    ] = False,
     folder: Folder = FOLDER,
 ) -> None:
     """Copy vectors to a folder, with their schema, for a harness in any language."""
     if format_ not in {"json", "jsonl"}:
         raise UnknownNameError(f"format: unknown {format_!r}; known: json, jsonl")
     wanted = chosen(names)
-    stored = list(load(folder, wanted))
+    stored = [s if rates else constant(s) for s in load(folder, wanted)]
     try:
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy(SCHEMAS / "vectors.schema.json", target)

@@ -27,6 +27,7 @@ GROUND = {
     "domains",
     "division",
     "errors",
+    "given",
     "linear",
     "plan",
     "population",
@@ -121,9 +122,8 @@ def test_algorithms_do_not_know_the_catalogue_or_the_contract() -> None:
 def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
     for imported in imports(SPEC / f"{module}.py"):
         if imported.startswith("fedspec."):
-            assert imported.split(".")[1] in {"arith", "contract", "domains", "errors", "plan", "schema", "wire"}, (
-                imported
-            )
+            records = {"arith", "contract", "domains", "errors", "given", "plan", "schema", "wire"}
+            assert imported.split(".")[1] in records, imported
 
 
 def test_the_suite_reaches_mirror_and_ledger_by_name_only() -> None:

@@ -56,6 +56,20 @@ def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
         assert [r["loss"] for r in one] == pytest.approx([r["loss"] for r in other], rel=1e-5)
 
 
+@pytest.mark.slow
+def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
+    runs = []
+    for decay in ("1", "0.5"):
+        out = tmp_path / decay
+        assert inside("simulate", "fedavg", *SMALL, "--decay", decay, "--out", str(out)).code == 0
+        (run,) = json.loads(out.with_suffix(".json").read_text())["runs"]
+        runs.append(run)
+    one, other = ([r["loss"] for r in run["rounds"]] for run in runs)
+    # The rate of the first round decides about the loss of the second.
+    assert one[:2] == pytest.approx(other[:2], rel=1e-5) and one[2] != pytest.approx(other[2], rel=1e-5)
+    assert runs[1]["hyper"] == {**runs[0]["hyper"], "decay": 0.5}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -65,6 +79,7 @@ def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
         (("fedavg", "--set", "dsgd:eta_l=1"), ("--set dsgd:eta_l: none of fedavg has it",)),
         (("fedavg", "--set", "eta_l"), ("--set eta_l: expected NAME=VALUE",)),
         (("fedavg", "--set", "eta_l=-1"), ("eta_l: got -1",)),
+        (("fedavg", "--decay", "0"), ("rates: round 1: hyper: eta_l: got 0",)),
         (("fedavg", "--set", "weights=most"), ("weights", "most", "uniform")),
         (("fedavg", "--steps", "0"), ("--steps 0: expected a whole number >= 1",)),
         (("fedavg", "--steps", "4-2"), ("--steps 4-2",)),

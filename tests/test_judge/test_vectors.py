@@ -188,7 +188,8 @@ def test_fedavg_by_hand() -> None:
             for name, numbers in flat.items():
                 for j in range(len(numbers)):
                     mean = sum(Fraction(m["weight"], total) * _flat(m["delta"][name])[j] for m in event["messages"])
-                    numbers[j] += Fraction(vector["case"]["hyper"]["eta"]) * mean
+                    eta = {**vector["case"]["hyper"], **event.get("hyper", {})}["eta"]
+                    numbers[j] += Fraction(eta) * mean
             right = [v for numbers in flat.values() for v in numbers]
             assert all(
                 abs(Fraction(a) - b) <= abs(b) * Fraction(1, 10**24) for a, b in zip(want["x"], right, strict=True)
@@ -519,7 +520,9 @@ def test_bounds_are_rounded_up() -> None:
 
 
 def test_exported_lines_keep_the_schema_and_say_what_defects_mean(tmp_path: Path) -> None:
-    ran = inside("vectors", "export", str(tmp_path), "--format", "jsonl", "--only", "fedavg", "--only", "sgd")
+    ran = inside(
+        "vectors", "export", str(tmp_path), "--rates", "--format", "jsonl", "--only", "fedavg", "--only", "sgd"
+    )
     assert ran.code == 0
     schema = json.loads((tmp_path / "vectors.schema.json").read_text())
     assert schema == json.loads((SCHEMAS / "vectors.schema.json").read_text())
@@ -533,12 +536,23 @@ def test_exported_lines_keep_the_schema_and_say_what_defects_mean(tmp_path: Path
 
 
 def test_exported_files_are_those_that_fedspec_has(tmp_path: Path) -> None:
-    assert inside("vectors", "export", str(tmp_path)).code == 0
+    assert inside("vectors", "export", str(tmp_path), "--rates").code == 0
     names = {p.name for p in FOLDER.iterdir()}
     assert {p.name for p in tmp_path.iterdir()} == names | {"vectors.schema.json"}
     assert all((tmp_path / name).read_bytes() == (FOLDER / name).read_bytes() for name in names)
     whole = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "vectors.schema.json").read_text()))
     whole.validate(json.loads((tmp_path / "sgd.json").read_text()))
+
+
+def test_a_harness_that_knows_no_rates_of_rounds_gets_none(tmp_path: Path) -> None:
+    for more, said in (((), False), (("--rates",), True)):
+        for form in ("json", "jsonl"):
+            assert inside("vectors", "export", str(tmp_path), "--only", "fedavg", "--format", form, *more).code == 0
+        lines = [json.loads(line) for line in (tmp_path / "vectors.jsonl").read_text().splitlines()]
+        assert any("hyper" in event for line in lines for event in line["events"]) is said
+        (file,) = stored.load(tmp_path)
+        assert [v["id"] for v in file.vectors] == [line["id"] for line in lines]
+        assert set(file.defects) == {name for line in lines for name in line["defects"]}
 
 
 def test_the_harness_of_the_page_runs(tmp_path: Path) -> None:

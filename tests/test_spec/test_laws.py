@@ -32,7 +32,8 @@ def canonical(offer: Offer) -> bool:
 
 
 def offered(offer: Offer) -> Any:
-    named = "/".join([offer.algorithm, offer.level, offer.reading, *offer.options.values()])
+    rates = [offer.rates] if offer.rates != "one" else []
+    named = "/".join([offer.algorithm, offer.level, offer.reading, *offer.options.values(), *rates])
     return pytest.param(offer, id=named, marks=() if canonical(offer) else pytest.mark.slow)
 
 

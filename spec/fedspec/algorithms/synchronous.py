@@ -10,8 +10,9 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Messages, Oracle, Plan
-from fedspec.population import Blocks, Clients, each
+from fedspec.population import Blocks, Client, Clients, each
 from fedspec.readings import Weighting
+from fedspec.varying import begun, closed_to_server, of_each, owning
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,26 @@ def run_round(
         for i in S:  x_i = local(x, tau_i);  Delta_i = x_i - x
         x = server(Delta_i, n_i, tau_i, ||a_i||_1 : i in S)
 
+    h is that of the round, and h_i of each client, where the plan says so (:mod:`fedspec.varying`).
+
     Raises:
         PlanError: the plan names a client that does not exist.
+        ParameterError: a hyper-parameter that the plan says is outside its domain, or is one for each client and read
+            by the server too.
     """
 
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        return local(h, x, gradient, tau) - x
+    def change(h_i: Any) -> Client:
+        return lambda i, x, gradient, tau: local(h_i, x, gradient, tau) - x
 
+    h, plan = begun(h, plan)
+    h_i = of_each(h, plan.hyper, len(plan.steps))
     messages = Messages(
-        deltas=each(client, clients, plan, model(state)),
+        deltas=each(change(h), owning(clients, change, h) if plan.hyper else clients, plan, model(state)),
         examples=plan.examples,
         steps=plan.steps,
-        a_norms=tuple(norm(h, tau) for tau in plan.steps),
+        a_norms=tuple(map(norm, h_i, plan.steps)),
     )
-    state, values = server(h, state, messages)
+    state, values = server(closed_to_server(h, plan.hyper), state, messages)
     return Trace(state=state, values=values)
 
 

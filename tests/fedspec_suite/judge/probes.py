@@ -14,7 +14,7 @@ from fedspec.contract import Arrival, Exchange, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.judge.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
 from fedspec_suite.measure.pools import EDGES, POOLS
-from fedspec_suite.measure.scenario import COLUMNS, Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 MANY = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50)
@@ -71,9 +71,7 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     if s.case.level == "round" and "repeats" in CATALOGUE[s.case.algorithm].takes:
         yield "where a client is drawn twice in a round", replace(s, events=tuple(map(_again, s.events)))
     if s.case.level == "round":
-        back = (
-            replace(e, **{f: getattr(e, f)[::-1] for f in COLUMNS}) if isinstance(e, Round) else e for e in s.events
-        )
+        back = (arranged(e, range(len(e.steps))[::-1]) if isinstance(e, Round) else e for e in s.events)
         yield "where clients do not come in the order of their numbers", replace(s, events=tuple(back))
     if s.case.level == "round" and len(s.events) > 1:
         steps = tuple(
@@ -87,10 +85,7 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 def _again(e: Any) -> Any:
     """A round in which the first participant is drawn once more, as it was the first time."""
-    if not isinstance(e, Round):
-        return e
-    more = {f: (*getattr(e, f), *getattr(e, f)[:1]) for f in COLUMNS}
-    return replace(e, **more)
+    return arranged(e, (*range(len(e.steps)), 0)) if isinstance(e, Round) else e
 
 
 _LABELS: tuple[tuple[str, Callable[[int, int], int]], ...] = (
@@ -107,7 +102,9 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     for words, label in _LABELS:
         names = {i: label(i, max(numbers) + 1) for i in numbers}
         events = tuple(
-            Messages(tuple(replace(m, client=names[m.client]) for m in e.messages)) if isinstance(e, Messages) else e
+            replace(e, messages=tuple(replace(m, client=names[m.client]) for m in e.messages))
+            if isinstance(e, Messages)
+            else e
             for e in s.events
         )
         yield words, replace(s, events=events)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Quadratics, Round
-from fedspec_suite.measure.scenario import Scenario, change_events, first_clients
+from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients
 from fedspec_suite.measure.setting import Setting
 
 
@@ -37,7 +37,7 @@ def messages(s: Scenario, n: int) -> Scenario:
             factor = 1 / (1 + again) * (-1) ** again
             blocks = {name: (a * factor).astype(a.dtype) for name, a in m.delta.items()}
             out.append(replace(m, client=i, delta=blocks, weight=m.weight + again))
-        return Messages(tuple(out))
+        return replace(e, messages=tuple(out))
 
     N = s.case.population
     events = tuple(map(more, s.events))
@@ -54,8 +54,7 @@ def crowd(s: Scenario, n: int) -> Scenario:
 
     def everybody(event: Event) -> Event:
         assert isinstance(event, Round)
-        steps = tuple(event.steps[i % len(event.steps)] for i in range(n))
-        return replace(event, participants=tuple(range(n)), steps=steps)
+        return replace(arranged(event, [i % len(event.steps) for i in range(n)]), participants=tuple(range(n)))
 
     return replace(s, case=replace(s.case, problem=posed), events=tuple(map(everybody, s.events)))
 
@@ -69,7 +68,7 @@ def heavy(s: Scenario, size: float) -> Scenario:
 
     def event(e: Event) -> Event:
         assert isinstance(e, Messages)
-        return Messages((*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
+        return replace(e, messages=(*e.messages[:-1], replace(e.messages[-1], weight=int(size))))
 
     return replace(s, events=tuple(map(event, s.events)))
 
@@ -81,7 +80,7 @@ def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
         match e:
             case Messages(messages=(first, *rest)):
                 norm = steps if setting.steps_only else first.a_norm
-                return Messages((replace(first, steps=steps, a_norm=norm), *rest))
+                return replace(e, messages=(replace(first, steps=steps, a_norm=norm), *rest))
             case Round(steps=(_, *others)):
                 return replace(e, steps=(steps, *others))
             case Arrival():
@@ -124,7 +123,7 @@ def shaped(s: Scenario, shapes: list[tuple[int, ...]]) -> Scenario:
                 replace(m, delta=blocks(m.delta), control=None if m.control is None else blocks(m.control))
                 for m in e.messages
             )
-            return Messages(tuple(sent))
+            return replace(e, messages=tuple(sent))
         return replace(e, g=blocks(e.g)) if isinstance(e, Gradient) else replace(e, x=blocks(e.x))
 
     return replace(s, case=replace(s.case, x0=blocks(s.case.x0)), events=tuple(map(event, s.events)))

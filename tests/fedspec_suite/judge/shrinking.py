@@ -130,7 +130,7 @@ def _alike(s: Scenario) -> Scenario | None:
     def alike(e: Any) -> Any:
         if not isinstance(e, Messages) or len({m.weight for m in e.messages}) < 2:
             return e
-        return Messages(tuple(replace(m, weight=1) for m in e.messages))
+        return replace(e, messages=tuple(replace(m, weight=1) for m in e.messages))
 
     return _each(alike)(s)
 

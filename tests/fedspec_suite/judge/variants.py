@@ -154,7 +154,7 @@ def _together(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> It
 def _of_participants(s: Scenario) -> Scenario:
     """The scenario for a server that counts who takes part, and reads no control variates."""
     events = [
-        Messages(tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
+        replace(e, messages=tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
         for e in s.events
     ]
     return replace(s, case=replace(s.case, population=None), events=tuple(events))
@@ -175,7 +175,7 @@ def single(setting: Setting) -> Iterator[Variant]:
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
     for m in MUTANTS.values():
-        if one.algorithm in m.algorithms:
+        if one.algorithm in m.algorithms and (setting.varies or not m.rates):
             names = ({"mutant": m.id},)
             yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
     for d in defects(setting):

@@ -27,6 +27,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.varied import varied_scenarios
 from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided
 from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh
 
@@ -64,11 +65,12 @@ def offers_of(mutant: Mutant) -> list[int]:
     """The offers of the specification that a mutant is asked on, by number.
 
     They are the offers of its algorithms that claim what the edit is made under; where no reading of an algorithm has
-    it, the subject claims the canonical one and does something else.
+    it, the subject claims the canonical one and does something else. Offers of rates by round are asked about these.
     """
     found = []
     for algorithm in mutant.algorithms:
-        mine = [i for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
+        about = [i for i, o in enumerate(SUBJECT.info.offers) if o.algorithm == algorithm]
+        mine = [i for i in about if bool(offered(i).varies) is mutant.rates]
         apt = [i for i in mine if mutant.options.items() <= offered(i).options.items()]
         found += apt or [i for i in mine if _is_canonical(SUBJECT.info.offers[i])]
     return found
@@ -130,7 +132,7 @@ def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
 def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, Asked]:
     """Ask some laws about some mutants on one offer of the specification, by its number."""
     offer, setting = SUBJECT.info.offers[number], offered(number)
-    plain = drawn(scenarios(setting), count, seed)
+    plain = drawn(varied_scenarios(setting) if setting.varies else scenarios(setting), count, seed)
     mutated = {name: Mutated(find(name)) for name in names if runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
     for law in (LAWS[law] for law in laws if mutated):

@@ -28,7 +28,7 @@ def _reorder(draw: st.DrawFn, e: Event, takes: Sequence[str]) -> Event:
         case Round(participants=who):
             order = draw(st.permutations(range(len(who))))
             columns = {n: getattr(e, n) for n in ("participants", "steps", "strategies", "scales")}
-            return replace(e, **{n: tuple(column[i] for i in order) for n, column in columns.items() if column})
+            return replace(e, **{n: tuple(column[i] for i in order) for n, column in columns.items() if column})  # type: ignore[arg-type]
         case Exchange(senders=senders, computing=computing) if "senders" in takes:
             # Row k of W is the k-th client.
             order = draw(st.permutations(range(len(senders))))

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.contract import Arrival, Begin, Event, Exchange, Gradient, Messages, Round
 from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, said_by
 
 Extent: TypeAlias = dict[str, tuple[float, float]]
 """The least and the greatest of a quantity, by its name."""
@@ -108,6 +108,8 @@ def _of_events(events: Iterable[Event]) -> Iterator[tuple[str, float]]:
 
 
 def _of_event(event: Event) -> Iterator[tuple[str, float]]:
+    for name, said in said_by(event).items():
+        yield from ((name, float(number)) for number in (said if isinstance(said, tuple) else (said,)))
     match event:
         case Gradient(g=g, eta_l=eta_l):
             if eta_l is not None:

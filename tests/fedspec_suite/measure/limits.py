@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedspec.contract import Event, Exchange, Messages, Offer, Round
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, said_by
 
 EVERYBODY = "all clients in every round"
 BLOCKS = {"one": "one block only", "matrices": "matrices only"}
@@ -33,22 +33,34 @@ def kept_to(offer: Offer) -> dict[str, Any]:
     }
 
 
+def anew(offer: Offer, s: Scenario) -> str:
+    """Which hyper-parameter events say anew that the subject's user does not set so; empty where none."""
+    taken: dict[str, tuple[type, ...]] = {"rounds": (int, float), "clients": (int, float, tuple)}
+    kinds = taken.get(offer.rates, ())
+    said = [pair for e in s.events for pair in said_by(e).items()]
+    return next((name for name, value in said if name in offer.fixed or not isinstance(value, kinds)), "")
+
+
 def outside(offer: Offer, s: Scenario) -> str:
-    """Which limit of an offer a scenario breaks by a zero, its model or its participants; empty where none."""
+    """Which limit of an offer a scenario breaks by a zero, its model, participants or rates; empty where none."""
     if refused := [name for name in offer.nonzero if name in zeros(s)]:
         return f"{refused[0]} = 0 is refused"
     if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
         return EVERYBODY
     shapes = [a.ndim for a in s.case.x0.values()]
     held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
-    return "" if held.get(offer.blocks, True) else BLOCKS[offer.blocks]
+    if not held.get(offer.blocks, True):
+        return BLOCKS[offer.blocks]
+    return f"{name} anew in a round" if (name := anew(offer, s)) else ""
 
 
 def zeros(s: Scenario) -> set[str]:
     """The hyper-parameters that are zero in a scenario, and ``weight`` where a client has no examples."""
     sent = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
     held = [] if s.case.problem is None else list(s.case.problem.examples)
-    return {n for n, v in s.case.hyper.items() if v == 0} | ({"weight"} if 0 in (*sent, *held) else set())
+    said = [*s.case.hyper.items(), *(pair for e in s.events for pair in said_by(e).items())]
+    found = {n for n, v in said if (0 in v if isinstance(v, tuple) else v == 0)}
+    return found | ({"weight"} if 0 in (*sent, *held) else set())
 
 
 def with_zero(s: Scenario, name: str) -> Scenario:

@@ -24,6 +24,7 @@ from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
 from fedspec_suite.measure.traces import draw_clusters, draw_exchange
+from fedspec_suite.measure.varied import varied
 
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 """What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
@@ -308,4 +309,5 @@ def far_scenarios(draw: st.DrawFn, setting: Setting, side: Side) -> Scenario:
     scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     run = setting.algorithm.run
     kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
-    return _KINDS[kind](_Draws(draw, setting, side, setting.reach, rng, tossed, scale))
+    at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale)
+    return varied(setting, _KINDS[kind](at), at.pick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +26,7 @@ from fedspec.contract import (
     Round,
 )
 from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec.given import Given
 from fedspec_suite.measure.running import RUNNING
 
 
@@ -46,6 +47,16 @@ def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
     return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
 
 
+def said_by(e: Event) -> Given:
+    """The hyper-parameters that an event says anew."""
+    return {} if isinstance(e, Gradient | Begin) else e.hyper
+
+
+def saying(e: Event, hyper: Given) -> Event:
+    """The event, saying these hyper-parameters anew and no others, where it is one that says any."""
+    return e if isinstance(e, Gradient | Begin) or (not hyper and not e.hyper) else replace(e, hyper=hyper)
+
+
 def change_events(
     s: Scenario,
     change: Callable[[Array], Array] = lambda a: a,
@@ -60,7 +71,7 @@ def change_events(
             case Begin(x=x):
                 return Begin(_each(model, x))
             case Messages(messages=messages):
-                return Messages(tuple(sending(m, lambda blocks: _each(change, blocks)) for m in messages))
+                return replace(e, messages=tuple(sending(m, lambda blocks: _each(change, blocks)) for m in messages))
         return e
 
     return Scenario(replace(s.case, x0=_each(model, s.case.x0)), tuple(map(event, s.events)))
@@ -126,10 +137,15 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
 
     lifted = change_events(s, vector, vector)
 
+    def said(hyper: Given) -> Given:
+        return {n: tuple(map(number, v)) if isinstance(v, tuple) else number(v) for n, v in hyper.items()}
+
     def event(e: Event) -> Event:
+        e = saying(e, said(said_by(e)))
         match e:
             case Messages(messages=messages):
-                return Messages(tuple(replace(m, weight=number(m.weight), a_norm=number(m.a_norm)) for m in messages))
+                sent = (replace(m, weight=number(m.weight), a_norm=number(m.a_norm)) for m in messages)
+                return replace(e, messages=tuple(sent))
             case Gradient(eta_l=eta_l) if eta_l is not None:
                 return replace(e, eta_l=number(eta_l))
             case Round(scales=scales, noise=noise):
@@ -178,10 +194,19 @@ def first_clients(e: Event, n: int) -> Event:
     """The event with its first so many clients alone, where it is a round."""
     match e:
         case Messages(messages=sent):
-            return Messages(sent[:n])
+            return replace(e, messages=sent[:n])
         case Round():
-            return replace(e, **{f: getattr(e, f)[:n] for f in COLUMNS})
+            return arranged(e, range(len(e.participants))[:n])
     return e
+
+
+def arranged(e: Round, places: Sequence[int]) -> Round:
+    """The round with the participants of these places, in this order, each with all that it says of them."""
+    columns: dict[str, Any] = {f: tuple(getattr(e, f)[k] for k in places if getattr(e, f)) for f in COLUMNS}
+    hyper = {
+        name: tuple(said[k] for k in places) if isinstance(said, tuple) else said for name, said in e.hyper.items()
+    }
+    return replace(e, **columns, hyper=hyper)
 
 
 def describe(e: Event) -> str:

@@ -10,6 +10,7 @@ from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
+from fedspec.given import VARYING
 from fedspec.readings import Solver
 
 
@@ -34,6 +35,9 @@ class Reach:
 
 USUAL_REACH = Reach()
 """Unless told otherwise."""
+
+RATES_AT: dict[str, tuple[Level, ...]] = {"rounds": ("server", "round", "trace"), "clients": ("round",)}
+"""At which levels events may say rates anew, by what an offer says of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,8 @@ class Setting:
     variant: str = ""
     each_rate: bool = False
     """Whether the subject declares that its user sets the rate of every local step."""
+    varies: str = ""
+    """``rounds`` where it declares that its user sets rates anew in every round, ``clients`` where for each client."""
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -114,7 +120,7 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         ("dtypes", offer.dtypes, ("float64", "float32")),
         ("blocks", (offer.blocks,), ("any", "one", "matrices")),
         ("participation", (offer.participation,), ("any", "all")),
-        ("rates", (offer.rates,), ("one", "each")),
+        ("rates", (offer.rates,), ("one", "each", "rounds", "clients")),
     ):
         for name in names:
             if name not in known:
@@ -139,6 +145,15 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
     if offer.rates == "each" and (not settable or "eta_l" in offer.fixed):
         why = "its rate is fixed" if settable else f"no event of level {offer.level} carries one for it"
         raise ContractError(f"rates: the offer of {algorithm.id} says 'each', but {why}; leave it out")
+    if offer.rates in RATES_AT:
+        anew = {*VARYING} & {*algorithm.numbers_at(offer.level)} - {*offer.fixed}
+        there = RATES_AT[offer.rates]
+        why = "none of its numbers varies" if offer.level in there else f"that is about level {' or '.join(there)}"
+        if not anew or offer.level not in there:
+            raise ContractError(
+                f"rates: the offer of {algorithm.id} says {offer.rates!r} at level {offer.level}, but {why}; "
+                f"leave it out"
+            )
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
@@ -190,4 +205,5 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         reach=reach,
         variant=offer.variant,
         each_rate=offer.rates == "each",
+        varies=offer.rates if offer.rates in RATES_AT else "",
     )

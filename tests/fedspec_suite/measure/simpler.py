@@ -14,7 +14,7 @@ from fedspec.contract import Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, sending
+from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, saying, sending
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
@@ -49,6 +49,7 @@ def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
         if 0 <= first < last and last - first < len(s.events):
             yield replace(s, events=s.events[first:last])
     yield from _fewer(s)
+    yield from _changed(s, lambda e: saying(e, {}))
     yield from _narrower(s)
     yield from _usual_numbers(s)
     yield from _plainer(s)
@@ -83,7 +84,8 @@ def _each_message(s: Scenario, **change: Callable[[Any], Any]) -> Scenario:
     def event(e: Any) -> Any:
         if not isinstance(e, Messages):
             return e
-        return Messages(tuple(replace(m, **{n: f(getattr(m, n)) for n, f in change.items()}) for m in e.messages))
+        sent = (replace(m, **{n: f(getattr(m, n)) for n, f in change.items()}) for m in e.messages)
+        return replace(e, messages=tuple(sent))
 
     return replace(s, events=tuple(map(event, s.events)))
 
@@ -133,7 +135,7 @@ def _without(s: Scenario, name: str) -> Scenario:
 
     def event(e: Any) -> Any:
         if isinstance(e, Messages):
-            return Messages(tuple(sending(m, fewer) for m in e.messages))
+            return replace(e, messages=tuple(sending(m, fewer) for m in e.messages))
         return replace(e, **{n: fewer(getattr(e, n)) for n in ("x", "g") if hasattr(e, n)})
 
     return replace(s, case=replace(s.case, x0=fewer(s.case.x0)), events=tuple(map(event, s.events)))

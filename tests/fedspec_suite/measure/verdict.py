@@ -197,7 +197,7 @@ class Declares(Protocol):
 
     @property
     def rates(self) -> str:
-        """Whether its user sets the rate of every local step."""
+        """Whether its user sets rates anew: that of every local step, or those of rounds or of their clients."""
         ...
 
 
@@ -211,7 +211,7 @@ def pinned(of: Declares) -> str:
     fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
-    rates = ["rates=each"] if of.rates == "each" else []
+    rates = [f"rates={of.rates}"] if of.rates != "one" else []
     return " ".join([*fixed, *nonzero, *kept, *rates])
 
 

@@ -60,6 +60,7 @@ class Mutant:
         seen: public threads that describe it, each opened and restated; none for a systematic one.
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
         given: what else the new text may use, by name.
+        rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Mutant:
     seen: tuple[Thread, ...] = ()
     leaks: Leak = ""
     given: Mapping[str, Any] = field(default_factory=dict)
+    rates: bool = False
 
 
 REMEMBERED = 8192

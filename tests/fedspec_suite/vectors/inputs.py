@@ -21,6 +21,7 @@ from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.varied import varied
 from fedspec_suite.vectors.dice import Dice
 from fedspec_suite.vectors.numbers import is_short
 
@@ -227,4 +228,4 @@ def candidate(setting: Setting, name: str, number: int) -> Scenario:
     odd |= {"unscaled"} if number >= UNSCALED else frozenset()
     run = setting.algorithm.run
     kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
-    return _KINDS[kind](Draws(setting, dice, odd))
+    return varied(setting, _KINDS[kind](Draws(setting, dice, odd)), dice.pick)

@@ -21,7 +21,7 @@ from fedspec_suite.judge.runner import PATIENCE, requirement_obligations, result
 from fedspec_suite.judge.variants import Variant, single
 from fedspec_suite.measure.bench import Bench, Measured, Shown
 from fedspec_suite.measure.extent import extent_of
-from fedspec_suite.measure.limits import outside
+from fedspec_suite.measure.limits import anew, outside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario, describe, with_dtype
 from fedspec_suite.measure.setting import Setting
@@ -113,6 +113,8 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     s = scenario(vector)
     if (case["level"], case["reading"]) != (offer.level, offer.reading) or case["options"] != dict(setting.options):
         return "another definition"
+    if anew(offer, s):
+        return "rates of rounds, which it does not say that it takes"
     if any(case["hyper"].get(n, v) != v for n, v in offer.fixed.items()):
         return "not offered: what it fixes has another value there"
     if setting.v0_is_tau_squared and case["hyper"]["v0"] != case["hyper"]["tau"] ** 2:

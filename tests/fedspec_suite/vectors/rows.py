@@ -40,15 +40,16 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Algorithm, level, reading, the options that are turned, and the numbers that are held."""
+        """Algorithm, level, reading, the options that are turned, the numbers that are held, and whose rates vary."""
         turned = [f"{n}={v}" for n, v in sorted(self.offer.options.items())]
         held = [f"{n}={v:g}" for n, v in sorted(self.offer.fixed.items())]
-        return " ".join([f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading}", *turned, *held])
+        anew = [f"rates={self.offer.rates}"] if self.offer.rates != "one" else []
+        return " ".join([f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading}", *turned, *held, *anew])
 
     @property
     def alone(self) -> bool:
-        """Whether it has one vector: a pair, or one that holds a number."""
-        return self.paired or _holds(self.offer)
+        """Whether it has one vector: a pair, one that holds a number, or one whose rates vary."""
+        return self.paired or _holds(self.offer) or bool(self.drawn.varies)
 
     @property
     def paired(self) -> bool:

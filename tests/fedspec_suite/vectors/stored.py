@@ -47,6 +47,13 @@ class Stored:
     vectors: tuple[Vector, ...]
 
 
+def constant(stored: Stored) -> Stored:
+    """The vectors of which no event says a hyper-parameter anew, which a harness may not know to read."""
+    vectors = tuple(v for v in stored.vectors if not any("hyper" in event for event in v["events"]))
+    shown = {name for v in vectors for found in v["kills"].values() for name in found}
+    return Stored(stored.algorithm, {name: said for name, said in stored.defects.items() if name in shown}, vectors)
+
+
 def text(stored: Stored) -> str:
     """A file: JSON, one vector a line."""
     head = {"version": VERSION, "algorithm": stored.algorithm, "defects": dict(sorted(stored.defects.items()))}

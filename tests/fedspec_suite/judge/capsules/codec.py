@@ -83,10 +83,8 @@ def encoded(value: Any) -> Any:
         flat = [encoded(v) for v in value.reshape(-1).tolist()]
         return {"array": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
     if RECORDS.get(type(value).__name__) is type(value):
-        return {
-            "record": type(value).__name__,
-            "fields": {f.name: encoded(getattr(value, f.name)) for f in fields(value)},
-        }
+        told = (f.name for f in fields(value) if f.name != "hyper" or type(value) is Case or value.hyper)
+        return {"record": type(value).__name__, "fields": {name: encoded(getattr(value, name)) for name in told}}
     if isinstance(value, Enum) and READINGS.get(type(value).__name__) is type(value):
         return {"word": [type(value).__name__, value.value]}
     if type(value) is slice:
@@ -190,6 +188,8 @@ def _record(value: dict[str, Any], where: str, depth: int) -> Any:
         raise ContractError(f"{where}: unknown record {said(name)}; known: {', '.join(RECORDS)}")
     cls = RECORDS[name]
     given, wanted = _mapping(parts, where, depth), [f.name for f in fields(cls)]
+    # An event that says no hyper-parameter anew does not name them, as before there were any.
+    wanted = [n for n in wanted if n in given or n != "hyper" or cls is Case]
     if sorted(given) != sorted(wanted):
         raise ContractError(f"{where}: a {name} has the fields {', '.join(wanted)}; got {', '.join(map(said, given))}")
     try:

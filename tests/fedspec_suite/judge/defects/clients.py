@@ -12,7 +12,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, with_x
-from fedspec_suite.measure.scenario import COLUMNS, Scenario
+from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
 
 
@@ -51,16 +51,13 @@ def _neighbour(by: int) -> Callable[[Scenario], Scenario]:
 
 
 def _only(e: Round, which: slice) -> Round:
-    return replace(e, **{f: getattr(e, f)[which] for f in COLUMNS})
+    return arranged(e, range(len(e.steps))[which])
 
 
 def _drawn_once(e: Round) -> Round:
     """Who is named several times takes part once, where it stands first, with what it is told last."""
     last = {i: k for k, i in enumerate(e.participants)}
-    told = {
-        f: tuple(getattr(e, f)[k] for k in last.values() if getattr(e, f)) for f in ("steps", "strategies", "scales")
-    }
-    return replace(e, participants=tuple(last), **told)
+    return arranged(e, tuple(last.values()))
 
 
 _SCALES: Mapping[str, Callable[[tuple[float, ...]], tuple[float, ...]]] = {

@@ -9,6 +9,7 @@
 ``fed_lamb``        Fed-LAMB, Fed-AMS, LAMB
 ``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
 ``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
+``rates``           FedAvg, FedProx, FedNova, SCAFFOLD, FedBuff on linear objectives, each client at a rate of its own
 ``asynchronous``    the client-centric family, FedBuff, FedAsync
 ``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums
 ==================  =================================================================================================

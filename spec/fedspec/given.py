@@ -1,0 +1,52 @@
+"""Hyper-parameters as an event says them anew: which may be said, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from fedspec.domains import DOMAINS, require
+from fedspec.errors import ParameterError, PlanError
+
+VARYING = ("eta", "eta_l", "mu", "rho", "gamma")
+"""What an event may say anew: the rates, and what else a local step of the papers has for each client and round.
+
+Decays of moments are not among them: corrections by 1 - beta^t know one beta for all t.
+"""
+
+Given: TypeAlias = Mapping[str, Any]
+"""Hyper-parameters as an event says them, by name: a number for all, or a tuple with one for each who takes part."""
+
+
+def anew(hyper: Given, clients: int = 0) -> Given:
+    """Hyper-parameters that an event says anew, lists of them as tuples.
+
+    Args:
+        hyper: by name, a number, or one for each client.
+        clients: how many take part, where each may have a number of its own; 0: none may.
+
+    Raises:
+        PlanError: a name is none that varies, or a number is one for each client where there is to be one for all, or
+            there is not one for each.
+        ParameterError: a number is outside the domain of its name.
+    """
+    out: dict[str, Any] = {}
+    for name, said in hyper.items():
+        if name not in VARYING:
+            raise PlanError(f"hyper.{name}: an event may say {', '.join(VARYING)} anew; give {name} once for all")
+        listed = said.tolist() if getattr(said, "ndim", None) else said
+        several = isinstance(listed, tuple | list)
+        numbers = tuple(listed) if several else (listed,)
+        if several and not clients:
+            raise PlanError(f"hyper.{name}: one for each client, but this event takes one for all; give a number")
+        if several and not DOMAINS[name].of_clients:
+            raise PlanError(f"hyper.{name}: one for each client, but it is the {DOMAINS[name].meaning}; give a number")
+        if several and len(numbers) != clients:
+            raise PlanError(f"hyper.{name}: {len(numbers)} numbers for {clients} participants; give one for each")
+        for at, number in enumerate(numbers):
+            try:
+                require(name, number)
+            except ParameterError as error:
+                raise ParameterError(f"hyper{f', participant {at}' if several else ''}: {error}") from error
+        out[name] = numbers if several else said
+    return out

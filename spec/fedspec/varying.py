@@ -1,0 +1,195 @@
+"""Rounds in which hyper-parameters are data: what an event says stands in the place of the algorithm's record.
+
+    a number for all                 h of the round = h with that number, read by clients, mixing and server
+    a number for each client         h_i = h of the round with the number of client i, read by that client alone
+
+A step reads its record, and its text knows nothing of this. What a client does is a function that the step makes of its
+record. So the step is begun with h_i for each client that has numbers of its own, until it hands over its clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from fedspec.arith import Stack, Vector
+from fedspec.domains import DOMAINS
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.given import Given
+from fedspec.plan import Arrival, Exchange, Plan
+from fedspec.population import Client, Clients, gradients, one_by_one, stacked
+
+E = TypeVar("E", Plan, Arrival, Exchange)
+
+Making: TypeAlias = Callable[[Any], Client]
+"""From a record of hyper-parameters to what a client does under it."""
+
+Form: TypeAlias = Callable[..., Any]
+"""The same, where it is a form of the step's text; called with the record as ``h``."""
+
+
+def of_round(h: Any, given: Given) -> Any:
+    """The record of a round: with the numbers that are said for all.
+
+    Raises:
+        UnknownNameError: the record has no such hyper-parameter.
+        ParameterError: one plays no part under the options.
+    """
+    numbers = {name: said for name, said in given.items() if not isinstance(said, tuple)}
+    for name in given:
+        if name not in (known := [f.name for f in fields(h)]):
+            raise UnknownNameError(f"hyper.{name}: {type(h).__name__} has no such hyper-parameter; it has {known}")
+    return replace(h, **numbers) if numbers else h
+
+
+def of_each(h: Any, given: Given, n: int) -> list[Any]:
+    """The records of the n who take part: that of the round, with what is said of each."""
+    own = {name: said for name, said in given.items() if isinstance(said, tuple)}
+    return [replace(h, **{name: said[at] for name, said in own.items()}) for at in range(n)] if own else [h] * n
+
+
+def begun(h: Any, event: E) -> tuple[Any, E]:
+    """The record of the event's round, and the event with what is left to be read: what is said of each client."""
+    if not event.hyper:
+        return h, event
+    left = {name: said for name, said in event.hyper.items() if isinstance(said, tuple)}
+    return of_round(h, event.hyper), replace(event, hyper=left)
+
+
+def stepped(
+    step: Callable[..., Any], h: Any, state: Any, clients: Clients, *events: Any, form: Form | None = None
+) -> Any:
+    """A step of a program under the hyper-parameters that its events say anew.
+
+    Late updates that come together have each its own, and the server those of the last.
+
+    Args:
+        step: the program's.
+        h: its record.
+        state: the state before.
+        clients: the gradient of every client, or a population that runs them together.
+        events: a plan, an exchange, or arrivals.
+        form: what makes a client of a record, in place of what the step's text has it do; called by ``h``.
+
+    Raises:
+        ParameterError: the server reads a number that is one for each client, or a number is outside its domain.
+        UnknownNameError: the record has no such hyper-parameter.
+    """
+    if not any(event.hyper for event in events):
+        return step(h, state, clients, *events)
+    *_, last = events
+    server, _ = begun(h, last)
+    if all(event.hyper == last.hyper for event in events):
+        h, events = server, tuple(begun(h, event)[1] for event in events)
+    bare, clients_began = [replace(event, hyper={}) for event in events], list[Any]()
+
+    def own(h_i: Any) -> Client:
+        clients_began.append(h_i)
+        return form(h=h_i) if form else client_under(step, h_i, state, len(clients), *bare)
+
+    names = {n for event in events for n in event.hyper if DOMAINS[n].of_clients}
+    if not names and not form:
+        return step(server, state, clients, *events)
+    closed = closed_to_server(server, names, lambda: bool(clients_began))
+    return step(closed, state, owning(clients, own, h), *events)
+
+
+def owning(clients: Clients, own: Making, h: Any) -> Any:
+    """The same clients, each of which does what is made of its own record; a population brings a form of this.
+
+    Raises:
+        PlanError: it brings none.
+    """
+    form = getattr(clients, "owning", None)
+    if form is None and not hasattr(clients, "__getitem__"):
+        raise PlanError(
+            f"hyper: one for each client, but a {type(clients).__name__} has them do one thing; give one for all, "
+            f"or give it a method `owning`"
+        )
+    return form(own, h) if form else Own(clients, own, h)
+
+
+@dataclass(frozen=True)
+class Own:
+    """Clients, one after another, that have hyper-parameters of their own."""
+
+    clients: Clients
+    own: Making
+    h: Any
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> Any:
+        """What the function made for each participant gives, in their order."""
+        made = [self.own(h_i) for h_i in of_each(self.h, plan.hyper, len(plan.steps))]
+        return one_by_one(made, self.clients, plan, x)
+
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Any:
+        """What the function made for each arrival gives, in their order."""
+        gradient: Any = self.clients
+        made = [self.own(of_round(self.h, a.hyper)) for a in arrivals]
+        late = zip(made, arrivals, x_mu, strict=True)
+        return stacked([client(a.client, x, gradient[a.client], a.steps) for client, a, x in late])
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """Those of the clients as they are: where models mix between steps, an event has one number for all."""
+        return gradients(self.clients, S, t, X)
+
+
+class _Found(Exception):
+    """What a client does, found where a step hands its clients over."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Clients of a step that is begun for the sake of what it would have them do."""
+
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> NoReturn:
+        raise _Found(client)
+
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> NoReturn:
+        raise _Found(client)
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> NoReturn:
+        raise ParameterError("hyper: one for each client, but these mix models between their steps; give one for all")
+
+
+def client_under(step: Callable[..., Any], h: Any, state: Any, n: int, *events: Any) -> Client:
+    """What one of n clients does in a step under a record of its own."""
+    try:
+        step(h, state, _Asking(n), *events)
+    except _Found as found:
+        return found.client
+    raise ParameterError("hyper: one for each client, but this step has nothing done by its clients")
+
+
+def closed_to_server(h: Any, names: Collection[str], closed: Callable[[], bool] = lambda: True) -> Any:
+    """The record as it is, which refuses to tell a server what is one for each client, once these have begun."""
+    if not names:
+        return h
+
+    def telling(name: str) -> property:
+        def tell(record: Any) -> Any:
+            if closed():
+                raise ParameterError(
+                    f"hyper.{name}: one for each client, but the server reads it too, for which there is none; "
+                    f"give one for all"
+                )
+            return vars(record)[name]
+
+        return property(tell)
+
+    kind = type(type(h).__name__, (type(h),), {name: telling(name) for name in names})
+    out: Any = object.__new__(kind)
+    vars(out).update(vars(h))
+    return out

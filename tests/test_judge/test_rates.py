@@ -1,0 +1,117 @@
+"""Rates of rounds and of clients: an offer may say that its user sets them anew, and is judged on it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.support import SUBJECTS, check, fedspec, py
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Arrival, Event, Exchange, Messages, Offer, Round
+from fedspec.errors import ContractError
+from fedspec.reference import SUBJECT
+from fedspec.serve import load
+from fedspec.wire import decode_event, encode
+from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Conformity, Status
+
+LAWS = ("--law", "[rs]*")
+INDEPENDENT = {"rates-constant", "rates-linear", "rates-reordered", "rates-weightless"}
+
+SERVED = {"fednova", "fednova-momentum"}
+"""Whose server reads none of the numbers that vary."""
+
+ROWS = [
+    (a.id, at)
+    for a in CATALOGUE.values()
+    for at in a.levels
+    if at != "client" and (at, a.id in SERVED) != ("server", True)
+]
+
+
+@pytest.mark.parametrize(("algorithm", "level"), ROWS)
+def test_every_row_of_the_catalogue_has_rounds_of_own_rates(algorithm: str, level: Any) -> None:
+    row = CATALOGUE[algorithm]
+    solver = {"solver": "momentum"} if "solver" in row.options else {}
+    rates: Any = "clients" if level == "round" else "rounds"
+    offer = Offer(algorithm, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates)
+    found = judge_offer(Inside(SUBJECT), offer, law="rates-*", cases=3)
+    assert len(found) >= 2 and conclude(found)[0] is Conformity.CONFORMS, found
+
+
+@pytest.mark.parametrize("name", ["right", "rounds", "at_server"])
+def test_a_right_one_conforms(name: str) -> None:
+    (row,) = check(py(f"rated:{name}"), "--law", "[rf]*").rows
+    assert row["verdict"] == "conforms" and row["id"].endswith(f"rates={row['rates']}"), row
+
+
+@pytest.mark.parametrize(
+    ("name", "laws"),
+    [
+        ("mean", {"rates-linear", "rates-weightless"}),
+        pytest.param("first", {"rates-linear", "rates-reordered", "rates-weightless"}, marks=pytest.mark.slow),
+        pytest.param("before", {"rates-linear", "rates-constant"}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str, laws: set[str]) -> None:
+    subject = load(f"{SUBJECTS / 'rated.py'}:{name}")
+    found = judge_offer(Inside(subject), subject.info.offers[0], law="rates-*", cases=12)
+    failed = {o.law for o in found if o.status is Status.FAIL}
+    assert failed & INDEPENDENT == laws and "rates-follow" in failed
+
+
+@pytest.mark.slow
+def test_a_verdict_names_a_wrong_one() -> None:
+    (row,) = check(py("rated:mean"), "--law", "rates-*").rows
+    assert row["nearest"].startswith("all clients have the mean of their rates")
+
+
+def test_who_says_nothing_of_rounds_is_sent_no_rates() -> None:
+    (row,) = check(py("rated:strict")).rows
+    assert row["verdict"] == "conforms"
+    assert not any(o["law"].startswith("rates") for o in row["obligations"])
+    (row,) = fedspec("vectors", "check", py("rated:strict"), "--json").rows
+    assert row["verdict"] == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("clients_at_server", ("rates", "fedavg", "'clients'", "level round")),
+        ("fixed", ("rates", "fedavg", "none of its numbers varies")),
+    ],
+)
+def test_rates_that_cannot_be_set_are_refused(name: str, words: tuple[str, ...]) -> None:
+    check(py(f"rated:{name}"), *LAWS).refused(*words)
+
+
+EVENTS: tuple[Any, ...] = (
+    Round((0, 1), (1, 2)),
+    Messages(()),
+    Exchange((), ((0,),), np.ones((1, 1))),
+    Arrival(0, 1, 0),
+)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_rates_pass_the_wire_and_a_capsule_and_are_not_named_where_there_are_none(event: Event) -> None:
+    assert "hyper" not in encode(event) and "hyper" not in encoded(event)["fields"]
+    hyper = {"eta_l": (0.5, 0.25), "eta": 2.0} if isinstance(event, Round) else {"eta_l": 0.5}
+    told = replace(event, hyper=hyper)  # type: ignore[arg-type]
+    if not isinstance(event, Messages):
+        there: Any = decode_event(json.loads(json.dumps(encode(told))))
+        assert there.hyper == hyper
+        again = decoded(json.loads(json.dumps(encoded(told))), "it")
+        assert again.hyper == hyper and not decoded(encoded(event), "it").hyper
+
+
+@pytest.mark.parametrize("rate", ["0.1", None, True, [[0.1]], {"0": 1}])
+def test_a_rate_that_is_none_is_refused_on_the_wire(rate: object) -> None:
+    with pytest.raises(ContractError, match=r"event\.hyper\.eta_l"):
+        decode_event({"type": "round", "participants": [0], "steps": [1], "hyper": {"eta_l": rate}})

@@ -1,0 +1,245 @@
+"""Rates by round and by client in a run: the specification's with them, in every way, and the same when resumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror import recorder
+from test_mirror.federations import NUMBERS, TRAINABLE, hyper, quadratic, schedule
+from torch import nn
+
+from fedspec.algorithms import synchronous
+from fedspec.catalogue import Algorithm, Method, find
+from fedspec.contract import Offer
+from fedspec.domains import DOMAINS
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.given import VARYING
+from fedspec.plan import Arrival, Plan
+from fedspec.varying import stepped
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Conformity
+from fedspec_torch import CheckpointError, Federation, arrivals, cohorts, exchanges, graphs, resume, simulate
+from fedspec_torch.choosing import Choice
+from fedspec_torch.rates import Rated, numbers_of
+from fedspec_torch.subject import SUBJECT
+
+ROUNDS = 4
+
+SHARED = {"vrl-sgd": {"eta_l"}, "feddyn": {"mu"}, **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")}}
+"""What the server reads too, and so is one for all."""
+
+
+def own(row: Algorithm) -> dict[str, Callable[..., float]]:
+    """Every number of a row that varies: rates that fall, and where that may be, other ones for each client."""
+    numbers = [n for n in VARYING if n in hyper(row)]
+    each = {n for n in numbers if DOMAINS[n].of_clients and row.event != "exchange" and n not in SHARED.get(row.id, ())}
+    by_round: dict[str, Callable[..., float]] = {n: lambda r, n=n: NUMBERS[n] * 0.75**r for n in numbers}
+    by_client = {n: lambda r, i, n=n: NUMBERS[n] * 0.75**r / (1 + i % 3) for n in each}
+    return {**by_round, **by_client}
+
+
+def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
+    """The model after the same events by the specification in NumPy, one client after another."""
+    clients: Any = [lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(H, e, strict=True)]
+    f, m = run.federation, row.run
+    x = f.x0.numpy()
+    x = np.tile(x, len(clients)) if "peers" in row.takes else x
+    state: Any = m.init(run.h, x) if isinstance(m, Method) else m.init(run.h, x, f.setup)  # type: ignore[union-attr]
+    for number in range(ROUNDS):
+        for event in run.plan.events(row, run.h, f.setup, f.x0, number):
+            if isinstance(m, Method):
+                made = synchronous.run_round(run.h, state, clients, event, local=m.local, norm=m.norm, server=m.server)
+                state = made.state
+            else:
+                event = replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
+                state, _ = stepped(m.step, run.h, state, clients, event)  # type: ignore[union-attr]
+    x = synchronous.model(state) if isinstance(m, Method) else state.x
+    return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x
+
+
+@pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
+def test_a_run_is_the_specification_with_the_rates_of_each_round_and_client(row: Algorithm) -> None:
+    federation, H, e = quadratic()
+    rates = own(row)
+    assert rates
+    others: dict[str, Any] = {n: v for n, v in hyper(row).items() if n not in rates}
+    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, rates=rates, **others)
+    list(run)
+    want = specified(row, run, H, e)
+    assert np.allclose(run.x.numpy(), want, rtol=1e-9, atol=1e-11)
+    numbers: dict[str, Any] = hyper(row)
+    plain = simulate(row.id, quadratic()[0], plan=schedule(row), rounds=ROUNDS, **numbers)
+    list(plain)
+    assert not np.allclose(plain.x.numpy(), want, rtol=1e-3)
+
+
+@pytest.mark.parametrize("variant", ["engine stacked", "engine looped singly", "engine in two shards"])
+@pytest.mark.parametrize("algorithm", ["fednova", "scaffold", "cc-fedadam", "cafga"])
+def test_the_engine_keeps_the_laws_of_rates(algorithm: str, variant: str) -> None:
+    row = find(algorithm)
+    level: Any = "trace" if row.event in ("exchange", "arrival") else "round"
+    rates: Any = "rounds" if level == "trace" else "clients"
+    solver = {"solver": "momentum"} if "solver" in row.options else {}
+    offer = Offer(row.id, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates, variant=variant)
+    found = judge_offer(Inside(SUBJECT), offer, law="rates-*", cases=2)
+    assert len(found) >= 2 and conclude(found)[0] is Conformity.CONFORMS, found
+
+
+def task() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+    return module, [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(5)]
+
+
+def chain(way: str | None = None) -> Federation:
+    module, data = task()
+    return Federation(module, nn.functional.cross_entropy, data, way=way)
+
+
+def cosine(r: int) -> float:
+    return 0.5 * (1 + math.cos(math.pi * r / 8))
+
+
+def by_hand(rate: Callable[[int, int], float], rounds: int) -> torch.Tensor:
+    """FedAvg in a plain loop on the caller's own module: full batches, three steps."""
+    module, data = task()
+    x = nn.utils.parameters_to_vector(module.parameters()).detach()
+    for r in range(rounds):
+        ends = []
+        for i, (inputs, labels) in enumerate(data):
+            nn.utils.vector_to_parameters(x.clone(), module.parameters())
+            step = torch.optim.SGD(module.parameters(), lr=rate(r, i))
+            for _ in range(3):
+                step.zero_grad()
+                nn.functional.cross_entropy(module(inputs), labels).backward()  # type: ignore[no-untyped-call]
+                step.step()
+            ends.append(nn.utils.parameters_to_vector(module.parameters()).detach().clone())
+        x = torch.stack(ends).mean(0)
+    return x
+
+
+EACH = torch.rand(4, 5, generator=torch.Generator().manual_seed(0)) / 2 + 0.1
+
+RATES: dict[str, Any] = {
+    "by round": cosine,
+    "by client": lambda r, i: 0.5 * cosine(r) / (1 + i % 2),
+    "an array": np.linspace(0.5, 0.1, 4),
+    "a tensor of clients": EACH,
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "rate"),
+    [
+        *((way, rate) for way in (None, "compiled", "layered", "stacked", "vmapped") for rate in [*RATES][:2]),
+        *(("looped", rate) for rate in RATES),
+    ],
+)
+def test_every_way_takes_the_rate_of_its_round_and_client(way: str | None, rate: str) -> None:
+    rates = {"eta_l": RATES[rate]}
+    run = simulate("fedavg", chain(way), plan=cohorts(None, steps=3), rounds=4, rates=rates, eta=1.0)
+    list(run)
+    numbers = numbers_of("eta_l", RATES[rate], 4, 5)
+    want = by_hand(numbers.of, 4)
+    assert torch.allclose(run.x, want, rtol=1e-9, atol=1e-11)
+
+
+def test_recordings_are_not_played_at_another_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(graphs.RECORDS, "cpu", recorder.recorded)
+    fed = chain()
+    fed._seen.append(True)
+    fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 6)})
+    steps = (0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5)
+    ends = []
+    for federation in (fed, chain("layered")):
+        run = simulate("fednova", federation, plan=cohorts(3, steps=3), rounds=7, rates={"eta_l": steps})
+        list(run)
+        ends.append(run.x)
+    assert torch.equal(*ends)
+
+
+def test_late_clients_have_the_rates_of_the_round_in_which_they_began() -> None:
+    plan = Rated(arrivals(largest_delay=3), (numbers_of("eta_l", lambda r, i: 1 + r + 100 * i, 9, 5),))
+    plan = replace(plan, rates=(*plan.rates, numbers_of("eta", lambda r: 2.0 + r, 9, 5)))
+    assert plan.said(Arrival(4, 1, 2), 7) == {"eta_l": 406.0, "eta": 9.0} and plan.largest_delay == 3
+    assert plan.said(Plan((3, 1), (1, 1), (1, 1)), 2) == {"eta_l": (303.0, 103.0), "eta": 4.0}
+
+
+@pytest.mark.parametrize("rate", [cosine, lambda r, i: 0.5 * cosine(r) / (1 + i)])
+def test_a_saved_run_goes_on_bit_for_bit_with_the_same_rates_and_no_others(rate: Any, tmp_path: Path) -> None:
+    def begun() -> Any:
+        return simulate(
+            "scaffold", chain("stacked"), plan=cohorts(3, steps=2), rounds=6, rates={"eta_l": rate}, eta=1.0
+        )
+
+    whole, part, file = begun(), begun(), tmp_path / "run"
+    list(whole)
+    for _ in range(3):
+        part.step()
+    part.save(file)
+    again = resume(file, chain("stacked"), rates={"eta_l": rate})
+    list(again)
+    assert torch.equal(again.x, whole.x)
+    for others, words in (
+        (None, "eta_l was by round, here rates gives none"),
+        ({"eta_l": lambda r: 0.9 * cosine(r)}, "eta_l was by round, here rates gives others"),
+        ({"eta_l": rate, "eta": cosine}, "eta was one number, here rates gives by round"),
+    ):
+        with pytest.raises(CheckpointError, match=words):
+            resume(file, chain("stacked"), rates=others)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "rates", "error", "words"),
+    [
+        ("fedavg", {"beta": cosine}, UnknownNameError, "fedavg has no beta that varies .* it has eta, eta_l"),
+        ("fedadam", {"beta1": cosine, "eta_l": cosine}, UnknownNameError, "no beta1 that varies"),
+        ("fedavg", {"eta_l": [0.1, 0.2]}, ParameterError, r"shape \(2,\); give one of shape \[4\] or \[4, 5\]"),
+        ("fedavg", {"eta_l": np.ones((4, 3))}, ParameterError, r"shape \(4, 3\)"),
+        ("fedavg", {"eta_l": "fast"}, ParameterError, "got 'fast'; give a function or an array"),
+        ("fedavg", {"eta_l": lambda r, i, j: 1}, ParameterError, "give a function of the round, or of the round and"),
+        ("fedavg", {"eta_l": lambda r: None}, ParameterError, "eta_l in round 0: .* give one number"),
+        ("fedavg", {"eta_l": lambda r: -1}, ParameterError, "eta_l: got -1"),
+        ("fedavg", {"eta_l": lambda r: 1 - r}, ParameterError, "rates: round 1: hyper: eta_l: got 0"),
+        (
+            "fedavg",
+            {"eta_l": lambda r, i: 1 - i * r / 4},
+            ParameterError,
+            "rates: round 1: hyper, participant 4: eta_l",
+        ),
+        ("fedavg", {"eta_l": cosine, "eta": lambda r, i: 1}, ParameterError, "eta is given for each client, but it is"),
+        ("dsgd", {"eta_l": lambda r, i: 1}, ParameterError, "but clients that mix have one for all"),
+        ("fednova", {"eta_l": lambda r, i: 1}, ParameterError, "the server reads it too, for which there is none"),
+        ("fednova", {"eta_l": cosine, "rho": lambda r: 0.5}, ParameterError, "rho: got 0.5, which plays no part"),
+    ],
+)
+def test_rates_that_are_none_are_refused(algorithm: str, rates: Any, error: type[Exception], words: str) -> None:
+    plan: Any = exchanges() if algorithm == "dsgd" else cohorts(None)
+    others: dict[str, Any] = {n: v for n, v in hyper(find(algorithm)).items() if n not in rates}
+    with pytest.raises(error, match=words):
+        list(simulate(algorithm, chain("looped"), plan=plan, rounds=4, rates=rates, **others))
+
+
+def test_a_rate_is_given_once() -> None:
+    with pytest.raises(ParameterError, match="eta_l is given as one number too"):
+        simulate("fedavg", chain(), plan=cohorts(None), rates={"eta_l": cosine}, eta_l=0.1, eta=1.0)
+
+
+def test_a_plan_of_the_users_own_may_say_them_itself() -> None:
+    class Falling:
+        def events(self, algorithm: Any, h: Any, setup: Any, x: Any, round: int) -> Any:
+            return (Plan(tuple(range(5)), (3,) * 5, setup.examples, hyper={"eta_l": cosine(round)}),)
+
+    run = simulate("fedavg", chain("stacked"), plan=Falling(), rounds=4, eta_l=1.0, eta=1.0)
+    list(run)
+    assert torch.allclose(run.x, by_hand(lambda r, i: cosine(r), 4), rtol=1e-9, atol=1e-11)
+    with pytest.raises(PlanError, match=r"hyper.tau"):
+        Plan((0,), (1,), (1,), hyper={"tau": 1.0})
