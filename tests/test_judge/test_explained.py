@@ -69,7 +69,10 @@ STATE = {
     "v is forgotten at every second event": Behind(
         "fedavgm", "round", take=after("v", lambda before, now, k: now * 0 if k % 2 else now)
     ),
-    "beta plays no part in the first two events": Behind("fedavgm", "round", take=undamped),
+    # Nor does beta play a part in the first two events: it is the same.
+    "the first event moves the model by eta times Delta; the state begins with the second": Behind(
+        "fedavgm", "round", take=undamped
+    ),
     "c_i of a client that sits out is forgotten": Behind("scaffold", "round", take=absent),
 }
 

@@ -40,7 +40,7 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q))",
         "ratio(q, largest(maximum(q, -q)))",
     ),
-    "where scaling(x, phi, phi_m, phi_M) is zero, q is taken as it is": (
+    "where the scaled length of x is zero, q is taken as it is": (
         "lamb",
         "client.lamb.layer_step",
         "ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M)",

@@ -66,7 +66,19 @@ NAMED: dict[tuple[Any, ...], str] = {
     (Adaptive, *ADAM, "m_0 = -Delta"): "m starts at minus the first Delta",
     (Adaptive, "fedamsgrad", "server", "afga", "v_hat_0 one"): "v_hat starts at 1 in every coordinate",
     (Adaptive, "fedamsgrad", "server", "afga", "corrected maximum"): (
-        "bias_correction = moments, and maximum_of = after-correction"
+        "v is divided by 1 - beta2^t before the maximum takes it, and m by 1 - beta1^t in the step"
+    ),
+    (Adaptive, "fedamsgrad", "server", "afga", "corrected v"): (
+        "v is divided by 1 - beta2^t before the maximum takes it, and m is not corrected"
+    ),
+    (Adaptive, "fedams", "server", "option-1", "corrected v"): (
+        "v is divided by 1 - beta2^t before the maximum takes it, and m is not corrected"
+    ),
+    (Adaptive, "fedams", "server", "option-1", "corrected maximum"): (
+        "v is divided by 1 - beta2^t before the maximum takes it, and m by 1 - beta1^t in the step"
+    ),
+    (Adaptive, *ADAM, "decay"): (
+        "0.003 x is subtracted from Delta before the server takes it (weight decay inside the pseudo-gradient, L2)"
     ),
     (Local, "momentum", "client", "fednova", "u_0 = -g"): "u starts at minus the first gradient",
     (Local, "sgd", "client", "fednova", "decay"): DECAYED,
@@ -112,6 +124,7 @@ def test_it_is_named_and_nothing_else_is(flaw: tuple[Any, ...]) -> None:
         (Average, *SERVER),
         (Adaptive, *ADAM),
         (Adaptive, "fedamsgrad", "server", "afga"),
+        (Adaptive, "fedams", "server", "option-1"),
         (Local, "sgd", "client", "fednova"),
         (Local, "momentum", "client", "fednova"),
         (Local, "adam", "client", "kingma-2015"),

@@ -69,7 +69,7 @@ class Average(Session):
 
 
 class Adaptive(Session):
-    """FedAdam's server, and FedAMSGrad's."""
+    """The servers of FedAdam, FedAMSGrad and FedAMS."""
 
     def begin(self) -> None:
         super().begin()
@@ -86,6 +86,8 @@ class Adaptive(Session):
         if self.slip == "changes clipped at 0.3":
             deltas = [np.clip(d, -0.3, 0.3) for d in deltas]
         delta = np.mean(deltas, axis=0)
+        if self.slip == "decay":
+            delta = delta - 0.003 * self.x
         if self.slip == "m_0 = -Delta" and self.t == 0:
             self.m = -delta
         self.t += 1
@@ -97,8 +99,14 @@ class Adaptive(Session):
         m, v = self.m, self.v
         if self.slip == "corrected maximum":
             m, v = m / (1 - h["beta1"] ** self.t), v / (1 - h["beta2"] ** self.t)
+        if self.slip == "corrected v":
+            v = v / (1 - h["beta2"] ** self.t)
         self.v_hat = np.maximum(self.v_hat, v)
-        self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
+        if self.case.algorithm == "fedams":
+            self.v_hat = np.maximum(self.v_hat, h["eps"])
+            self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat)
+        else:
+            self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
         return self.answer()
 
 

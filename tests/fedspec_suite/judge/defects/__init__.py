@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fedspec.catalogue import Method
 from fedspec_suite.judge.defects import (
     clients,
+    corrected,
     covers,
     events,
     exchanges,
@@ -57,6 +58,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from functions.of(setting)
     yield from covers.of(setting)
     yield from starts.of(setting)
+    yield from corrected.of(setting)
     yield from shares.of(setting)
     yield from norms.of(setting)
     yield from numbers.of(setting)

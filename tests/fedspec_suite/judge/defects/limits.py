@@ -1,4 +1,4 @@
-"""What is averaged is limited first: each change, coordinate by coordinate or by its length, or their mean."""
+"""What is averaged is something else first: limited, each change or their mean, or with a decay of the model in it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, cast
 
+from fedspec.algorithms.synchronous import model
 from fedspec.arith import stack
+from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects import oracles
-from fedspec_suite.judge.defects.defect import Running, behind
+from fedspec_suite.judge.defects.defect import Running, Stepping, behind
 from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import wrapped
 
 HOW = {
     "to [-{0}, {0}]": oracles.clipped,
     "to length {}, all blocks together": oracles.shortened,
     "to length {}, block by block": oracles.shortened_in_blocks,
 }
+
+
+DECAY = "{} x is subtracted from Delta before the server takes it (weight decay inside the pseudo-gradient, L2)"
 
 
 def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Running, Scenario], Running]]]:
@@ -36,7 +42,19 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     def of(how: Callable[[float], oracles.OfGradient], around: Any) -> Callable[[float], Any]:
         return lambda v: around(how(v))
 
+    def decayed(rate: float) -> Callable[[Running, Scenario], Running]:
+        def session(inner: Running, s: Scenario) -> Running:
+            def take(inner: Running, event: Event, k: int) -> Any:
+                x = model(inner.state)
+                with wrapped({mean: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
+                    return inner.step(event)
+
+            return Stepping(inner, take)
+
+        return session
+
     return {
+        DECAY: decayed,
         **{f"every change is clipped {words}": of(how, each) for words, how in HOW.items()},
         **{f"the mean change is clipped {words}": of(how, whole) for words, how in HOW.items()},
     }
