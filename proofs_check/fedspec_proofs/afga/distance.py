@@ -119,7 +119,7 @@ GIVEN = {
     "H and rho_max^2 (1 + 1/zeta) = 1 - 1/H (with rho_max = 0 both vanish for every zeta); case 2: h = H = I, zeta = "
     "4I - 1, rho_L = 4 I r",
 }
-CASES, TIMEOUT_MS = ("case 1", "case 2"), 2000
+CASES, TIMEOUT_MS = ("case 1", "case 2"), 10_000
 
 
 def _case(draw: Draw, case: str) -> tuple[dict[str, Any], Any, Any, Any, Any, Any]:
