@@ -29,8 +29,9 @@ from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, ex
 from fedspec_suite.mutants import MUTANTS, Mutated, applied, edited
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.partly import to_show
 from fedspec_suite.report.sarif import sarif
-from fedspec_suite.report.sentences import head, tally, to_show
+from fedspec_suite.report.sentences import head, tally
 
 C = Unseen("scaffold.c", "c = c + sum over S of p_i (c_i^+ - c_i)", ("c",))
 pytestmark = pytest.mark.long

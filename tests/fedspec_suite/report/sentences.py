@@ -13,6 +13,7 @@ from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
+from fedspec_suite.report.partly import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
@@ -82,9 +83,9 @@ def head(r: Result) -> str:
     """Why an offer has its verdict, without what it is called."""
     match r.verdict:
         case Conformity.DOES_NOT:
-            return "; ".join(filter(None, (_wrong(r), _refuses(r), _unanswered(r))))
+            return "; ".join(filter(None, (_wrong(r), refuses(r), _unanswered(r))))
         case Conformity.ERROR if refused_zeros(r):
-            return "; ".join(filter(None, (_refuses(r), _unanswered(r))))
+            return "; ".join(filter(None, (refuses(r), _unanswered(r))))
         case Conformity.ERROR:
             said = one_line(r.first_deviation.removeprefix("subject: "))
             return "; ".join(filter(None, (said, _unanswered(r))))
@@ -97,50 +98,8 @@ def head(r: Result) -> str:
             which = ", ".join(dict.fromkeys(o.law for o in open_))
             return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
         case Conformity.IN_PART:
-            return f"{r.said}: {_to_be_seen(r)}"
+            return f"{r.said}: {to_be_seen(r)}"
     return r.said
-
-
-def refused_zeros(r: Result) -> dict[str, str]:
-    """What it refuses to take as zero although its claim allows that, each with what it says."""
-    before = f"{TAKES_ZERO}-"
-    return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
-
-
-def _refuses(r: Result) -> str:
-    """Which zeros it refuses, how an offer declares that, and what becomes of the rest."""
-    zeros = refused_zeros(r)
-    if not zeros:
-        return ""
-    names = [*zeros]
-    said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
-    what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)
-    declared = ", ".join(f'"{n}"' for n in names) + "," * (len(names) == 1)
-    rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(TAKES_ZERO)]
-    passed = sum(o.status is Status.PASS for o in rest)
-    return f"refuses {what} ({said}), which nonzero=({declared}) declares; without it {passed} of {len(rest)} pass"
-
-
-def _to_be_seen(r: Result) -> str:
-    """Why part of a claim was not seen, and what would show it."""
-    if not r.seen:
-        return "none of these laws compares with the rule; ask follows-x too"
-    named = ", ".join(u.equation for u in r.unseen)
-    fields = to_show(r)
-    if not fields:
-        return f"nothing that can be shown at level {r.level} depends on {named}"
-    return f"{', '.join(r.seen)} would be the same with another {named}; show {', '.join(fields)} too"
-
-
-def to_show(r: Result) -> list[str]:
-    """As few quantities as it takes for all to be seen that can be, those first that show most."""
-    open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
-    names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
-    out = []
-    while open_:
-        out.append(max(names, key=lambda name: sum(name in shown for shown in open_)))
-        open_ = [shown for shown in open_ if out[-1] not in shown]
-    return out
 
 
 def tally(results: Sequence[Result]) -> str:
@@ -303,8 +262,3 @@ def words(law: str) -> str:
     if law == SEEN:
         return "every equation of the claim shows in something that is shown"
     return LAWS[law].words if law in LAWS else law
-
-
-def one_line(text: str) -> str:
-    """Text without line ends."""
-    return " ".join(text.split())
