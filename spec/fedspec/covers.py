@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -14,6 +13,7 @@ from fedspec.arith import Array, Sets, Vector, concatenate, gather, largest, sma
 from fedspec.errors import CoverError
 from fedspec.params import is_whole, size
 from fedspec.readings import CoverName, choice
+from fedspec.records import record
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class AnyCover(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class Cover:
     """Index sets S_1..S_q whose union is {0..d-1}; they may overlap.
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedspec.arith import namespace
+from fedspec.arrays import entries, has_values, namespace
 from fedspec.errors import ParameterError, PlanError, WeightError
 
 
@@ -151,6 +151,8 @@ def outside(value: Any, domain: Domain) -> bool:
     if value.__class__ is float:
         return not (math.isfinite(value) and domain.holds(value))
     if namespace(value) is not None and not value.ndim:
+        if not has_values(value):
+            return False
         value = value.item()
     if not is_real(value):
         return True
@@ -175,7 +177,7 @@ def require(name: str, value: Any) -> None:
     """
     domain, meaning, _ = DOMAINS[name]
     if not isinstance(value, np.ndarray | np.generic) and namespace(value) is not None:
-        for number in np.ravel(value.tolist()):
+        for number in entries(value):
             require(name, float(number))
         return
     if not is_real(value):
@@ -194,7 +196,7 @@ def require_count(name: str, value: Any) -> None:
     if value.__class__ is int and domain.holds(value):
         return
     if namespace(value) is not None:
-        for entry in np.ravel(value.tolist()).tolist():
+        for entry in entries(value):
             require_count(name, entry)
         return
     if isinstance(value, bool) or not (isinstance(value, Real) and is_finite(value) and domain.holds(value)):
@@ -208,10 +210,10 @@ def require_weights(name: str, value: Any) -> None:
         WeightError: there is such an entry.
     """
     domain = POSITIVE if name in NORMS else NONNEGATIVE
-    entries = [value] if namespace(value) is None else np.ravel(value.tolist()).tolist()
-    if domain is NONNEGATIVE and all_nonnegative(entries):
+    numbers = [value] if namespace(value) is None else entries(value)
+    if domain is NONNEGATIVE and all_nonnegative(numbers):
         return
-    for i, entry in enumerate(entries):
+    for i, entry in enumerate(numbers):
         # The ledger asks exact norms outside of what a client can have.
         exact = name in NORMS and isinstance(entry, Fraction)
         if not exact and outside(entry, domain):

@@ -13,6 +13,7 @@ from typing import ClassVar
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ParameterError
 from fedspec.readings import choice
+from fedspec.records import enlist, introduce
 
 NOT_GIVEN: typing.Any = None
 """The default of a hyper-parameter that has none and plays a part under some options only."""
@@ -45,7 +46,11 @@ class Hyper:
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
+    def __init_subclass__(cls) -> None:
+        enlist(cls)
+
     def __post_init__(self) -> None:
+        introduce()
         cls: typing.Any = type(self)
         for f in fields(self):
             kind = _types(cls)[f.name]

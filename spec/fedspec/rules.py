@@ -19,14 +19,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
-from fedspec.arith import check_array, namespace
+from fedspec.arrays import check_array, compiling, has_values, namespace
+from fedspec.choices import Open, either
 from fedspec.domains import (
     DOMAINS,
     NORMS,
@@ -120,7 +120,7 @@ same where a vector may also be common to them; a number is common to all coordi
 @functools.cache
 def _fields(kind: type) -> tuple[tuple[str, str], ...]:
     """The fields of a record with their annotations; none for what is no record."""
-    return tuple((f.name, str(f.type)) for f in fields(kind)) if is_dataclass(kind) else ()
+    return tuple((f.name, str(f.type)) for f in getattr(kind, "__dataclass_fields__", {}).values())
 
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
@@ -187,7 +187,7 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
             require_weights(name, value)
         case "Scalar" if name not in PLANNED and not getattr(value, "ndim", 0) and outside(value, REAL):
             raise ParameterError(f"{name}: got {value!r}; give a {REAL.words}")
-    return int(value) if note == "int" else value
+    return int(value) if note == "int" and (namespace(value) is None or has_values(value)) else value
 
 
 def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
@@ -205,12 +205,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
     positions = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     needed = {n for n, p in signature.parameters.items() if p.default is p.empty}
-
-    @functools.cache
-    def readings() -> dict[str, type[StrEnum]]:
-        # Not before the first call: the annotations are strings until their module is complete.
-        hints = typing.get_type_hints(function)
-        return {n: hints[n] for n in notes if isinstance(hints[n], type) and issubclass(hints[n], StrEnum)}
+    named = {n: function.__globals__.get(str(p.annotation), p.annotation) for n, p in signature.parameters.items()}
+    chosen = {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -218,7 +214,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if len(given) < len(args) + len(kwargs) or not needed <= given.keys() <= notes.keys():
             # Python says what is wrong with the call.
             signature.bind(*args, **kwargs)
-        chosen = readings()
+        if compiling():
+            # torch.compile takes apart what is called with its tensors, and cannot take apart what looks at them.
+            options = {n: choice(kind, n, given[n]) for n, kind in chosen.items() if n in given}
+            return function(**{**given, **options})  # type: ignore[arg-type]
         arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
         for name, value in given.items():
             if name in chosen:
@@ -235,7 +234,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 for name, shape, axes, dtype in arrays
             )
             raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
-        return function(**given)  # type: ignore[call-arg]
+        try:
+            return function(**given)  # type: ignore[call-arg]
+        except Open as question:
+            return either(question.condition, lambda: function(**given))  # type: ignore[call-arg]
 
     return call
 

@@ -38,6 +38,7 @@ from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Sent
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class FedAms(Hyper):
             )
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model and denominator, what every client keeps, and where the layers lie in a model.
 

@@ -28,6 +28,7 @@ from fedspec.mixing.gossip import global_mean, gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Denominators, Order
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Dadam(Hyper):
     denominators: Denominators = Denominators.LOCAL
 
 
-@dataclass(frozen=True)
+@record
 class Peers:
     """The clients' models."""
 
@@ -69,7 +70,7 @@ class Peers:
         return self.X.reshape(-1)
 
 
-@dataclass(frozen=True)
+@record
 class AdaptivePeers(Peers):
     """The clients' models and moments, and the second moments that they agree on; where they do not, v_hat."""
 
