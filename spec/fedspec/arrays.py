@@ -51,7 +51,7 @@ Sets: TypeAlias = Shaped[Array, "... q"]
 
 
 @functools.cache
-def _spoken(kind: type) -> str:
+def _spoken(kind: Any) -> str:
     """How instances of a type say their library: they are NumPy's, have ``__array_namespace__``, or are torch's."""
     if issubclass(kind, np.ndarray):
         return "numpy"
@@ -63,7 +63,7 @@ def _spoken(kind: type) -> str:
 def namespace(*xs: Any) -> Any:
     """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
     for x in xs:
-        kind = type(x)
+        kind: Any = type(x)
         if kind is float or kind is int:
             continue
         match _spoken(kind):
@@ -79,7 +79,8 @@ def namespace(*xs: Any) -> Any:
 
 
 def _is_torch(x: Any) -> bool:
-    return library_of(type(x)) == "torch"
+    kind: Any = type(x)
+    return library_of(kind) == "torch"
 
 
 @functools.cache

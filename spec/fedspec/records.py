@@ -84,7 +84,7 @@ class _Rest(NamedTuple):
 def _put_together(kind: type, of: _Rest, parts: Any) -> Any:
     """The record again; a transformation puts what is no number in its place, so nothing is checked."""
     names, fixed = of
-    made = object.__new__(kind)
+    made: Any = object.__new__(kind)
     vars(made).update(fixed, **dict(zip(names, parts, strict=True)))
     return made
 

@@ -217,7 +217,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if compiling():
             # torch.compile takes apart what is called with its tensors, and cannot take apart what looks at them.
             options = {n: choice(kind, n, given[n]) for n, kind in chosen.items() if n in given}
-            return function(**{**given, **options})  # type: ignore[arg-type]
+            return function(**{**given, **options})  # type: ignore[call-arg]
         arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
         for name, value in given.items():
             if name in chosen:

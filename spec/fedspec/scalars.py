@@ -23,7 +23,7 @@ def library_of(kind: type) -> str:
 
 
 def _symbolic(*xs: Any) -> str | None:
-    kinds = (kind for x in xs if (kind := type(x)) is not float and kind is not int)
+    kinds: Any = (kind for x in xs if (kind := type(x)) is not float and kind is not int)
     return next((name for kind in kinds if (name := library_of(kind)) in {"sympy", "z3"}), None)
 
 
