@@ -205,7 +205,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
     positions = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     needed = {n for n, p in signature.parameters.items() if p.default is p.empty}
-    named = {n: function.__globals__.get(str(p.annotation), p.annotation) for n, p in signature.parameters.items()}
+    known = inspect.unwrap(function).__globals__
+    named = {n: known.get(str(p.annotation), p.annotation) for n, p in signature.parameters.items()}
     chosen = {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
     @functools.wraps(function)

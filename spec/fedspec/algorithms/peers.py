@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jaxtyping import Shaped
+
 from fedspec import phrases
-from fedspec.arith import Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
+from fedspec.arith import Array, Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -78,7 +80,7 @@ class AdaptivePeers(Peers):
     u_tilde: Stack
 
 
-def rows(x: Vector, setup: Setup) -> Stack:
+def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
     """The models of the clients, one after the other in x.
 
     Raises:
