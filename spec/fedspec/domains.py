@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,11 @@ REAL = Domain("finite number", lambda x: True)
 POSITIVE = Domain("> 0", lambda x: x > 0)
 NONNEGATIVE = Domain(">= 0", lambda x: x >= 0)
 DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
-COUNT = Domain("a whole number >= 1", lambda x: x >= 1 and int(x) == x)
-WHOLE = Domain("a whole number >= 0", lambda x: x >= 0 and int(x) == x)
+MOST = 2**53
+"""No count is larger: beyond it floats do not tell one whole number from the next."""
+
+COUNT = Domain("a whole number >= 1, and at most 2^53", lambda x: 1 <= x <= MOST and int(x) == x)
+WHOLE = Domain("a whole number >= 0, and at most 2^53", lambda x: 0 <= x <= MOST and int(x) == x)
 
 
 class Parameter(NamedTuple):
@@ -195,12 +198,16 @@ def require_count(name: str, value: Any) -> None:
     domain, meaning = PLANNED[name]
     if value.__class__ is int and domain.holds(value):
         return
-    if namespace(value) is not None:
+    if namespace(value) is not None and not isinstance(value, np.generic):
         for entry in entries(value):
-            require_count(name, entry)
+            # In an array with a rate beside it a count is a float; a long double comes out of it as it was.
+            number = float(entry) if isinstance(entry, np.floating) else entry
+            require_count(name, int(number) if isinstance(number, float) and number.is_integer() else number)
         return
-    if isinstance(value, bool) or not (isinstance(value, Real) and is_finite(value) and domain.holds(value)):
-        raise PlanError(f"{name}: got {value!r}; the {meaning} is {domain.words}")
+    inside = not isinstance(value, bool) and isinstance(value, Real) and is_finite(value) and domain.holds(value)
+    if not inside or not isinstance(value, Integral):
+        write = f"; write {int(value)}" if inside else ""
+        raise PlanError(f"{name}: got {value!r}; the {meaning} is {domain.words}{write}")
 
 
 def require_weights(name: str, value: Any) -> None:

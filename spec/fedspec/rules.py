@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
@@ -199,6 +199,17 @@ def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
                 raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")
 
 
+def refuse_missing(rule: str, missing: Sequence[str]) -> None:
+    """Say what a rule is called without.
+
+    Raises:
+        ParameterError: something is missing.
+    """
+    for name in missing:
+        meaning = f"; it is the {DOMAINS[name].meaning}, {DOMAINS[name].domain.words}" if name in DOMAINS else ""
+        raise ParameterError(f"{rule}: {name} is not given{meaning}")
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check the domains of a function's hyper-parameters and counts, and that its arrays agree in shape."""
     signature = inspect.signature(function)
@@ -213,6 +224,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given: dict[str, Any] = {**dict(zip(positions, args, strict=False)), **kwargs}
         if len(given) < len(args) + len(kwargs) or not needed <= given.keys() <= notes.keys():
+            if given.keys() <= notes.keys() and len(given) == len(args) + len(kwargs):
+                refuse_missing(function.__name__, [n for n in notes if n in needed - given.keys()])
             # Python says what is wrong with the call.
             signature.bind(*args, **kwargs)
         if compiling():
