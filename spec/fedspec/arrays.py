@@ -90,9 +90,9 @@ def _traced(kind: type) -> bool:
 
 
 def compiling() -> bool:
-    """Whether ``torch.compile`` is reading what is called."""
+    """Whether ``torch.compile`` or ``torch.fx`` is reading what is called; there is not even a shape to look at."""
     torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
+    return torch is not None and (torch.compiler.is_compiling() or torch.fx._symbolic_trace.is_fx_tracing())
 
 
 def has_values(x: Any) -> bool:

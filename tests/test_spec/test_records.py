@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -16,6 +17,7 @@ from torch.utils import _pytree
 
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.momentum import Momentum, momentum
+from fedspec.client.sgd import sgd
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Setup
@@ -70,6 +72,12 @@ def test_torch_s_traced_tensors_have_no_values() -> None:
         assert weighted_mean(torch.ones(2, 3), torch.ones(2)).shape == (3,)  # type: ignore[arg-type]
     traced = make_fx(weighted_mean, tracing_mode="fake")(torch.ones(2, 3), torch.ones(2))
     assert traced(torch.ones(2, 3), torch.ones(2)).tolist() == [2, 2, 2]
+
+
+def test_torch_s_proxies_have_no_shapes_either() -> None:
+    jaxtyping.config.update("jaxtyping_disable", True)
+    graph = torch.fx.symbolic_trace(lambda x, g, eta_l: sgd(x, g, eta_l=eta_l))
+    assert graph(torch.ones(2), torch.ones(2), 0.5).tolist() == [0.5, 0.5]
 
 
 def test_torch_s_transformations_look_into_records() -> None:
