@@ -1,4 +1,4 @@
-"""For all tests: the shapes that the rules are annotated with are checked at run time, but for long runs of them."""
+"""For all tests: what the rules are annotated with is checked at run time, but for long runs of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
+from test_spec.watching import watched
+
+from fedspec import rules
 
 # Several processes test at once, on models so small that the threads of torch wait for each other ten times as long as
 # they compute. Before anything imports torch; what the tests start inherits it.
@@ -19,8 +22,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Collecting makes millions of objects and no garbage; see pytest_collection_finish.
 gc.disable()
 
-# Before anything imports the package.
+# Before anything imports a rule.
 install_import_hook(["fedspec.client", "fedspec.mixing", "fedspec.server"], "beartype.beartype").__enter__()
+rules.checked = watched(rules.checked)  # type: ignore[assignment]
 
 
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")

@@ -7,7 +7,8 @@ array-api-compat is imported only when an array of torch arrives.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from numbers import Rational
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,32 +51,67 @@ Sets: TypeAlias = Shaped[Array, "... q"]
 
 
 @functools.cache
-def _spoken(kind: type) -> str:
+def _spoken(kind: Any) -> str:
     """How instances of a type say their library: they are NumPy's, have ``__array_namespace__``, or are torch's."""
     if issubclass(kind, np.ndarray):
         return "numpy"
     if hasattr(kind, "__array_namespace__"):
         return "standard"
-    return "torch" if kind.__module__.partition(".")[0] == "torch" else ""
+    return "torch" if library_of(kind) == "torch" else ""
 
 
 def namespace(*xs: Any) -> Any:
     """The library of the first array among the arguments: NumPy, or one that follows the array API; or None."""
     for x in xs:
-        match _spoken(x.__class__):
+        kind: Any = type(x)
+        if kind is float or kind is int:
+            continue
+        match _spoken(kind):
             case "numpy":
                 return np
             case "standard":
                 return x.__array_namespace__()
             case "torch":
-                import array_api_compat
+                from array_api_compat import torch
 
-                return array_api_compat.array_namespace(x)
+                return torch
     return None
 
 
 def _is_torch(x: Any) -> bool:
-    return library_of(x.__class__) == "torch"
+    kind: Any = type(x)
+    return library_of(kind) == "torch"
+
+
+@functools.cache
+def _traced(kind: type) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and issubclass(kind, jax.core.Tracer)
+
+
+def compiling() -> bool:
+    """Whether ``torch.compile`` or ``torch.fx`` is reading what is called; there is not even a shape to look at."""
+    torch = sys.modules.get("torch")
+    return torch is not None and (torch.compiler.is_compiling() or torch.fx._symbolic_trace.is_fx_tracing())
+
+
+def has_values(x: Any) -> bool:
+    """Whether the numbers of an array can be looked at: not while a library traces what is computed with them."""
+    if isinstance(x, np.ndarray):
+        return True
+    if compiling():
+        return False
+    if not _is_torch(x):
+        return not _traced(x.__class__)
+    torch = sys.modules["torch"]
+    return not (
+        x.is_meta or torch._C._functorch.is_functorch_wrapped_tensor(x) or isinstance(x, torch._subclasses.FakeTensor)
+    )
+
+
+def entries(x: Any) -> list[Any]:
+    """The numbers of an array one after another; none where it has no values."""
+    return np.ravel(x.tolist()).tolist() if has_values(x) else []
 
 
 def is_object(x: object) -> bool:
@@ -97,7 +133,9 @@ def array(xs: Sequence[Any], like: Array) -> Array:
     """A vector of the given numbers in the arithmetic (library and dtype) of ``like``."""
     xp: Any = namespace(like)
     if xp is not np:
-        made: Array = xp.asarray([float(x) for x in xs], dtype=like.dtype, device=like.device)
+        if not all(map(has_values, xs)):
+            return xp.stack([xp.zeros_like(like[(0,) * like.ndim]) + x for x in xs])  # type: ignore[no-any-return]
+        made: Array = xp.asarray([float(x) for x in xs], dtype=like.dtype, device=getattr(like, "device", None))
         return made
     out = np.empty(len(xs), dtype=like.dtype)
     for j, x in enumerate(xs):
@@ -122,9 +160,16 @@ def concatenate(xs: Sequence[Vector]) -> Vector:
 def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
     """A copy of a stack in which the rows at some places are new."""
     it: Any = rows
+    if hasattr(it, "at"):
+        return it.at[numbered(places, it)].set(new)  # type: ignore[no-any-return]
     copy = it.copy() if hasattr(it, "copy") else it.clone()
     copy[list(places)] = new
     return copy  # type: ignore[no-any-return]
+
+
+def numbered(places: Iterable[int], like: Stack | None) -> Any:
+    """The numbers of some rows, as the library of ``like`` takes them for an index: jax takes no list."""
+    return np.array([*places], dtype=int) if hasattr(like, "at") else list(places)
 
 
 _NOT_REAL = (bool, np.bool_, complex, np.complexfloating, str, bytes, type(None), list, tuple, np.ndarray)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -14,6 +13,7 @@ from fedspec.arith import Array, Sets, Vector, concatenate, gather, largest, sma
 from fedspec.errors import CoverError
 from fedspec.params import is_whole, size
 from fedspec.readings import CoverName, choice
+from fedspec.records import record
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class AnyCover(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class Cover:
     """Index sets S_1..S_q whose union is {0..d-1}; they may overlap.
 
@@ -58,10 +58,12 @@ class Cover:
             if bad or not indices:
                 what = f"index {bad[0]} is not in 0..{self.d - 1}" if bad else "it is empty"
                 raise CoverError(f"cover: set {r} is {indices}; {what}")
-        missing = sorted(set(range(self.d)) - {j for s in self.sets for j in s})
-        if missing:
+        held = {j for s in self.sets for j in s}
+        if len(held) < self.d:
+            # Within as many numbers as there are held, and one more.
+            first = next(j for j in range(self.d) if j not in held)
             raise CoverError(
-                f"cover: coordinate {missing[0]} belongs to no set ({len(missing)} of {self.d} missing); "
+                f"cover: coordinate {first} belongs to no set ({self.d - len(held)} of {self.d} missing); "
                 f"every coordinate needs at least one"
             )
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedspec.arith import namespace
+from fedspec.arrays import entries, has_values, namespace
 from fedspec.errors import ParameterError, PlanError, WeightError
 
 
@@ -33,8 +33,11 @@ REAL = Domain("finite number", lambda x: True)
 POSITIVE = Domain("> 0", lambda x: x > 0)
 NONNEGATIVE = Domain(">= 0", lambda x: x >= 0)
 DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
-COUNT = Domain("a whole number >= 1", lambda x: x >= 1 and int(x) == x)
-WHOLE = Domain("a whole number >= 0", lambda x: x >= 0 and int(x) == x)
+MOST = 2**53
+"""No count is larger: beyond it floats do not tell one whole number from the next."""
+
+COUNT = Domain("a whole number >= 1, and at most 2^53", lambda x: 1 <= x <= MOST and int(x) == x)
+WHOLE = Domain("a whole number >= 0, and at most 2^53", lambda x: 0 <= x <= MOST and int(x) == x)
 
 
 class Parameter(NamedTuple):
@@ -155,6 +158,8 @@ def outside(value: Any, domain: Domain) -> bool:
     if value.__class__ is float:
         return not (math.isfinite(value) and domain.holds(value))
     if namespace(value) is not None and not value.ndim:
+        if not has_values(value):
+            return False
         value = value.item()
     if not is_real(value):
         return True
@@ -179,7 +184,7 @@ def require(name: str, value: Any) -> None:
     """
     domain, meaning, _ = DOMAINS[name]
     if not isinstance(value, np.ndarray | np.generic) and namespace(value) is not None:
-        for number in np.ravel(value.tolist()):
+        for number in entries(value):
             require(name, float(number))
         return
     if not is_real(value):
@@ -213,12 +218,16 @@ def require_count(name: str, value: Any) -> None:
     domain, meaning = PLANNED[name]
     if value.__class__ is int and domain.holds(value):
         return
-    if namespace(value) is not None:
-        for entry in np.ravel(value.tolist()).tolist():
-            require_count(name, entry)
+    if namespace(value) is not None and not isinstance(value, np.generic):
+        for entry in entries(value):
+            # In an array with a rate beside it a count is a float; a long double comes out of it as it was.
+            number = float(entry) if isinstance(entry, np.floating) else entry
+            require_count(name, int(number) if isinstance(number, float) and number.is_integer() else number)
         return
-    if isinstance(value, bool) or not (isinstance(value, Real) and is_finite(value) and domain.holds(value)):
-        raise PlanError(f"{name}: got {value!r}; the {meaning} is {domain.words}")
+    inside = not isinstance(value, bool) and isinstance(value, Real) and is_finite(value) and domain.holds(value)
+    if not inside or not isinstance(value, Integral):
+        write = f"; write {int(value)}" if inside else ""
+        raise PlanError(f"{name}: got {value!r}; the {meaning} is {domain.words}{write}")
 
 
 def require_weights(name: str, value: Any) -> None:
@@ -228,10 +237,10 @@ def require_weights(name: str, value: Any) -> None:
         WeightError: there is such an entry.
     """
     domain = POSITIVE if name in NORMS else NONNEGATIVE
-    entries = [value] if namespace(value) is None else np.ravel(value.tolist()).tolist()
-    if domain is NONNEGATIVE and all_nonnegative(entries):
+    numbers = [value] if namespace(value) is None else entries(value)
+    if domain is NONNEGATIVE and all_nonnegative(numbers):
         return
-    for i, entry in enumerate(entries):
+    for i, entry in enumerate(numbers):
         # The ledger asks exact norms outside of what a client can have.
         exact = name in NORMS and isinstance(entry, Fraction)
         if not exact and outside(entry, domain):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import cache
 from typing import ClassVar
@@ -13,6 +13,7 @@ from typing import ClassVar
 from fedspec.domains import DOMAINS, require
 from fedspec.errors import ParameterError
 from fedspec.readings import choice
+from fedspec.records import enlist, introduce
 
 NOT_GIVEN: typing.Any = None
 """The default of a hyper-parameter that has none and plays a part under some options only."""
@@ -30,8 +31,23 @@ def _types(cls: typing.Any) -> dict[str, typing.Any]:
     return typing.get_type_hints(cls)
 
 
+class _Asking(type):
+    """A record that is made without what it needs says so in a sentence of its own."""
+
+    def __call__(cls, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError:
+            names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+            given = {*names[: len(args)], *kwargs}
+            needed = (f.name for f in fields(cls) if f.default is MISSING and f.name not in given)  # type: ignore[arg-type]
+            if name := next(needed, ""):
+                raise ParameterError(f"{name}: not given; {cls.__name__} needs it") from None
+            raise
+
+
 @dataclass(frozen=True)
-class Hyper:
+class Hyper(metaclass=_Asking):
     """Base of the records: numbers must lie in the domain of their name, readings may be given as strings.
 
     Attributes:
@@ -45,7 +61,11 @@ class Hyper:
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
+    def __init_subclass__(cls) -> None:
+        enlist(cls)
+
     def __post_init__(self) -> None:
+        introduce()
         cls: typing.Any = type(self)
         for f in fields(self):
             kind = _types(cls)[f.name]

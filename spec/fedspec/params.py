@@ -11,6 +11,9 @@ import numpy as np
 from fedspec.arith import Array, Vector, check_array
 from fedspec.errors import ShapeError
 
+LARGEST = 2**48
+"""No block has more coordinates: its addresses would not fit into a machine."""
+
 
 def is_whole(n: object) -> bool:
     """Whether something is a whole number and no truth value."""
@@ -21,11 +24,14 @@ def size(name: str, shape: Sequence[int]) -> int:
     """How many coordinates a block of that shape has.
 
     Raises:
-        ShapeError: a length is negative or not a whole number.
+        ShapeError: a length is negative or not a whole number, or there are more coordinates than can be.
     """
     for length in shape:
         if not is_whole(length) or length < 0:
             raise ShapeError(f"{name}: shape {tuple(shape)}; lengths are whole numbers >= 0")
+    # Also where another length is 0, since NumPy makes no such array.
+    if prod(length for length in shape if length) > LARGEST:
+        raise ShapeError(f"{name}: shape {tuple(shape)}; a block has at most 2^48 coordinates")
     return prod(shape)
 
 

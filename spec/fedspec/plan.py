@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -11,12 +11,13 @@ from fedspec.arith import Mixing, Scalar, Vector
 from fedspec.domains import REAL, check_steps, outside, require_count, require_sizes
 from fedspec.errors import PlanError
 from fedspec.given import Given, anew
+from fedspec.records import record
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
 """The gradient that a client sees at local step k = 0, 1, ... at the point x."""
 
 
-@dataclass(frozen=True)
+@record
 class Setup:
     """What is known before the first round.
 
@@ -43,7 +44,7 @@ class Setup:
         return len(self.examples)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """One synchronous round: who takes part, how many local steps each, how many examples each holds.
 
@@ -125,7 +126,7 @@ class Plan:
         return self.part(sorted(range(n), key=self.participants.__getitem__))
 
 
-@dataclass(frozen=True)
+@record
 class Exchange:
     """One round among peers: local steps, each followed by an exchange of models.
 
@@ -167,7 +168,7 @@ class Exchange:
             raise PlanError(f"clusters: {self.clusters} do not divide 0..{len(clients) - 1}; name every client once")
 
 
-@dataclass(frozen=True)
+@record
 class Arrival:
     """One update reaches the server of an asynchronous algorithm.
 
@@ -216,7 +217,7 @@ def check_clients(what: str, who: Iterable[Any], n: int) -> None:
             raise PlanError(f"{what}: client {i} is not one of 0..{n - 1}")
 
 
-@dataclass(frozen=True)
+@record
 class Message:
     """What a client sends after its local steps.
 
@@ -235,7 +236,7 @@ class Message:
     control: Vector | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Messages:
     """What the participants of a round send, one entry for each.
 

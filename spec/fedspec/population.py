@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from fedspec.arith import Stack, Vector, Weights, namespace, stack
+from fedspec.arith import Stack, Vector, Weights, compiling, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan
 
@@ -85,7 +85,8 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     """
     plan.check_clients(range(len(clients)))
     named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
-    for name in (named.keys() - inspect.signature(client).parameters.keys()) if named else ():
+    # What torch.compile reads has no signature.
+    for name in (named.keys() - inspect.signature(client).parameters.keys()) if named and not compiling() else ():
         what = {"strategy": "strategies", "Xi": "scales"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
     _refuse_unread(clients, plan)
@@ -155,7 +156,7 @@ def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
     """The gradients of the clients of S at local step t, each at its row of X, in their order."""
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.gradients(S, t, X)
-    return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if S else X
+    return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if len(S) else X
 
 
 def stacked(rows: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
     return sqrt(v) + eps if place is Epsilon.OUTSIDE else sqrt(v + eps)
 
 
-def corrected(moment: Vector, beta: Scalar, t: int, correction: BiasCorrection) -> Vector:
+def corrected(moment: Vector, beta: Scalar, t: Count, correction: BiasCorrection) -> Vector:
     """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
     return moment / (1 - beta**t) if correction is BiasCorrection.MOMENTS else moment
 
@@ -44,6 +44,6 @@ def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrect
     return pair if maximum_of is Maximum.AFTER else pair[::-1]
 
 
-def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: int, correction: BiasCorrection) -> Scalar:
+def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: Count, correction: BiasCorrection) -> Scalar:
     """Eta, times sqrt(1 - beta2^t) / (1 - beta1^t) where the step is corrected."""
     return eta * sqrt(1 - beta2**t) / (1 - beta1**t) if correction is BiasCorrection.STEP else eta

@@ -19,14 +19,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
-from fedspec.arith import check_array, namespace
+from fedspec.arrays import check_array, compiling, has_values, namespace
+from fedspec.choices import Open, either
 from fedspec.division import refuse_division_by_zero, stabiliser_of_zero
 from fedspec.domains import (
     DOMAINS,
@@ -121,7 +121,7 @@ same where a vector may also be common to them; a number is common to all coordi
 @functools.cache
 def _fields(kind: type) -> tuple[tuple[str, str], ...]:
     """The fields of a record with their annotations; none for what is no record."""
-    return tuple((f.name, str(f.type)) for f in fields(kind)) if is_dataclass(kind) else ()
+    return tuple((f.name, str(f.type)) for f in getattr(kind, "__dataclass_fields__", {}).values())
 
 
 def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
@@ -188,7 +188,7 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
             require_weights(name, value)
         case "Scalar" if name not in PLANNED and not getattr(value, "ndim", 0) and outside(value, REAL):
             raise ParameterError(f"{name}: got {value!r}; give a {REAL.words}")
-    return int(value) if note == "int" else value
+    return int(value) if note == "int" and (namespace(value) is None or has_values(value)) else value
 
 
 def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
@@ -200,26 +200,39 @@ def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
                 raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")
 
 
+def refuse_missing(rule: str, missing: Sequence[str]) -> None:
+    """Say what a rule is called without.
+
+    Raises:
+        ParameterError: something is missing.
+    """
+    for name in missing:
+        meaning = f"; it is the {DOMAINS[name].meaning}, {DOMAINS[name].domain.words}" if name in DOMAINS else ""
+        raise ParameterError(f"{rule}: {name} is not given{meaning}")
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Check the domains of a function's hyper-parameters and counts, and that its arrays agree in shape."""
     signature = inspect.signature(function)
     notes = {n: str(p.annotation) for n, p in signature.parameters.items()}
     positions = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     needed = {n for n, p in signature.parameters.items() if p.default is p.empty}
-
-    @functools.cache
-    def readings() -> dict[str, type[StrEnum]]:
-        # Not before the first call: the annotations are strings until their module is complete.
-        hints = typing.get_type_hints(function)
-        return {n: hints[n] for n in notes if isinstance(hints[n], type) and issubclass(hints[n], StrEnum)}
+    known = inspect.unwrap(function).__globals__
+    named = {n: known.get(str(p.annotation), p.annotation) for n, p in signature.parameters.items()}
+    chosen = {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given: dict[str, Any] = {**dict(zip(positions, args, strict=False)), **kwargs}
         if len(given) < len(args) + len(kwargs) or not needed <= given.keys() <= notes.keys():
+            if given.keys() <= notes.keys() and len(given) == len(args) + len(kwargs):
+                refuse_missing(function.__name__, [n for n in notes if n in needed - given.keys()])
             # Python says what is wrong with the call.
             signature.bind(*args, **kwargs)
-        chosen = readings()
+        if compiling():
+            # torch.compile takes apart what is called with its tensors, and cannot take apart what looks at them.
+            options = {n: choice(kind, n, given[n]) for n, kind in chosen.items() if n in given}
+            return function(**{**given, **options})  # type: ignore[call-arg]
         arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
         for name, value in given.items():
             if name in chosen:
@@ -236,7 +249,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 for name, shape, axes, dtype in arrays
             )
             raise ShapeError(f"{function.__name__}: {complaint}: {listing}")
-        result = function(**given)  # type: ignore[call-arg]
+        try:
+            result = function(**given)  # type: ignore[call-arg]
+        except Open as question:
+            return either(question.condition, lambda: function(**given))  # type: ignore[call-arg]
         if name := stabiliser_of_zero(given):
             refuse_division_by_zero(name, function.__name__, given, result)
         return result

@@ -19,11 +19,12 @@ from fedspec.errors import InexactError
 @functools.cache
 def library_of(kind: type) -> str:
     """The package that a type comes from."""
-    return kind.__module__.partition(".")[0]
+    return kind.__module__.split(".")[0]
 
 
 def _symbolic(*xs: Any) -> str | None:
-    return next((name for x in xs if (name := library_of(x.__class__)) in {"sympy", "z3"}), None)
+    kinds: Any = (kind for x in xs if (kind := type(x)) is not float and kind is not int)
+    return next((name for kind in kinds if (name := library_of(kind)) in {"sympy", "z3"}), None)
 
 
 def sqrt(x: Any) -> Any:

@@ -108,27 +108,6 @@ def test_a_stack_is_its_rows(label: str) -> None:
             close(rows, want, f"of row {i} in {library}")
 
 
-@pytest.mark.slow
-@every_call
-def test_compiled_by_a_library_that_nobody_wrote_for(label: str) -> None:
-    """The rule is traced once by jax.jit, its arrays unknown, and then run."""
-    rule, given = called(label).rule, floats(label)
-    held: list[Any] = []
-
-    def hold(a: Any) -> Any:
-        held.append(a)
-        return a
-
-    for value in given.values():
-        each_array(value, hold)
-
-    def compiled(arrays: list[Any]) -> Any:
-        left = iter(arrays)
-        return parts(rule(**{n: each_array(v, lambda _: next(left)) for n, v in given.items()}))
-
-    close(jax.jit(compiled)(held), parts(rule(**given)))
-
-
 @pytest.mark.parametrize("library", [*QUICKLY, pytest.param("jax", marks=pytest.mark.slow)])
 def test_layers_of_any_library(library: str) -> None:
     """LAMB's step cuts a stack into layers and joins them again: each client as if alone, compiled or not."""

@@ -25,7 +25,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.exchanges import check_one_set, check_senders
-from fedspec.arith import Scalar, Stack, Vector, put, stack
+from fedspec.arith import Scalar, Stack, Vector, numbered, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -68,7 +68,7 @@ def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[Ams
     x, S_r, W = state.x, plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
-        S = list(S_t)
+        S = numbered(S_t, X)
         X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
         X = gossip(X, W)
     delta = mean_change(X, x, S_r)
@@ -78,7 +78,7 @@ def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[Ams
 
 def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
     """The mean of the senders' changes: lines 17 and 18."""
-    deltas = X[list(S)] - x
+    deltas = X[numbered(S, X)] - x
     return weighted_mean(deltas, shares([1] * len(deltas), x))
 
 
@@ -87,7 +87,7 @@ def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     S_r, W = plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
-        S = list(S_t)
+        S = numbered(S_t, X)
         X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
         X = gossip(X, W)
     return mean_change(X, x, S_r)
@@ -110,7 +110,7 @@ def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) 
     S_r, W = plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
-        S = list(S_r if h.sampling is Sampling.ROUND else S_t)
+        S = numbered(S_r if h.sampling is Sampling.ROUND else S_t, X)
         X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
         X = put(X, S, gossip(X[S], W))
     return mean_change(X, x, S_r)

@@ -11,7 +11,6 @@ since nothing says how late an update may be. Source: Client-Centric, text aroun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fedspec.algorithms.synchronous import model
@@ -19,9 +18,10 @@ from fedspec.arith import Vector, stack
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Arrival
+from fedspec.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Waiting:
     """The server's state, the versions of the model so far and the updates that wait in the buffer."""
 

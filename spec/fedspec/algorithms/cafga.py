@@ -33,7 +33,7 @@ from fedspec.algorithms.exchanges import (
     check_rows,
     clusters_of,
 )
-from fedspec.arith import Mixing, Stack, Vector, Weights, array, put, stack
+from fedspec.arith import Mixing, Stack, Vector, Weights, array, numbered, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -42,6 +42,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
+from fedspec.records import record
 from fedspec.server.amsgrad import AmsGrad, amsgrad, general_amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
@@ -61,7 +62,7 @@ class AdaptedCafga(AdaptedAfga):
     cluster_weights: ClusterWeights = ClusterWeights.EQUAL
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's state, and the models that the last round left with the clients."""
 
@@ -82,11 +83,11 @@ def init(h: Cafga, x: Vector, setup: Setup) -> State:
 def cafga(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
     """One round of the canonical reading: lines 3 to 21."""
     x, X, deltas = state.x, state.X, []
-    for V_k in clusters_of(plan, len(clients)):
+    for V_k in clusters_of(plan, len(clients), X):
         W_k, S_k = plan.mixing[V_k][:, V_k], [i for i in plan.senders if i in V_k]
         X = put(X, V_k, stack([x] * len(V_k)))
         for t, S_t in enumerate(plan.computing):
-            S = [i for i in S_t if i in V_k]
+            S = numbered([i for i in S_t if i in V_k], X)
             X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
             X = put(X, V_k, gossip(X[V_k], W_k))
         deltas.append(mean_change(X, x, S_k))
@@ -108,13 +109,13 @@ def beginning(x: Vector, X: Stack, S: Sequence[int], W: Mixing) -> Stack:
 
 def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> tuple[Vector, Stack]:
     """Delta of CAFGA, and the clients' models after the round; X holds those of the round before: lines 3 to 20."""
-    deltas, clusters = [], clusters_of(plan, len(clients))
+    deltas, clusters = [], clusters_of(plan, len(clients), X)
     start = stack([x] * len(X)) if h.broadcast is Broadcast.ALL else beginning(x, X, plan.senders, plan.mixing)
     for V in clusters:
         W_k, S_k = plan.mixing[V][:, V], [i for i in plan.senders if i in V]
         X = put(X, V, start[V])
         for t, S_t in enumerate(plan.computing):
-            S = [i for i in S_t if i in V]
+            S = numbered([i for i in S_t if i in V], X)
             X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
             X = put(X, V, gossip(X[V], W_k))
         deltas.append(mean_change(X, x, S_k))
@@ -125,7 +126,7 @@ def cafga_a(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -
     """One round of communication-adapted CAFGA where the senders compute at every local step."""
     x, deltas = state.x, []
     for V_k in clusters_of(plan, len(clients)):
-        rows = [j for j, i in enumerate(plan.senders) if i in V_k]
+        rows = numbered([j for j, i in enumerate(plan.senders) if i in V_k], x)
         W_k, S_k = plan.mixing[rows][:, rows], [plan.senders[j] for j in rows]
         X = stack([x] * len(S_k))
         for t in range(len(plan.computing)):
@@ -145,7 +146,8 @@ def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange)
         S_k = [i for i in plan.senders if i in V]
         for t, S_t in enumerate(plan.computing):
             S_t = plan.senders if h.sampling is Sampling.ROUND else S_t
-            S, rows = [i for i in S_t if i in V], [k for k, i in enumerate(S_t) if i in V]
+            S = numbered([i for i in S_t if i in V], X)
+            rows = numbered([k for k, i in enumerate(S_t) if i in V], X)
             X = put(X, S, sgd(X[S], gradients(clients, S, t, X[S]), eta_l=h.eta_l))
             X = put(X, S, gossip(X[S], plan.mixing[rows][:, rows]))
         deltas.append(mean_change(X, x, S_k))

@@ -28,6 +28,7 @@ from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Denominators
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Dadam(Hyper):
     denominators: Denominators = Denominators.LOCAL
 
 
-@dataclass(frozen=True)
+@record
 class AdaptivePeers(Peers):
     """The clients' models and moments, and the second moments that they agree on; where they do not, v_hat."""
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from fedspec.arith import Stack, numbered
 from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Exchange
 
 Clusters: TypeAlias = Sequence[list[int]]
 
 
-def clusters_of(plan: Exchange, n: int) -> Clusters:
-    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none."""
-    return [list(V) for V in plan.clusters] or [list(range(n))]
+def clusters_of(plan: Exchange, n: int, like: Stack | None = None) -> Clusters:
+    """The clusters V_1, ..., V_K of the clients; one of all of them where the plan names none.
+
+    With a stack, numbered for an index into it.
+    """
+    return [numbered(V, like) for V in plan.clusters] or [numbered(range(n), like)]
 
 
 def check_senders(plan: Exchange) -> None:

@@ -23,6 +23,7 @@ from fedspec.mixing.arrivals import READ_BY, discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
 from fedspec.readings import Age, Staleness
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class FedAsync(Hyper):
     age: Age = Age.DELAY
 
 
-@dataclass(frozen=True)
+@record
 class Versions:
     """The versions of the model so far."""
 

@@ -26,6 +26,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.duals import check_pull, client_dual, dynamic_average, server_dual
 from fedspec.plan import Inbox, Oracle, Plan, Setup
 from fedspec.population import Clients, each
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class FedDyn(Hyper):
         check_pull(self.mu)
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model and dual variable, and the dual variable that each client keeps."""
 
@@ -76,7 +77,7 @@ def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     return State(x=x, h=dual, lam_i=lam_i), {"lam_i": lam_i, "h": dual}
 
 
-@dataclass(frozen=True)
+@record
 class Server:
     """The server by itself: its model and dual variable, and the number N of all clients."""
 

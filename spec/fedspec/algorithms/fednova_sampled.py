@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
-from fedspec.arith import Scalar, Vector, Weights, numbers
+from fedspec.arith import Scalar, Vector, Weights, numbered, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.errors import PlanError
@@ -36,6 +36,7 @@ from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import SampledSteps, SampledWeights, Solver
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class FedNovaSampled(Hyper):
     sampled_steps: SampledSteps = SampledSteps.SAMPLE
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model, and the shares of all clients."""
 
@@ -98,7 +99,7 @@ def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple
         a_i = local_norm(h, tau)
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
-    p = state.p[S]
+    p = state.p[numbered(S, state.p)]
     d, a = each(client, clients, plan, state.x)
     w = sampled_weights(p, clients=len(state.p), sampled_weights=h.sampled_weights)
     tau_eff = sampled_steps(p, w, numbers(a, p), sampled_steps=h.sampled_steps, tau_eff=h.tau_eff)

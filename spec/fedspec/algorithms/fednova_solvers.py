@@ -29,6 +29,7 @@ from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Solver, TauEff, Weighting, choice
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class FedNovaSolvers(Hyper):
     weights: Weighting = Weighting.EXAMPLES
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server keeps its model and nothing else."""
 

@@ -33,6 +33,7 @@ from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Shares, Solver, TauEff
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class FedNovaVR(Hyper):
     weights: Shares = Shares.EXAMPLES
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model, the direction that each client keeps, and the clients' shares."""
 

@@ -23,6 +23,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class FedSgd(Hyper):
     eta_l: Scalar
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model."""
 

@@ -44,6 +44,7 @@ from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.preconditioner import complement
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Sent
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class FedAms(Hyper):
             )
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model and denominator, what every client keeps, and where the layers lie in a model.
 

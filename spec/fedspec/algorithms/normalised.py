@@ -24,6 +24,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Weighting
+from fedspec.records import record
 from fedspec.server.average import average
 
 
@@ -35,7 +36,7 @@ class FedAvgNormalised(Hyper):
     eps: Scalar
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model."""
 

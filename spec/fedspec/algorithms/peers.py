@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jaxtyping import Shaped
+
 from fedspec import phrases
-from fedspec.arith import Scalar, Stack, Vector
+from fedspec.arith import Array, Scalar, Stack, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -25,6 +27,7 @@ from fedspec.mixing.gossip import global_mean, gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Order
+from fedspec.records import record
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class GossipPga(Hyper):
     eta_l: Scalar
 
 
-@dataclass(frozen=True)
+@record
 class Peers:
     """The clients' models."""
 
@@ -54,7 +57,7 @@ class Peers:
         return self.X.reshape(-1)
 
 
-def rows(x: Vector, setup: Setup) -> Stack:
+def rows(x: Shaped[Array, "all"], setup: Setup) -> Stack:
     """The models of the clients, one after the other in x.
 
     Raises:

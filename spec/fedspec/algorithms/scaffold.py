@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms.synchronous import aggregate, check_population, together
-from fedspec.arith import Scalar, Stack, Vector, Weights, put, stack, zeros
+from fedspec.arith import Scalar, Stack, Vector, Weights, numbered, put, stack, zeros
 from fedspec.client.controlled import corrected_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading, Served
@@ -29,6 +29,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Control, Shares, Weighting
+from fedspec.records import record
 from fedspec.server.average import average
 
 
@@ -42,7 +43,7 @@ class Scaffold(Hyper):
     control: Control = Control.MEAN_GRADIENT
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model and control variate, the control variate that each client keeps, and the clients' shares."""
 
@@ -68,7 +69,7 @@ def scaffold(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[S
             y = y - h.eta_l * (gradient(k, y) - c_i[i] + c)
         return y - x, c_i[i] - c - (y - x) / (h.eta_l * tau)
 
-    S = list(plan.participants)
+    S = numbered(plan.participants, c_i)
     deltas, kept = each(client, clients, plan, state.x)
     delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights))
     x = state.x + h.eta * delta
@@ -88,7 +89,7 @@ def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State
         delta, g = y - x, gradient(0, x)
         return delta, client_control(c_i[i], c, delta, g, steps=tau, eta_l=h.eta_l, control=h.control)
 
-    S = list(plan.participants)
+    S = numbered(plan.participants, c_i)
     deltas, kept = each(client, clients, plan, state.x)
     delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights))
     x = average(state.x, delta, eta=h.eta)
@@ -97,7 +98,7 @@ def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State
     return replace(state, x=x, c=c, c_i=c_i), {"delta": delta, "c_i": c_i, "c": c}
 
 
-@dataclass(frozen=True)
+@record
 class Server:
     """The server by itself: its model, its control variate, and the number N of all clients."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fedspec.arith import Scalar, Stack, Vector
@@ -11,6 +10,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Plan, Setup
 from fedspec.population import Blocks
 from fedspec.readings import Adaptivity, CoverName, Weighting
+from fedspec.records import record
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -29,7 +29,7 @@ LOCALLY = {"beta1_l": "beta_1", "beta2_l": "beta_2"}
 """Of clients with Adam."""
 
 
-@dataclass(frozen=True)
+@record
 class Covered:
     """The server's state and the cover of the model's coordinates."""
 

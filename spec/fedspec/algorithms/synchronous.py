@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
@@ -12,10 +11,11 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Messages, Oracle, Plan
 from fedspec.population import Blocks, Client, Clients, each
 from fedspec.readings import Weighting
+from fedspec.records import record
 from fedspec.varying import begun, closed_to_server, of_each, owning
 
 
-@dataclass(frozen=True)
+@record
 class Trace:
     """What a round returns: the new state and the intermediates by the paper's names."""
 

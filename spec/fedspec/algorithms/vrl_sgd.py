@@ -26,6 +26,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Divisor, Shares
+from fedspec.records import record
 from fedspec.server.average import average
 
 
@@ -38,7 +39,7 @@ class VrlSgd(Hyper):
     divisor: Divisor = Divisor.OWN_STEPS
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model, what each client subtracts from its gradients, and the clients' shares."""
 

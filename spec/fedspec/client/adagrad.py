@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
+from fedspec.records import record
 from fedspec.rules import checked, general, rule
 
 
-@dataclass(frozen=True)
+@record
 class AdaGrad:
     """A local model and the sum of its squared gradients."""
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
+from fedspec.records import record
 from fedspec.rules import general, rule
 
 
-@dataclass(frozen=True)
+@record
 class Adam:
     """A local model, its two moments and the number of steps taken."""
 
     x: Vector
     m: Vector
     v: Vector
-    t: int
+    t: Count
 
 
 def begin(x: Vector) -> Adam:

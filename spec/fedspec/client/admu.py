@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, constant, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import DeadZone
+from fedspec.records import record
 from fedspec.rules import checked, rule
 
 
-@dataclass(frozen=True)
+@record
 class Admu:
     """A local model, its two moments, the corrected second moment of the last update and the number of steps taken."""
 
@@ -21,7 +20,7 @@ class Admu:
     m: Vector
     v: Vector
     v_hat: Vector
-    t: int
+    t: Count
 
 
 @checked

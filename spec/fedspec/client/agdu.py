@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant, sqrt
+from fedspec.arith import Count, Scalar, Vector, constant, sqrt
 from fedspec.client.delay import due, unless_short
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.records import record
 from fedspec.rules import checked, rule
 
 
-@dataclass(frozen=True)
+@record
 class Agdu:
     """A local model, the sum of the squared gradients at the updates and the number of steps taken."""
 
     x: Vector
     v: Vector
-    t: int
+    t: Count
 
 
 @checked

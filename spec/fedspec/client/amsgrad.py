@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedspec.arith import Scalar, Vector, maximum, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
+from fedspec.records import record
 from fedspec.rules import general, rule
 
 
-@dataclass(frozen=True)
+@record
 class AmsGrad:
     """A local model, its two moments, the running maximum of the second and the number of steps taken."""
 
@@ -20,7 +19,7 @@ class AmsGrad:
     m: Vector
     v: Vector
     v_hat: Vector
-    t: int
+    t: Count
 
 
 def begin(x: Vector) -> AmsGrad:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from fedspec.arith import Scalar, Vector, where_shorter
+from fedspec.arith import Count, Scalar, Vector, where_shorter
+from fedspec.choices import decided
 from fedspec.readings import WarmUp
 
 
-def due(t: int, z: int, epoch: int = 1) -> bool:
+def due(t: Count, z: int, epoch: int = 1) -> bool:
     """Whether step t = 1, 2, ... updates the preconditioner: (t - 1)/z is whole, so t = 1, z + 1, 2z + 1, ...
 
     With epochs of E > 1 steps the epochs are counted instead: all steps of one update, none of the next z - 1. These
     are the delays of the paper's runs: z = 2 and z = 4 (FedAda2, Fig. 7, L1773).
     """
-    return (t - 1) // epoch % z == 0
+    return decided((t - 1) // epoch % z == 0)
 
 
-def updates(t: int, z: int, epoch: int = 1) -> int:
+def updates(t: Count, z: int, epoch: int = 1) -> Count:
     """The number of updates up to step t: floor((t - 1)/z) + 1; E in every period of z E steps where epochs count."""
     period, step = divmod(t - 1, z * epoch)
-    return period * epoch + min(step + 1, epoch)
+    return period * epoch + (step + 1 if due(t, z, epoch) else epoch)
 
 
 def warmed(eta_l: Scalar, k: int, warm_up: int, start: WarmUp = WarmUp.FIRST_STEP) -> Scalar:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec.arith import Count, Scalar, Shared, Vector, maximum, minimum, norm, ratio, sqrt
 from fedspec.domains import is_number
 from fedspec.errors import ParameterError
 from fedspec.preconditioner import complement
 from fedspec.readings import LocalCorrection, Normalisation, Phi, Sent
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class Moments:
     """What client i keeps: its two moments and the number of steps that a bias correction counts."""
 

@@ -6,24 +6,23 @@ Fed-LAMB compares itself with it (sec. 3.2, L258) and does not print it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedspec.arith import Scalar, Vector, concatenate, norm, ratio, sqrt, where_less, zeros
+from fedspec.arith import Count, Scalar, Vector, concatenate, norm, ratio, sqrt, where_less, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.params import check_layers
 from fedspec.readings import LocalCorrection, Phi, ZeroLayer
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class Averages:
     """LAMB's two moments and the number of steps that they have seen."""
 
     m: Vector
     v: Vector
-    t: int
+    t: Count
 
 
 @rule
@@ -67,14 +66,14 @@ def lamb_ratio(
     return Averages(*kept, t), r
 
 
-@dataclass(frozen=True)
+@record
 class Lamb:
     """A local model, its two moments and the number of steps taken."""
 
     x: Vector
     m: Vector
     v: Vector
-    t: int
+    t: Count
 
 
 def begin(x: Vector) -> Lamb:

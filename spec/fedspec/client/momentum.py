@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, zeros
+from fedspec.arith import Count, Scalar, Vector, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.facts import Fact
 from fedspec.readings import BufferStart
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class Momentum:
     """A local model and its momentum buffer."""
 
@@ -55,7 +54,7 @@ def nesterov(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momen
     return Momentum(x=x, u=u)
 
 
-def plain_dampened(state: Momentum, g: Vector, *, k: int, eta_l: Scalar, rho: Scalar) -> Momentum:
+def plain_dampened(state: Momentum, g: Vector, *, k: Count, eta_l: Scalar, rho: Scalar) -> Momentum:
     """The canonical reading of :func:`dampened`."""
     u = rho * state.u + (1 - rho) * g
     x = state.x - eta_l * u
@@ -64,7 +63,7 @@ def plain_dampened(state: Momentum, g: Vector, *, k: int, eta_l: Scalar, rho: Sc
 
 @rule
 def dampened(
-    state: Momentum, g: Vector, *, k: int, eta_l: Scalar, rho: Scalar, start: BufferStart = BufferStart.ZERO
+    state: Momentum, g: Vector, *, k: Count, eta_l: Scalar, rho: Scalar, start: BufferStart = BufferStart.ZERO
 ) -> Momentum:
     """Local step k = 0, 1, ... of momentum whose buffer is an average of gradients.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, maximum, sqrt
+from fedspec.arith import Count, Scalar, Vector, maximum, sqrt
 from fedspec.client.adam import Adam
 from fedspec.readings import Received
 from fedspec.rules import rule
@@ -43,7 +43,7 @@ def received_adam(
     return Adam(x=x, m=m, v=v, t=t)
 
 
-def second_moment(v: Vector, v_0: Vector, *, beta2: Scalar, t: int, received: Received) -> Vector:
+def second_moment(v: Vector, v_0: Vector, *, beta2: Scalar, t: Count, received: Received) -> Vector:
     """What step t divides by the root of, in each reading."""
     match received:
         case Received.CORRECTED:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec.arith import Scalar, Sets, Vector, ratio, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Sm3Zero
+from fedspec.records import record
 from fedspec.rules import checked, rule
 
 
-@dataclass(frozen=True)
+@record
 class Sm3:
     """A local model, the accumulators mu (one for each set) and the coordinate bounds nu that the step used."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedspec.arith import Scalar, Sets, Vector, sqrt, zeros
+from fedspec.arith import Count, Scalar, Sets, Vector, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.records import record
 from fedspec.rules import checked, rule
 
 
-@dataclass(frozen=True)
+@record
 class Sm3Adam:
     """A local model, the first moment, the accumulators mu, the bounds nu on the second moment and the steps taken."""
 
@@ -20,7 +19,7 @@ class Sm3Adam:
     m: Vector
     mu: Sets
     nu: Vector
-    t: int
+    t: Count
 
 
 @checked

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec import phrases
-from fedspec.arith import Scalar, Sets, Vector, constant, sqrt, zeros
+from fedspec.arith import Count, Scalar, Sets, Vector, constant, sqrt, zeros
 from fedspec.client.delay import due, unless_short
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.readings import Idle
+from fedspec.records import record
 from fedspec.rules import checked, rule
 
 
-@dataclass(frozen=True)
+@record
 class DelayedSm3:
     """A local model, the accumulators mu (one for each set), the bounds nu of the last step and the steps taken."""
 
     x: Vector
     mu: Sets
     nu: Vector
-    t: int
+    t: Count
 
 
 @checked

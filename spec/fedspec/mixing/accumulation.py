@@ -11,7 +11,7 @@ from typing import Any
 
 from fedspec.arith import Scalar
 from fedspec.domains import REAL, check_steps, outside
-from fedspec.errors import ParameterError
+from fedspec.errors import ParameterError, PlanError
 from fedspec.readings import Solver, choice
 from fedspec.rules import rule
 
@@ -46,6 +46,10 @@ _ENTRY: dict[Solver, Callable[..., Any]] = {
 }
 
 
+SUMMED = frozenset(Solver) - {Solver.SGD, Solver.PROXIMAL, Solver.DECAYED, Solver.DAMPENED}
+"""The solvers whose every entry is a sum, so that the time grows as the square of the steps."""
+
+
 def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0, gamma: Scalar = 1) -> list[Scalar]:
     """The accumulation vector a of a solver after tau local steps, alpha = eta_l mu.
 
@@ -60,12 +64,15 @@ def accumulation(solver: Solver, tau: int, *, alpha: Scalar = 0, rho: Scalar = 0
         a_k = y_(tau-k), y_(n+1) = (1+rho-alpha) y_n - rho y_(n-1)  fednova.a_inside [solver=momentum-proximal-inside]
 
     Raises:
-        PlanError: tau is not a whole number >= 1.
+        PlanError: tau is not a whole number >= 1, or too large for a vector.
         ParameterError: another number is infinite or NaN, or no number.
 
     Source: FedNova, App. B, eqs. (31)-(45); the last four rows are ours, by the same derivation.
     """
     check_steps(tau)
+    longest = 2**14 if solver in SUMMED else 2**24
+    if tau > longest:
+        raise PlanError(f"steps: got {tau}; the accumulation vector of {solver} has at most {longest} entries")
     # Outside their domains they have sums too, and claims ask for them.
     for name, number in (("alpha", alpha), ("rho", rho), ("gamma", gamma)):
         if outside(number, REAL):

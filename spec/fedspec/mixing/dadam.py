@@ -5,14 +5,13 @@ Row i of every stack is client i's. External to the five papers; named in AFGA (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec.arith import Mixing, Scalar, Stack, maximum, sqrt
 from fedspec.mixing.gossip import check_mixing
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class Moments:
     """The clients' two moments and the running maxima of the second."""
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Mixing, Scalar, Stack, Vector, Weights, check_array, namespace, slack, stack, where_less
+from fedspec.arith import (
+    Mixing,
+    Scalar,
+    Stack,
+    Vector,
+    Weights,
+    check_array,
+    has_values,
+    namespace,
+    slack,
+    stack,
+    where_less,
+)
 from fedspec.domains import is_number
 from fedspec.errors import MixingError
 from fedspec.mixing.weighted import check_shares
@@ -21,6 +33,8 @@ def check_mixing(W: Mixing) -> None:
     n = len(W)
     if tuple(W.shape) != (n, n):
         raise MixingError(f"W: shape {tuple(W.shape)}; a mixing matrix is square, one row for each client")
+    if not has_values(W):
+        return
     allowed = slack(W)
     if W.dtype != object and _stochastic(W, allowed):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
+from fedspec.arith import Scalar, Stack, Vector, Weights, entries, has_values, namespace, numbers
 from fedspec.domains import is_number, require
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_shares
@@ -24,8 +24,8 @@ def normalised_gradient(delta: Vector, *, eta_l: Scalar, a_norm: Scalar) -> Vect
 
     Source: FedNova, eq. (4) and L111.
     """
-    entries = [a_norm] if namespace(a_norm) is None else a_norm.reshape(-1).tolist()  # type: ignore[attr-defined]
-    if any(is_number(a) and not a > 0 for a in entries):
+    norms = [a_norm] if namespace(a_norm) is None else entries(a_norm)
+    if any(is_number(a) and not a > 0 for a in norms):
         raise WeightError(f"a_norm: got {a_norm}; ||a_i||_1 is > 0 (it is tau_i for plain SGD, tau_i >= 1)")
     return -delta / (eta_l * a_norm)
 
@@ -49,7 +49,8 @@ def effective_steps(p: Weights, a_norms: Weights, steps: Sequence[int], choice: 
         raise PlanError(f"steps: {len(steps)} step counts for {len(p)} clients; give one for each")
     check_shares(p)
     if choice is TauEff.FIXED:
-        require("tau_eff", fixed)
+        if has_values(fixed):
+            require("tau_eff", fixed)
         return fixed
     tau_eff: Scalar = sum(p * (a_norms if choice is TauEff.WEIGHTED_NORM else numbers(steps, p)))
     return tau_eff

@@ -5,7 +5,7 @@ Here p_i = n_i / n over all m clients, also those that are not drawn, and S has 
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Stack, Vector, Weights
+from fedspec.arith import Scalar, Stack, Vector, Weights, has_values
 from fedspec.domains import is_number
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_parts
@@ -25,7 +25,8 @@ def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
     if not repeats and len(p) > clients:
         raise PlanError(f"p: {len(p)} clients drawn from {clients}; draw at most {clients}, or with replacement")
     check_parts(p, repeats=repeats)
-    if choice is SampledWeights.SELF_NORMALISED and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist()):
+    nobody = has_values(p) and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist())
+    if choice is SampledWeights.SELF_NORMALISED and nobody:
         raise WeightError(f"p: {p.tolist()} sums to 0, and w divides by the sum; one share must be positive")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, slack
+from fedspec.arith import Scalar, Stack, Vector, Weights, has_values, numbers, slack
 from fedspec.domains import all_nonnegative, check_steps, is_number, require_sizes
 from fedspec.errors import PlanError, WeightError
 from fedspec.population import Blocks, weigh
@@ -33,7 +33,7 @@ def shares(
         check_tallied(examples, steps)
     counted = {Weighting.UNIFORM: [1] * len(examples), Weighting.STEPS: steps}
     counts = numbers(counted.get(Weighting(weighting), examples), like)
-    total = sum(counts.tolist())
+    total = sum(counts.tolist()) if has_values(counts) else sum(counts)
     if is_number(total) and not total > 0:
         raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
     p: Weights = counts / total
@@ -58,6 +58,8 @@ def check_shares(p: Weights) -> None:
     Raises:
         WeightError: a weight is negative, or their sum is not one.
     """
+    if not has_values(p):
+        return
     entries = p.tolist()
     for i, share in enumerate(() if all_nonnegative(entries) else entries):
         if is_number(share) and not share >= 0:
@@ -73,6 +75,8 @@ def check_parts(p: Weights, *, repeats: bool = False) -> None:
     Raises:
         WeightError: the shares, or one of them, are above one.
     """
+    if not has_values(p):
+        return
     entries = p.tolist()
     for what, part in [*((f"entry {i}", p_i) for i, p_i in enumerate(entries)), ("the sum", sum(entries))]:
         if is_number(part) and not part <= 1 + slack(p) and not (repeats and what == "the sum"):

@@ -9,7 +9,6 @@ commutes with H_i. Source: FedNova, eqs. (13)-(28).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Shaped
@@ -20,9 +19,10 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.linear import eye, solve
 from fedspec.plan import Oracle
 from fedspec.readings import Solver, choice
+from fedspec.records import record
 
 
-@dataclass(frozen=True)
+@record
 class QuadraticClients:
     """n clients in d dimensions.
 

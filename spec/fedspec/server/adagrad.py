@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, constant, sqrt, zeros
 from fedspec.errors import ParameterError
 from fedspec.preconditioner import corrected, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
+from fedspec.records import record
 from fedspec.rules import checked, general, rule
 
 
-@dataclass(frozen=True)
+@record
 class Adaptive:
     """The server's model, its two moments and the number of rounds done."""
 
     x: Vector
     m: Vector
     v: Vector
-    t: int
+    t: Count
 
 
 @checked

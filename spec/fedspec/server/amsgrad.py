@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedspec.arith import Scalar, Vector, maximum, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum
+from fedspec.records import record
 from fedspec.rules import general, rule
 
 
-@dataclass(frozen=True)
+@record
 class AmsGrad:
     """The server's model, its two moments, the running maximum of the second and the number of rounds done."""
 
@@ -18,7 +17,7 @@ class AmsGrad:
     m: Vector
     v: Vector
     v_hat: Vector
-    t: int
+    t: Count
 
 
 def init(x: Vector) -> AmsGrad:

@@ -5,13 +5,12 @@ The paper's beta and gamma are beta1 and beta2 here. There is no bias correction
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec.arith import Scalar, Vector, maximum, sqrt
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class Moments:
     """The server's model and its two moments."""
 
@@ -20,7 +19,7 @@ class Moments:
     v: Vector
 
 
-@dataclass(frozen=True)
+@record
 class Maxima:
     """The server's model, its two moments and the largest second moment so far."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.readings import MomentumForm
+from fedspec.records import record
 from fedspec.rules import rule
 
 
-@dataclass(frozen=True)
+@record
 class ServerMomentum:
     """The server's model and its momentum buffer, which lives from round to round."""
 

@@ -64,7 +64,7 @@ MUTANTS = (
         words="the correction counts epochs instead of updates",
         algorithms=("admu", "sm3-adam"),
         rule=_C + "delay.updates",
-        old="period * epoch + min(step + 1, epoch)",
+        old="period * epoch + (step + 1 if due(t, z, epoch) else epoch)",
         new="period + 1",
     ),
     Mutant(

@@ -96,7 +96,7 @@ def _adapted(*, prefix: str, rule: str, algorithm: str, exchange: str, everyone:
 
 _WHOLE_LOOP = f"""X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
-        S = list(S_t)
+        S = numbered(S_t, X)
         {_SGD}
         X = gossip(X, W)"""
 
@@ -125,7 +125,7 @@ MUTANTS = (
         prefix="afga",
         rule=_AFGA + "change",
         algorithms=WHOLE,
-        who="list(S_t)",
+        who="numbered(S_t, X)",
         exchange="X = gossip(X, W)",
         everyone="list(range(len(X)))",
     ),
@@ -133,7 +133,7 @@ MUTANTS = (
         prefix="cafga",
         rule=_CAFGA + "change",
         algorithms=("cafga",),
-        who="[i for i in S_t if i in V]",
+        who="numbered([i for i in S_t if i in V], X)",
         exchange="X = put(X, V, gossip(X[V], W_k))",
         everyone="V",
     ),
@@ -142,8 +142,8 @@ MUTANTS = (
         words="no re-sampling: the senders compute at every local step",
         algorithms=("afga",),
         rule=_AFGA + "change",
-        old="S = list(S_t)",
-        new="S = list(S_r)",
+        old="S = numbered(S_t, X)",
+        new="S = numbered(S_r, X)",
     ),
     Mutant(
         id="afga-own-models",
@@ -165,11 +165,14 @@ MUTANTS = (
     _mean_change(
         id="afga-of-all",
         words="the mean over all clients instead of the senders",
-        old="deltas = X[list(S)] - x",
+        old="deltas = X[numbered(S, X)] - x",
         new="deltas = X - x",
     ),
     _mean_change(
-        id="afga-turned", words="changes point uphill", old="deltas = X[list(S)] - x", new="deltas = x - X[list(S)]"
+        id="afga-turned",
+        words="changes point uphill",
+        old="deltas = X[numbered(S, X)] - x",
+        new="deltas = x - X[numbered(S, X)]",
     ),
     _server(
         id="afga-no-max",
@@ -226,7 +229,7 @@ MUTANTS = (
         algorithm="afga-a",
         exchange="gossip(X[S], W)",
         everyone="range(len(X))",
-        draw="else S_t)",
+        draw="else S_t, X)",
     ),
     *_adapted(
         prefix="cafga-adapted",

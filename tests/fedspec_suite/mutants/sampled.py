@@ -150,7 +150,7 @@ MUTANTS = (
         id="fednova-sampled-shares-of-sample",
         words="the shares p_i are those among the sample",
         rule=_SAMPLED,
-        old="p = state.p[S]",
+        old="p = state.p[numbered(S, state.p)]",
         new="p = state.p[S] / sum(state.p[S])",
         options=_UNIFORM,
     ),

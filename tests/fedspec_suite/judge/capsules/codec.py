@@ -151,7 +151,10 @@ def _array(value: dict[str, Any], where: str, depth: int) -> Any:
     _listed(flat, where)
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise refuse(f"{where}.dtype", dtype, f"one of {', '.join(sorted(DTYPES))}")
-    if any(type(n) is not int or n < 0 for n in _listed(shape, f"{where}.shape")) or math.prod(shape) != len(flat):
+    lengths = _listed(shape, f"{where}.shape")
+    counts = all(type(n) is int and n >= 0 for n in lengths)
+    # NumPy makes no array of such lengths, also where another one is 0.
+    if not counts or math.prod(filter(None, lengths)) > LARGEST or math.prod(lengths) != len(flat):
         raise ContractError(f"{where}: {len(flat)} numbers do not fill the shape that is stated")
     for i, x in enumerate(flat):
         if type(x) is int:

@@ -1,0 +1,60 @@
+"""Choices that hang on a number which has no value yet, because a library traces what is computed with it.
+
+A rule says ``new if due(t, z) else old``. Where t is traced, nobody knows which. The rule is then computed both ways,
+and the condition takes one of the results, number by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from fedspec.arrays import has_values, namespace
+
+R = TypeVar("R")
+
+_SUPPOSED: ContextVar[bool | None] = ContextVar("supposed", default=None)
+
+
+class Open(Exception):
+    """A condition has no value; whoever runs the rule computes :func:`either`."""
+
+    def __init__(self, condition: Any) -> None:
+        super().__init__("a choice hangs on a traced number outside of a rule; call the rule, or trace with a number")
+        self.condition = condition
+
+
+def decided(condition: Any) -> bool:
+    """The truth of a condition; where it has no value, what is being supposed.
+
+    Raises:
+        Open: it has no value and nothing is supposed.
+    """
+    if condition.__class__ is bool or has_values(condition):
+        return bool(condition)
+    supposed = _SUPPOSED.get()
+    if supposed is None:
+        raise Open(condition)
+    return supposed
+
+
+def either(condition: Any, run: Callable[[], R]) -> R:
+    """What a function returns where the condition holds, and where it does not, of which the condition takes one."""
+    results = []
+    for supposed in (True, False):
+        token = _SUPPOSED.set(supposed)
+        try:
+            results.append(run())
+        finally:
+            _SUPPOSED.reset(token)
+    return _taken(condition, *results)  # type: ignore[no-any-return]
+
+
+def _taken(condition: Any, x: Any, y: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_taken(condition, *parts) for parts in zip(x, y, strict=True))
+    if is_dataclass(x) and not isinstance(x, type):
+        return replace(x, **{f.name: _taken(condition, getattr(x, f.name), getattr(y, f.name)) for f in fields(x)})
+    return x if x is y else namespace(condition).where(condition, x, y)
