@@ -23,6 +23,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.covers import Cover
 from fedspec.errors import InexactError
 from fedspec.hyper import plays_part
+from fedspec.readings import BiasCorrection
 from fedspec_proofs.engines import exact
 
 Rule: TypeAlias = Callable[..., Any]
@@ -44,6 +45,7 @@ HYPER = {
     "tau_eff": "5/2",
     "eps_s": "3/2",
     "a_norm": "7/4",
+    "alpha": "3/8",
     "mix": "3/4",
     "hinge_a": "3/2",
     "lam": "1/2",
@@ -103,8 +105,13 @@ def options(rule: Rule) -> Iterator[dict[str, StrEnum]]:
     plays, defaults = _plays(rule, tuple(kinds)), inspect.signature(rule).parameters
     for chosen in itertools.product(*kinds.values()):
         named = dict(zip(kinds, chosen, strict=True))
-        if all(plays_part(plays, n, named) or value is defaults[n].default for n, value in named.items()):
+        refused = any(named.get(n) is value for n, value in REFUSED.get(rule.__name__, ()))
+        if not refused and all(plays_part(plays, n, named) or v is defaults[n].default for n, v in named.items()):
             yield named
+
+
+REFUSED = {"general_adagrad": [("bias_correction", BiasCorrection.STEP)]}
+"""Readings that a rule refuses: a sum has no decay to correct for."""
 
 
 def _plays(rule: Rule, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

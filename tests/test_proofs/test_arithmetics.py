@@ -36,6 +36,7 @@ NUMBERS = (
     "mixing.sampling.sampled_steps-fixed",
     "mixing.arrivals.discount",
     "mixing.accumulation.momentum_norm",
+    "mixing.accumulation.code_norm",
 )
 """What is made of hyper-parameters alone has the type that they have."""
 

@@ -191,6 +191,12 @@ _COUNTED = (
         new="(1 - alpha) * n + b + 1",
     ),
     _code_norm(
+        id="fednova-code-momentum-undecayed",
+        words="the count of momentum does not decay: b = b + 1",
+        old="rho * b + 1",
+        new="b + 1",
+    ),
+    _code_norm(
         id="fednova-code-step-counted-once",
         words="the step of the pull is not counted beside that of momentum",
         old="(1 - alpha) * (n + b) + 1",
