@@ -6,9 +6,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-from test_judge.support import inside
-
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Engine, Verdict
 from fedspec_suite.laws.reductions import EDGES
@@ -18,8 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 README = " ".join(TEXT.split())
-PAGES = dict(re.findall(r"^```\n\$ fedspec ((?:claims|mutants) show [^\n]*|graph[^\n]*)\n(.*?)^```", TEXT, re.M | re.S))
-"""What the README says that a command prints, of those that take no time."""
 
 
 def test_edges_and_mutants() -> None:
@@ -43,19 +38,3 @@ def test_the_design_names_modules_and_extras_that_are_there() -> None:
     assert len(modules) > 20 and not [m for m in modules if not any(p.endswith(f"/{m}") for p in there)]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert not [extra for extra in extras if f"[{extra}]`" not in DESIGN]
-
-
-def test_there_are_pages() -> None:
-    assert {command.split()[0] for command in PAGES} == {"claims", "mutants", "graph"}
-
-
-@pytest.mark.parametrize("command", PAGES)
-def test_what_a_command_prints(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line by line, but for the seconds; ``...`` stands for lines that are left out."""
-
-    def lines(text: str) -> list[str]:
-        return [re.sub(r"\([\d.]+ s\)", "(s)", line.rstrip()) for line in text.splitlines()]
-
-    monkeypatch.setenv("COLUMNS", "119")
-    printed = lines(inside(*command.split()).out)
-    assert [line for line in lines(PAGES[command]) if line != "..." and line not in printed] == []
