@@ -22,9 +22,7 @@ FEW = 2
 
 
 def named(file: str) -> str:
-    if file.endswith(".mjs"):
-        return f"cmd:node {EARLIER / file}"
-    return f"py:{EARLIER / file}"
+    return f"cmd:node {EARLIER / file}" if file.endswith(".mjs") else f"py:{EARLIER / file}"
 
 
 def test_every_file_says_its_commit_and_is_judged() -> None:
@@ -59,5 +57,5 @@ def test_what_broke_it_is_said_with_the_remedy(file: str, tmp_path: Path) -> Non
 
     text = (EARLIER / file.partition(":")[0]).read_text(encoding="utf-8")
     (tmp_path / "mended.py").write_text(text.replace("intermediates=", f"{remedy}, intermediates="), encoding="utf-8")
-    mended = fedspec("check", "py:mended.py:SUBJECT", *QUICK, "--json", cwd=tmp_path, cases=FEW)
+    mended = fedspec("check", "py:mended.py:SUBJECT", *QUICK, "--law", "follows-*", "--json", cwd=tmp_path, cases=FEW)
     assert mended.code == 0 and mended.rows[0]["verdict"] == "conforms", mended
