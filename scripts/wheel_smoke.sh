@@ -98,7 +98,7 @@ print(f"wheel smoke: fedspec {version}: {len(modules)} modules, {len(data)} data
 PY
 
 if "$venv/bin/fedspec" list </dev/null >"$away/bare.txt" 2>&1; then die "fedspec without its extra"; fi
-grep -q "pip install 'fedspec\[suite\]'" "$away/bare.txt" ||
+grep -q "pip install '\.\[suite\]'" "$away/bare.txt" ||
   { cat "$away/bare.txt" >&2; die "fedspec without its extra says not what to do"; }
 
 say "install with [suite]"

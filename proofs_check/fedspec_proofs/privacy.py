@@ -10,7 +10,7 @@ rounds; external: Mironov, Talwar and Zhang (2019), and Canonne, Kamath and Stei
 from __future__ import annotations
 
 from fedspec.domains import require
-from fedspec.errors import FedspecError, ParameterError
+from fedspec.errors import FedspecError, ParameterError, to_install
 
 ORDERS = (*range(2, 65), 128, 256, 512, 1024)
 """The orders that are tried. Between 1 and 2 the accountant's series need not converge; to leave orders out can only
@@ -42,7 +42,7 @@ def budget(sigma: float, rate: float, rounds: int, delta: float) -> tuple[float,
     try:
         from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, rdp
     except ImportError as error:
-        raise FedspecError("budget: it needs dp-accounting; pip install 'fedspec[privacy]'") from error
+        raise FedspecError(f"budget: it needs dp-accounting; {to_install('privacy')}") from error
     accountant = rdp.RdpAccountant(ORDERS)
     accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), int(rounds))
     epsilon, order = accountant.get_epsilon_and_optimal_order(delta)

@@ -56,3 +56,15 @@ def none_called(what: str, name: str, known: Iterable[str], command: str) -> Unk
     near = difflib.get_close_matches(name, [*known])
     said = f"nearest: {', '.join(near)}; " if near else ""
     return UnknownNameError(f"{what}: none is called {name!r}; {said}`{command}` lists them")
+
+
+def to_install(extras: str) -> str:
+    """How a user installs what extras bring: fedspec is on no index, so from its source or from its wheel.
+
+    Args:
+        extras: one or more of pyproject.toml's, as in ``privacy,proofs``.
+    """
+    from fedspec import __version__
+
+    wheel = f"fedspec-{__version__}-py3-none-any.whl"
+    return f"pip install '.[{extras}]' in fedspec's source, or pip install '{wheel}[{extras}]' where its wheel is"

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fedspec import papers
-from fedspec.errors import FedspecError, ParameterError, UnknownNameError
+from fedspec.errors import FedspecError, ParameterError, UnknownNameError, to_install
 from fedspec_suite.report import claims as shown
 from fedspec_suite.report import terminal
 from fedspec_suite.report.terminal import Json
@@ -33,7 +33,7 @@ def _part(name: str) -> Any:
     """
     missing = [module for module in ("fedspec_proofs", "sympy", "z3") if find_spec(module) is None]
     if missing:
-        raise FedspecError(f"claims: they need {' and '.join(missing)}; pip install 'fedspec[privacy,proofs]'")
+        raise FedspecError(f"claims: they need {' and '.join(missing)}; {to_install('privacy,proofs')}")
     return importlib.import_module(f"fedspec_proofs.{name}")
 
 
@@ -166,7 +166,7 @@ def certify(
     """
     missing = [module for module in ("cvxpy", "clarabel") if find_spec(module) is None]
     if missing:
-        raise FedspecError(f"claims certify: it needs {' and '.join(missing)}; pip install 'fedspec[certify]'")
+        raise FedspecError(f"claims certify: it needs {' and '.join(missing)}; {to_install('certify')}")
     known = _part("ledger").claims()
     certificates, solving = _part("engines.worst_case.certificates"), _part("engines.worst_case.solving")
     chosen = [_part("ledger").find(id).id for id in ids or certificates.CERTIFIED]

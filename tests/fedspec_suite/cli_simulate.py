@@ -17,7 +17,7 @@ import typer
 
 from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
-from fedspec.errors import FedspecError, ParameterError
+from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec_suite.cli_training import PlaceError, Places, begun, play, show, told, write
 from fedspec_suite.report.terminal import complaints, console, spinner, unbroken
 
@@ -189,7 +189,7 @@ def mount(app: typer.Typer) -> None:
             mirror, tasks = import_module("fedspec_torch"), import_module("fedspec_torch.tasks")
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
-            raise FedspecError(f"simulate needs {missing.name}: pip install 'fedspec[simulate]'") from missing
+            raise FedspecError(f"simulate needs {missing.name}: {to_install('simulate')}") from missing
         ranked = import_module("fedspec_torch.ranks")
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):

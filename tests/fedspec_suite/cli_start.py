@@ -1,10 +1,12 @@
-"""What the command ``fedspec`` starts with: it needs nothing, so that it can say what is missing."""
+"""What the command ``fedspec`` starts with: it needs no extra, so that it can say what is missing."""
 
 from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+
+from fedspec.errors import to_install
 
 NEEDED = ("hypothesis", "rich", "typer")
 
@@ -14,8 +16,7 @@ def main() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         sys.stderr.write(
             f"fedspec: the command needs {', '.join(missing)}, which "
-            f"{'is' if len(missing) == 1 else 'are'} not installed; pip install 'fedspec[suite]', "
-            "or run it as: uvx --from 'fedspec[suite]' fedspec\n"
+            f"{'is' if len(missing) == 1 else 'are'} not installed; {to_install('suite')}\n"
         )
         raise SystemExit(2)
     if words := clash():

@@ -58,14 +58,14 @@ class Implementation(pytest.File):
 
     def collect(self) -> Iterator[pytest.Collector]:
         """A collector for each offer, and one for the entries."""
-        from fedspec.errors import FedspecError
+        from fedspec.errors import FedspecError, to_install
 
         try:
             yield from self._offers()
         except FedspecError as error:
             raise self.CollectError(f"fedspec: {error}") from None
         except ImportError as error:
-            raise self.CollectError(f"fedspec: {error}; pip install 'fedspec[suite]'") from None
+            raise self.CollectError(f"fedspec: {error}; {to_install('suite')}") from None
 
     def _offers(self) -> Iterator[pytest.Collector]:
         from fedspec_suite.judge import locate

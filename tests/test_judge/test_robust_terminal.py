@@ -119,7 +119,7 @@ def test_without_its_extra_the_command_says_what_to_install() -> None:
     ran = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("fedspec: the command needs hypothesis, rich, typer")
-    assert "pip install 'fedspec[suite]'" in ran.stderr and ran.stderr.count("\n") == 1
+    assert "pip install '.[suite]'" in ran.stderr and ran.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from test_mirror.test_compiled import SIZES
 from fedspec_torch import cohorts, loops, resume, simulate
 from fedspec_torch.population import default_block
 
-pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install 'fedspec[fast]'")
+pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install '.[fast]'")
 
 
 @pytest.fixture

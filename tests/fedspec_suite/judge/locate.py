@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from fedspec.contract import Subject
-from fedspec.errors import ContractError, UnknownNameError
+from fedspec.errors import ContractError, UnknownNameError, to_install
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.measure.inside import Inside
@@ -67,7 +67,7 @@ def opened(
         return
     if implementation == "torch":
         if find_spec("torch") is None:
-            raise ContractError("subject: the mirror needs torch, which is not installed; pip install 'fedspec[torch]'")
+            raise ContractError(f"subject: the mirror needs torch, which is not installed; {to_install('torch')}")
         command = _serve("fedspec_torch.subject:SUBJECT")
         environment = {"FEDSPEC_TORCH_DEVICE": device}
     elif kind == "py" and rest:

@@ -225,6 +225,20 @@ def offer_single(r: Result) -> str:
     return f'{found}where no more is meant, offer it with dtypes=("float32",)'
 
 
+IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)")
+
+
+def offer_fixed(r: Result) -> str:
+    """How to claim no more than an implementation does that ignores a hyper-parameter; empty where it heeds all.
+
+    An offer from before the hyper-parameter was added is such a one.
+    """
+    if r.verdict is not Conformity.DOES_NOT or (ignored := IGNORED.search(r.nearest)) is None:
+        return ""
+    name, value = ignored["name"], ignored["value"]
+    return f'where {name} cannot be set, or came after the offer was written, offer it with fixed={{"{name}": {value}}}'
+
+
 def unknown(r: Result) -> bool:
     """Whether it does not conform and nothing known is like it."""
     return r.verdict is Conformity.DOES_NOT and r.nearest.startswith(NONE)

@@ -1,0 +1,129 @@
+"""The wheel beside the oldest and the newest packages that pyproject.toml allows, and on every Python that it names.
+
+Torch alone stands at the pin of constraints.txt: older and newer ones come from package indexes as CUDA builds of
+gigabytes. docs/in-your-ci.md says where its oldest was run by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TRAINING, PROVING = ("suite", "torch", "fast", "simulate"), ("suite", "proofs", "certify", "privacy")
+PYTHONS = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+BESIDE_TYPER = "click<8.2"
+"""Typer before 0.16 does not say that it needs it; the command says so where it lacks it."""
+
+JUDGED = (
+    "check spec --only sgd --only fedavg/server --law follows-* --profile quick",
+    f"check py:{ROOT}/examples/mine.py:Subject --law follows-* --profile quick",
+)
+TRAINED = ("simulate fedavg --rounds 2 --clients 10 --cohort 2 --out run",)
+PROVED = ("claims run fednova.general-rule --jobs 1", "claims certify afga.lemma-f-3-two-steps")
+
+
+def oldest(extras: tuple[str, ...]) -> list[str]:
+    """Every requirement of the wheel and these extras at its lower bound."""
+    told = [*PROJECT["dependencies"], *(r for extra in extras for r in PROJECT["optional-dependencies"][extra])]
+    own = {r for r in told if not r.startswith(("fedspec[", "torch>"))}
+    assert all(re.fullmatch(r"[\w-]+>=[\d.]+", r) for r in own), own
+    return [*sorted(r.replace(">=", "==") for r in own), BESIDE_TYPER]
+
+
+def torch_pin() -> str:
+    (pin,) = re.findall(r"^torch==\S+$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
+    return str(pin)
+
+
+def found(version: str) -> str | None:
+    """An interpreter of a version, if this machine has one that starts."""
+    homes = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))
+    for candidate in filter(None, (shutil.which(f"python{version}"), *map(str, homes))):
+        asked = [candidate, "-c", "import venv, ensurepip"]
+        if subprocess.run(asked, check=False, capture_output=True).returncode == 0:
+            return candidate
+    return None
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Of its own and gone afterwards: an environment with torch takes a gigabyte."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def judged(folder: Path, python: str, requirements: list[str], commands: tuple[str, ...]) -> None:
+    """Install into a fresh environment and run the commands there, away from the source tree."""
+    subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
+    binaries = folder / "venv" / "bin"
+    run = [str(binaries / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *requirements]
+    subprocess.run(run, check=True, cwd=folder, timeout=900)
+    subprocess.run([str(binaries / "python"), "-m", "pip", "check"], check=True, cwd=folder)
+    for command in commands:
+        words = [str(binaries / "fedspec"), *command.split()]
+        ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        assert ran.returncode == 0 and "Traceback" not in ran.stderr, (command, ran)
+
+
+@pytest.mark.outside
+def test_the_oldest_packages_train(wheel: Path, folder: Path) -> None:
+    """Apart from the next: the torch of the pin asks for another SymPy than the proofs do."""
+    asked = [f"{wheel}[{','.join(TRAINING)}]", torch_pin(), *oldest(TRAINING)]
+    judged(folder, sys.executable, asked, (*JUDGED, *TRAINED))
+
+
+@pytest.mark.outside
+def test_the_oldest_packages_prove(wheel: Path, folder: Path) -> None:
+    judged(folder, sys.executable, [f"{wheel}[{','.join(PROVING)}]", *oldest(PROVING)], (*JUDGED[:1], *PROVED))
+
+
+@pytest.mark.outside
+def test_the_newest_packages(wheel: Path, folder: Path) -> None:
+    asked = [f"{wheel}[{','.join((*TRAINING, *PROVING))}]", torch_pin()]
+    judged(folder, sys.executable, asked, (*JUDGED, *TRAINED, *PROVED))
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("version", PYTHONS)
+def test_every_python_that_the_classifiers_name(version: str, wheel: Path, folder: Path) -> None:
+    if (python := found(version)) is None:
+        pytest.skip(f"no Python {version} on this machine")
+    judged(folder, python, [f"{wheel}[suite]"], JUDGED)
+
+
+def test_platforms_are_claimed_where_they_were_run() -> None:
+    """The page's table says on which Python which packages were run, and when."""
+    page = (ROOT / "docs/in-your-ci.md").read_text(encoding="utf-8")
+    dated = page.partition("On Linux, 2026-11-23")[2].partition("\n\n|")[2].partition("\n\n")[0]
+    ran = {m[1] for m in re.finditer(r"^\| (3\.\d+)\.\d+ \|", dated, re.M)}
+    assert set(PYTHONS) == ran
+    systems = [c for c in PROJECT["classifiers"] if c.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+
+
+def test_every_extra_of_a_user_is_run() -> None:
+    left = PROJECT["optional-dependencies"].keys() - {*TRAINING, *PROVING}
+    assert left == {"dev", "triton"} and len(oldest((*TRAINING, *PROVING))) > 15
+
+
+def test_ci_runs_them() -> None:
+    assert (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()[-2:] == ["make test", "make outside"]
