@@ -228,7 +228,9 @@ def main() -> int:
                 continue
             stale += 1
             print(f"{block}\n    {'; '.join(odd)}", flush=True)
-            if not chosen.check:
+            if any(str(ROOT) in line or "Traceback" in line for p in printed for line in p):
+                print("    left as it is: it prints a traceback or a place of this machine; mend the command")
+            elif not chosen.check:
                 page = ROOT / block.page
                 new = text(block, [renewed(s.shown, p) for s, p in zip(block.steps, printed, strict=True)])
                 page.write_text(page.read_text(encoding="utf-8").replace(block.text, new), encoding="utf-8")

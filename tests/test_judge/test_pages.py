@@ -26,6 +26,12 @@ def test_every_prompt_stands_in_a_block() -> None:
         assert len(prompts) == sum(len(block.steps) for block in pages.blocks(page)), page
 
 
+def test_no_page_shows_a_traceback_or_a_place_of_a_machine() -> None:
+    for page in pages.pages():
+        text = (pages.ROOT / page).read_text(encoding="utf-8")
+        assert "Traceback (most recent" not in text and str(pages.ROOT) not in text, page
+
+
 def test_what_a_block_needs_is_made_before() -> None:
     (replay,) = [block for block in BLOCKS if block.steps[0].command.startswith("fedspec replay kept/")]
     assert [command.split()[0] for command in replay.before] == ["sed", "fedspec"]
