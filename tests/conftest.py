@@ -31,8 +31,9 @@ PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 BEGUN = time.monotonic()
 LONG = ("slow", "night", "long")
 
-# A run that a script put into the background ignores interrupts, and so would the commands that the tests interrupt.
+# A run in the background of a script, or under nohup, ignores signals, and so would the commands that are sent them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header() -> list[str]:

@@ -65,6 +65,7 @@ def test_a_right_one_is_what_it_claims() -> None:
         ("mcmahan-2017", True, []),
         ("mcmahan-2017 weights=uniform", True, []),
         ("mcmahan-2017 weights=steps", True, []),
+        ("mcmahan-2017 rates=rounds", True, []),
     ]
 
 

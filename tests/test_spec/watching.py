@@ -60,7 +60,8 @@ def read_only(what: str, tree: Any) -> Iterator[None]:
     """NumPy's arrays in a tree refuse to be written into; torch's are looked at afterwards."""
     arrays = list(_arrays(tree))
     versions = [a._version for a in arrays if hasattr(a, "_version")]
-    frozen = [a for a in arrays if isinstance(a, np.ndarray) and a.flags.writeable]
+    # A view of what is read-only already, or of another library's memory, could not be given back.
+    frozen = [a for a in arrays if isinstance(a, np.ndarray) and a.flags.writeable and _gives_back(a)]
     for a in frozen:
         a.flags.writeable = False
     try:
@@ -70,10 +71,16 @@ def read_only(what: str, tree: Any) -> Iterator[None]:
             raise WatchedError(f"{what} is written into; make a new array") from error
         raise
     finally:
-        for a in frozen:
+        # A view cannot be written into before what it is a view of.
+        for a in sorted(frozen, key=lambda a: a.base is not None):
             a.flags.writeable = True
     if versions != [a._version for a in arrays if hasattr(a, "_version")]:
         raise WatchedError(f"{what} is written into; make a new tensor")
+
+
+def _gives_back(a: Any) -> bool:
+    owner = a if a.base is None else a.base
+    return isinstance(owner, np.ndarray) and bool(owner.flags.owndata and owner.flags.writeable)
 
 
 def kept_shapes(what: str, before: Any, after: Any) -> None:
