@@ -46,8 +46,8 @@ def check_module(module: nn.Module, loss: Loss) -> None:
             raise ModuleError(f"{where} {Reason.DRAWS} what it drops; call model.eval(), or set its p to 0")
         if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
             raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
+    if not any(p.requires_grad and p.numel() for p in module.parameters()):
+        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad and a number in it")
     kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
     for dtype, device in sorted(kinds, key=str):
         if dtype not in (torch.float32, torch.float64):
@@ -61,6 +61,23 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         raise ModuleError(
             f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
             f"one vector holds them all, so give all one type and device"
+        )
+
+
+def check_same_parameters(network: Network) -> None:
+    """Refuse a module of which a part was replaced, added or unfrozen since: nobody would train it.
+
+    Raises:
+        ModuleError: with the names of its parameters.
+    """
+    now = {name: p for name, p in network.module.named_parameters() if p.requires_grad and p.numel()}
+    added = [name for name, p in now.items() if network.parameters.get(name) is not p]
+    held = dict(network.module.named_parameters())
+    others = added + [name for name in network.parameters if name not in held]
+    if others:
+        raise ModuleError(
+            f"model: it has other parameters than when the federation was made: {', '.join(others[:5])} "
+            f"(replaced, added, removed or unfrozen); make another federation of it"
         )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, Weights, check_whole
-from fedspec_torch.checking import check_first, check_module, named
+from fedspec_torch.checking import check_first, check_module, check_same_parameters, named
 from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
@@ -145,6 +145,7 @@ class Federation:
         known = self.known_way(len(x))
         if known:
             return known
+        check_same_parameters(self.network)
         if not self._first:
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
         here = Look.at(self.network, x, batch)
@@ -188,6 +189,7 @@ class Federation:
         Raises:
             ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
         """
+        check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
         for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
             self._look(name, here)
