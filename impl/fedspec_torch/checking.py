@@ -70,9 +70,11 @@ def check_same_parameters(network: Network) -> None:
     Raises:
         ModuleError: with the names of its parameters.
     """
-    now = {name: p for name, p in network.module.named_parameters() if p.requires_grad and p.numel()}
+    # While another thread calls the module, its parameters may be that thread's.
+    with network.turn:
+        held = dict(network.module.named_parameters())
+    now = {name: p for name, p in held.items() if p.requires_grad and p.numel()}
     added = [name for name, p in now.items() if network.parameters.get(name) is not p]
-    held = dict(network.module.named_parameters())
     others = added + [name for name in network.parameters if name not in held]
     if others:
         raise ModuleError(
@@ -160,7 +162,8 @@ def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator
         raise ModuleError(
             f"model: it, or the loss, does not take a minibatch of {whose}, inputs {tuple(inputs.shape)} "
             f"{inputs.dtype} and targets {tuple(targets.shape)} {targets.dtype}{classes}: {type(error).__name__}: "
-            f"{first_line(error)}; give data that fit the model, in its type"
+            f"{first_line(error)}; see that plain torch trains on one, "
+            f"and give data that fit the model, in its type"
         ) from error
 
 

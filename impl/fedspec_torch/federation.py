@@ -17,7 +17,7 @@ from fedspec_torch.checking import check_first, check_module, check_same_paramet
 from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
-from fedspec_torch.layered import LayersError
+from fedspec_torch.layered import OTHERWISE, LayersError
 from fedspec_torch.looking import Look, apart, look
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError, Reason
@@ -161,20 +161,23 @@ class Federation:
             def agrees(name: str) -> None:
                 if name in WRITTEN_OUT and ignored:
                     raise LayersError(f"{name}: {ignored}")
-                self._look(name, here, plain)
+                self._look(name, here, plain, advised=False)
 
             self.choices[size] = choose(self.network, x, batch, agrees=agrees)
         elif self.choices[size].name not in self._agreed:
             self._look(self.choices[size].name, here, plain)
         return self.choices[size].name
 
-    def _look(self, name: str, here: Look, plain: Plain | None = None) -> None:
+    def _look(self, name: str, here: Look, plain: Plain | None = None, *, advised: bool = True) -> None:
         try:
             look(self.network, name, here, plain)
+        except LayersError as error:
+            raise LayersError(f"{name}: {error}; {OTHERWISE}" if advised else str(error)) from error
         except (FedspecError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            raise LayersError(f"{name}: the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}") from error
+            why = f"the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}"
+            raise LayersError(f"{name}: {why}; {OTHERWISE}" if advised else why) from error
         self._agreed.add(name)
 
     def look_again(self, ways: Iterable[str], round: int, x: Vector, batch: Minibatch) -> None:

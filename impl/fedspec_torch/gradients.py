@@ -167,7 +167,7 @@ class Network:
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
         if refused:
-            raise layers.LayersError(f"compiled: {refused}; {Reason.NOT_WRITTEN_OUT} there")
+            raise layers.LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
         b = int(walk.sizes.max())
         found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found

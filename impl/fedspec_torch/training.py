@@ -18,7 +18,7 @@ from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
 from fedspec_torch.data import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, layered
-from fedspec_torch.layered import LayersError, cross_entropy
+from fedspec_torch.layered import OTHERWISE, LayersError, cross_entropy
 from fedspec_torch.loops import NoClassError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import Reason
@@ -251,11 +251,14 @@ class Trained:
         if not f.way or f.known_way(len(x)):
             return
         self._aside({"fused": "layered"}.get(f.way, f.way))
-        if f.way == "compiled":
-            # What it does not take of the examples it says itself.
-            self.compiled(x, 0, [1] * len(x), f.network.buffer(x), [1], told=False)
-        elif f.way in ("layered", "fused"):
-            _ = f.network.written_out
+        try:
+            if f.way == "compiled":
+                # What it does not take of the examples it says itself.
+                self.compiled(x, 0, [1] * len(x), f.network.buffer(x), [1], told=False)
+            elif f.way in ("layered", "fused"):
+                _ = f.network.written_out
+        except LayersError as error:
+            raise LayersError(f"{f.way}: {error}; {OTHERWISE}") from error
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
         who = [self.batches.clients[r] for r in rows]

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from fedspec.errors import FedspecError
 from fedspec_torch import DataError, Federation, ModuleError, cohorts, simulate
 from fedspec_torch.gradients import WAYS
+from fedspec_torch.layered import LayersError
 
 Pairs = list[tuple[Tensor, Tensor]]
 
@@ -84,6 +85,16 @@ def test_inputs_that_want_a_gradient_are_data_like_others(way: str | None) -> No
     wanting = [(inputs.clone().requires_grad_(), targets) for inputs, targets in data()]
     assert torch.allclose(ended(wanting, way), ended(data(), way), rtol=1e-12)
     assert torch.allclose(ended(wanting.__getitem__, way), ended(data(), way), rtol=1e-12)
+
+
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped"])
+def test_a_way_that_is_refused_names_itself_and_what_to_do(way: str) -> None:
+    """A part that is not written out, and takes a number out of a tensor."""
+    module = Around(lambda self, x: self.part(x) * float(x.sum()), part=mlp())
+    federation = Federation(module, F.cross_entropy, data(), batch_size=2, way=way)
+    words = f"^{way}: .*(not written out|more than vmap bears).*name way='looped', which takes any module"
+    with pytest.raises(LayersError, match=words):
+        simulate("fedavg", federation, plan=cohorts(3), rounds=2, eta_l=0.1).step()
 
 
 def replaced(module: nn.Sequential) -> None:
