@@ -46,8 +46,8 @@ def check_module(module: nn.Module, loss: Loss) -> None:
             raise ModuleError(f"{where} {Reason.DRAWS} what it drops; call model.eval(), or set its p to 0")
         if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
             raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad")
+    if not any(p.requires_grad and p.numel() for p in module.parameters()):
+        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad and a number in it")
     kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
     for dtype, device in sorted(kinds, key=str):
         if dtype not in (torch.float32, torch.float64):
@@ -61,6 +61,25 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         raise ModuleError(
             f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
             f"one vector holds them all, so give all one type and device"
+        )
+
+
+def check_same_parameters(network: Network) -> None:
+    """Refuse a module of which a part was replaced, added or unfrozen since: nobody would train it.
+
+    Raises:
+        ModuleError: with the names of its parameters.
+    """
+    # While another thread calls the module, its parameters may be that thread's.
+    with network.turn:
+        held = dict(network.module.named_parameters())
+    now = {name: p for name, p in held.items() if p.requires_grad and p.numel()}
+    added = [name for name, p in now.items() if network.parameters.get(name) is not p]
+    others = added + [name for name in network.parameters if name not in held]
+    if others:
+        raise ModuleError(
+            f"model: it has other parameters than when the federation was made: {', '.join(others[:5])} "
+            f"(replaced, added, removed or unfrozen); make another federation of it"
         )
 
 
@@ -143,7 +162,8 @@ def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator
         raise ModuleError(
             f"model: it, or the loss, does not take a minibatch of {whose}, inputs {tuple(inputs.shape)} "
             f"{inputs.dtype} and targets {tuple(targets.shape)} {targets.dtype}{classes}: {type(error).__name__}: "
-            f"{first_line(error)}; give data that fit the model, in its type"
+            f"{first_line(error)}; see that plain torch trains on one, "
+            f"and give data that fit the model, in its type"
         ) from error
 
 

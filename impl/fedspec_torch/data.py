@@ -14,6 +14,7 @@ from torch import Tensor
 from fedspec.arith import Array
 from fedspec.errors import PlanError, ShapeError
 from fedspec_torch.arith import check_whole
+from fedspec_torch.refusals import DataError
 
 IGNORED = -100
 """The class of an example that cross-entropy leaves out where nobody says otherwise."""
@@ -82,7 +83,7 @@ class Held:
 
     @cached_property
     def _joined(self) -> tuple[Tensor, Tensor, Array]:
-        inputs, targets = (torch.cat([pair[j] for pair in self.data]) for j in (0, 1))
+        inputs, targets = (torch.cat([pair[j].detach() for pair in self.data]) for j in (0, 1))
         return inputs, targets, np.cumsum([0, *self.examples[:-1]])
 
     def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
@@ -111,13 +112,34 @@ class Made:
         Raises:
             ShapeError: they do not fit together, or a client has other than it was said to have.
         """
-        pairs = [self.make(i) for i in clients]
-        for i, pair in zip(clients, pairs, strict=True):
-            check_examples(i, pair, like=pairs[0])
+        starts = np.cumsum([0, *(self.examples[i] for i in clients)])
+        joined: list[Tensor] = []
+        for i, start in zip(clients, starts, strict=False):
+            pair = self.make(i)
+            check_examples(i, pair, like=joined or pair)
             if len(pair[0]) != self.examples[i]:
                 raise ShapeError(f"data: client {i} has {len(pair[0])} examples, not {self.examples[i]} as was said")
-        inputs, targets = (torch.cat([pair[j] for pair in pairs]).to(self.device) for j in (0, 1))
-        return inputs, targets, np.cumsum([0, *(len(pair[0]) for pair in pairs[:-1])])
+            joined = joined or [part.detach().new_empty((int(starts[-1]), *part.shape[1:])) for part in pair]
+            # Copied before the next is asked for: a function may read every client into the same memory.
+            for whole, part in zip(joined, pair, strict=True):
+                whole[start : start + len(part)] = part.detach()
+        inputs, targets = (whole.to(self.device) for whole in joined)
+        return inputs, targets, starts[:-1]
+
+
+def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor]) -> None:
+    """Refuse a function that gives a client others when it is asked again: no run could be repeated or resumed.
+
+    Raises:
+        DataError: with the client's number.
+    """
+    for what, one, other in zip(("inputs", "targets"), had, has, strict=True):
+        # What is no number is not equal to itself.
+        if not torch.equal(one, other) and not torch.equal(one.nan_to_num(), other.nan_to_num()):
+            raise DataError(
+                f"data: client {i} has other {what} when the function is asked again in the same round; make them from "
+                f"the client's number alone (a generator seeded with it), or give a list"
+            )
 
 
 def has_ignored(targets: Tensor) -> bool:

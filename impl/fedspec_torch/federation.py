@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, Weights, check_whole
-from fedspec_torch.checking import check_first, check_module, named
+from fedspec_torch.checking import check_first, check_module, check_same_parameters, named
 from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
-from fedspec_torch.layered import LayersError
+from fedspec_torch.layered import OTHERWISE, LayersError
 from fedspec_torch.looking import Look, apart, look
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError, Reason
@@ -145,6 +145,7 @@ class Federation:
         known = self.known_way(len(x))
         if known:
             return known
+        check_same_parameters(self.network)
         if not self._first:
             check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
         here = Look.at(self.network, x, batch)
@@ -160,20 +161,23 @@ class Federation:
             def agrees(name: str) -> None:
                 if name in WRITTEN_OUT and ignored:
                     raise LayersError(f"{name}: {ignored}")
-                self._look(name, here, plain)
+                self._look(name, here, plain, advised=False)
 
             self.choices[size] = choose(self.network, x, batch, agrees=agrees)
         elif self.choices[size].name not in self._agreed:
             self._look(self.choices[size].name, here, plain)
         return self.choices[size].name
 
-    def _look(self, name: str, here: Look, plain: Plain | None = None) -> None:
+    def _look(self, name: str, here: Look, plain: Plain | None = None, *, advised: bool = True) -> None:
         try:
             look(self.network, name, here, plain)
+        except LayersError as error:
+            raise LayersError(f"{name}: {error}; {OTHERWISE}" if advised else str(error)) from error
         except (FedspecError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            raise LayersError(f"{name}: the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}") from error
+            why = f"the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}"
+            raise LayersError(f"{name}: {why}; {OTHERWISE}" if advised else why) from error
         self._agreed.add(name)
 
     def look_again(self, ways: Iterable[str], round: int, x: Vector, batch: Minibatch) -> None:
@@ -188,6 +192,7 @@ class Federation:
         Raises:
             ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
         """
+        check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
         for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
             self._look(name, here)

@@ -66,8 +66,8 @@ class Network:
 
     @cached_property
     def parameters(self) -> dict[str, nn.Parameter]:
-        """What is trained, by name, each once however often the module uses it."""
-        return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
+        """What is trained, by name, each once however often the module uses it; what holds no number is not."""
+        return {name: p for name, p in self.module.named_parameters() if p.requires_grad and p.numel()}
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -167,7 +167,7 @@ class Network:
         chain, loss = self.written_out
         refused = refusal(chain, loss, x, walk)
         if refused:
-            raise layers.LayersError(f"compiled: {refused}; {Reason.NOT_WRITTEN_OUT} there")
+            raise layers.LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
         b = int(walk.sizes.max())
         found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
         return found
@@ -250,8 +250,9 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
         return network.value(network.named(row), inputs, targets)
 
     with network.turn:
-        found: tuple[Stack, Weights] = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
-    return found
+        g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
+    # What the loss holds beside may want gradients of its own.
+    return g.detach(), losses.detach()
 
 
 def looped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:

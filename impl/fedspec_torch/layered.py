@@ -22,6 +22,9 @@ from fedspec_torch.blocks import Part
 from fedspec_torch.data import IGNORED
 from fedspec_torch.refusals import Reason
 
+OTHERWISE = "name way='looped', which takes any module, or no way"
+"""What to do where a way does not take what it was asked for."""
+
 
 class LayersError(FedspecError):
     """A module or loss is none of those that are written out; the message names the part."""
@@ -77,7 +80,7 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
     used = [id(p) for part in parts for p in part.parameters()]
     if sorted(used) != sorted(places):
         frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
-        raise LayersError(f"layered: every parameter is trained, and belongs to one layer; {frozen}")
+        raise LayersError(f"every parameter is trained, and belongs to one layer; {frozen}")
     linears: list[Linear] = []
     activations: list[list[str]] = [[]]
     for part in parts:
@@ -97,7 +100,8 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
 
 def _chain(part: nn.Module) -> Iterator[nn.Module]:
     if not is_torchs_own(part):
-        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+        own = "with a hook, or a forward or parameters of its own,"
+        raise LayersError(f"{type(part).__name__} {own} is {Reason.NOT_WRITTEN_OUT}")
     if type(part) is nn.Sequential:
         for inner in part:
             yield from _chain(inner)
@@ -106,7 +110,7 @@ def _chain(part: nn.Module) -> Iterator[nn.Module]:
     ):
         yield part
     else:
-        raise LayersError(f"layered: {type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+        raise LayersError(f"{type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
 
 
 def hooked(part: nn.Module) -> bool:
@@ -140,7 +144,7 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
     """
     if targets.ndim != 2 or targets.is_floating_point():
         others = f"others are {Reason.NOT_WRITTEN_OUT}"
-        raise LayersError(f"layered: cross-entropy of class numbers only, one for each example; {others}")
+        raise LayersError(f"cross-entropy of class numbers only, one for each example; {others}")
     at = targets[:, None, :]
     losses = (z.logsumexp(1, keepdim=True) - z.gather(1, at)).mean((1, 2)) if told else z.new_empty(0)
     torch.ops.aten._softmax.out(z, 1, False, out=out)
@@ -155,7 +159,7 @@ def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[We
         LayersError: there is not one target for each output.
     """
     if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
-        raise LayersError(f"layered: a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
+        raise LayersError(f"a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
     error = torch.sub(z, targets.mT, out=out)
     return error.square().mean((1, 2)) if told else z.new_empty(0), 2 / (z.shape[1] * z.shape[2])
 
@@ -168,7 +172,7 @@ def written_out(loss: Any) -> Loss:
     """
     functional = nn.functional
     if isinstance(loss, nn.Module) and not is_torchs_own(loss):
-        raise LayersError(f"layered: the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
+        raise LayersError(f"the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
     if loss is functional.cross_entropy:
         return cross_entropy
     if loss is functional.mse_loss:
@@ -180,4 +184,4 @@ def written_out(loss: Any) -> Loss:
             return cross_entropy
     if type(loss) is nn.MSELoss and loss.reduction == "mean":
         return mean_square
-    raise LayersError(f"layered: the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")
+    raise LayersError(f"the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")

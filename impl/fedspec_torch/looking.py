@@ -149,11 +149,11 @@ def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Wei
     """
     refused = refusal(network, name)
     if refused:
-        raise LayersError(f"{name}: {refused}; leave way out, or name looped")
+        raise LayersError(refused)
     differs = look.differs(name, plain)
     if differs:
         raise ModuleError(
             f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): the "
             f"module or the loss sees its parameters, or a minibatch, otherwise there, as in a closure, a list, "
-            f"model.parameters() or an own derivative; leave way out, or name looped"
+            f"model.parameters() or an own derivative; name way='looped', which is plain autograd"
         )

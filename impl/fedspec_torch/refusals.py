@@ -11,6 +11,10 @@ class ModuleError(FedspecError):
     """A module cannot be trained as it is; the message says which part, why, and what to do."""
 
 
+class DataError(FedspecError):
+    """A function does not make a client's examples from its number alone."""
+
+
 class LossError(FedspecError):
     """A loss cannot be trained on; the message says what it gave."""
 

@@ -16,9 +16,9 @@ from fedspec_torch import descent, graphs
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.batches import Batches
 from fedspec_torch.checking import named
-from fedspec_torch.data import IGNORED, Minibatch
+from fedspec_torch.data import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, layered
-from fedspec_torch.layered import LayersError, cross_entropy
+from fedspec_torch.layered import OTHERWISE, LayersError, cross_entropy
 from fedspec_torch.loops import NoClassError
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import Reason
@@ -75,11 +75,14 @@ class Training:
         """
         if not self._batches:
             return
-        last = [*self._batches.values()][-1]
+        f, last = self.federation, [*self._batches.values()][-1]
         one = self.round % len(last.clients)
         other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
         batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
+        if isinstance(f.pool, Made):
+            alone = Batches(f.pool, last.clients[one : one + 1], f.batch_size, f.seed, self.round, f.shuffled)
+            check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round))
         ways = self.ways - set(WRITTEN_OUT) if Trained(self, last).ignored else self.ways
         with Trained.named([last.clients[i] for i in (one, other)], [batch]):
             self.federation.look_again(ways, self.round, x, batch)
@@ -248,11 +251,14 @@ class Trained:
         if not f.way or f.known_way(len(x)):
             return
         self._aside({"fused": "layered"}.get(f.way, f.way))
-        if f.way == "compiled":
-            # What it does not take of the examples it says itself.
-            self.compiled(x, 0, [1] * len(x), f.network.buffer(x), [1], told=False)
-        elif f.way in ("layered", "fused"):
-            _ = f.network.written_out
+        try:
+            if f.way == "compiled":
+                # What it does not take of the examples it says itself.
+                self.compiled(x, 0, [1] * len(x), f.network.buffer(x), [1], told=False)
+            elif f.way in ("layered", "fused"):
+                _ = f.network.written_out
+        except LayersError as error:
+            raise LayersError(f"{f.way}: {error}; {OTHERWISE}") from error
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
         who = [self.batches.clients[r] for r in rows]

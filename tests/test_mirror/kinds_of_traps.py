@@ -254,6 +254,18 @@ def noisy(self: Any, x: Tensor) -> Tensor:
     return z + torch.randn(z.shape, generator=self.generator, dtype=z.dtype)  # type: ignore[no-any-return]
 
 
+class Tempered(nn.Module):
+    """Cross-entropy with a number of its own, which wants a gradient and is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+
+    def forward(self, z: Tensor, target: Tensor) -> Tensor:
+        """Of outputs times that number."""
+        return F.cross_entropy(self.scale * z, target)
+
+
 def linear() -> nn.Module:
     """A linear layer."""
     return nn.Linear(6, 3)
@@ -285,6 +297,7 @@ TRAPS: dict[str, Kind] = {
     "a small penalty in the loss": Kind(mlp, slightly_penalised),
     "parameters in a closure": Kind(in_a_closure),
     "parameters in a list": Kind(in_a_list),
+    "a parameter of the loss": Kind(mlp, lambda module: Tempered()),
     "weights clamped": Kind(clamped, refused=Reason.WRITES),
     "weights clamped by data": Kind(clamped_data, refused=Reason.WRITES),
     "inputs written to": Kind(headed(nn.ELU(inplace=True)), inputs=lines, refused=Reason.WRITES),

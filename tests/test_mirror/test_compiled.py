@@ -148,7 +148,7 @@ def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPat
     federation = CASES["odd"].federation(None)
     federation.in_round(0).oracle([0, 1])(0, federation.x0.repeat(2, 1))
     (choice,) = federation.choices.values()
-    assert choice.name != "compiled" and "compiled refused (compiled: numba not installed" in choice.why
+    assert choice.name != "compiled" and "compiled refused (numba not installed" in choice.why
 
 
 def test_the_fastest_run_is_taken_and_said() -> None:
