@@ -13,14 +13,13 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 STEPS = {"eps > 0": "the client's stabiliser", "eta > 0": "the client's rate"}
 SYMMETRIC = {"symmetric": "noise xi and -xi are equally likely, as for Student's and Cauchy's law"}
@@ -107,48 +106,6 @@ def second_moment() -> Finding:
     """
     found = decide(SQUARE, sample=_sampled, ablate=False)
     return _by_hand(found) if found.verdict is Verdict.PROVED else found
-
-
-def _sum_of_squares(draw: Draw) -> Statement:
-    """S_(T+1) = S_T + 1/(T+1)^2 <= 2 - 1/(T+1) from S_T <= 2 - 1/T."""
-    S, T = draw("S"), draw("T")
-    given = {"T >= 1": T >= 1, "S_T <= 2 - 1/T": S * T <= 2 * T - 1}
-    return Statement(given, {"S_(T+1) <= 2 - 1/(T+1)": (S * (T + 1) ** 2 + 1) <= (2 * (T + 1) - 1) * (T + 1)})
-
-
-@claim(
-    "fedada2.l458",
-    statement="sum_(t <= T) 1/t^2 <= int_1^oo dx/x^2",
-    source=Source(FEDADA2, "proof of Proposition 9 (iv) (L458-459)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def integral() -> Finding:
-    """The integral is 1 and leaves out the first term."""
-    return refutation(
-        instance="T = 2",
-        conditions={"the integral is 1 - 1/R up to R, at most 1": all(1 - F(1, R) <= 1 for R in (2, 10, 1000))},
-        left=F(1) + F(1, 4),
-        right=F(1),
-    )
-
-
-@claim(
-    "fedada2.l458-repaired",
-    statement="sum_(t <= T) 1/t^2 <= 2 - 1/T for every T (it tends to pi^2/6), so that E|x_t|^2 <= 2|x_0|^2 + 8 K^2 "
-    "for any "
-    "clients with steps of length at most eta_t = 1/t^2",
-    source=Source(FEDADA2, "proof of Proposition 9 (iv) (L458-459)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    assumptions={"T >= 1": "rounds", "S_T <= 2 - 1/T": "the induction hypothesis, true at T = 1"},
-    repairs="fedada2.l458",
-)
-def summed() -> Finding:
-    """Induction over T. |x_T - x_0| <= K sum eta_t < 2 K, and (a + b)^2 <= 2 a^2 + 2 b^2, in words."""
-    return decide(_sum_of_squares)
 
 
 def _recursion(draw: Draw) -> Statement:
