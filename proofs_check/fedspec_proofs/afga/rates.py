@@ -116,7 +116,7 @@ def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
     "afga.eq-32",
     statement="rho <= m/(m + n) gives H rho^2 <= rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, H = min{1/(1 - rho), "
     "I}, and (n - m)/((n - 1)(m + n)) <= 1/n; the first is = for I >= 2",
-    source=Source(AFGA, "eq. (32) (L2177), but for its first sign (claim eq-32-first)"),
+    source=Source(AFGA, "eq. (32) (L2177), but for its first sign, an erratum"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     extent=Extent.PART,

@@ -1,4 +1,4 @@
-"""How the auxiliary sequence moves, and its inner product split. Fed-LAMB, eqs. (10), (11), (13)-(15) (L577-596)."""
+"""How the auxiliary sequence moves. Fed-LAMB, eq. (10) (L577), where the printed proof of Theorem 1 breaks first."""
 
 from __future__ import annotations
 

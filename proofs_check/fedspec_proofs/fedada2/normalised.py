@@ -6,6 +6,7 @@ The clients' rule divides a gradient by its own length; with noise that is symme
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -152,7 +153,14 @@ def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:
 
 
 START = {"|x_0| <= start": "the problem's first model, at most 3", "0 < 1 - ehat <= 1": "ehat of the schedule"}
-RATES = {"S <= 2": "sum over n >= t_0 of 1/n^2, claim l458-repaired"}
+RATES = {"S <= 2": "sum over n >= t_0 of 1/n^2, by induction from n = 1"}
+
+
+def _sum_of_squares(draw: Draw) -> Statement:
+    """S_(T+1) = S_T + 1/(T+1)^2 <= 2 - 1/(T+1) from S_T <= 2 - 1/T, which is an equality at T = 1."""
+    S, T = draw("S"), draw("T")
+    given = {"T >= 1": T >= 1, "S_T <= 2 - 1/T": S * T <= 2 * T - 1}
+    return Statement(given, {"S_(T+1) <= 2 - 1/(T+1)": (S * (T + 1) ** 2 + 1) <= (2 * (T + 1) - 1) * (T + 1)})
 
 
 @claim(
@@ -171,10 +179,11 @@ def bounded_error() -> Finding:
     that its first model may be chosen; that the limit exists, and what it is for other x_0, is not shown here.
     """
     found = decide(limit(F(12), F(3)))
-    square = decide(SQUARE, sample=_sampled, ablate=False)
-    if square.verdict is not Verdict.PROVED:
-        return square
-    return Finding(found.verdict, f"{found.evidence}\nand {square.evidence}", found.dropped, found.second)
+    for part in (decide(SQUARE, sample=_sampled, ablate=False), decide(_sum_of_squares, ablate=False)):
+        if part.verdict is not Verdict.PROVED:
+            return part
+        found = replace(found, evidence=f"{found.evidence}\nand {part.evidence}")
+    return found
 
 
 @false("fedada2.proposition-9-ii-half", of=bounded_error, statement="The same with sqrt(3)/(1 - ehat) and |x_0| <= 3")
