@@ -20,6 +20,7 @@ from fedspec_proofs import chain, ledger
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines.worst_case.attained import Attained, share
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
+from fedspec_proofs.errata import errata as lines
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import BEYOND, of_paper
 from fedspec_suite.laws.reductions import EDGES
@@ -200,6 +201,17 @@ def refuted() -> str:
     return table(["paper", "number", "kind", "claim", "severity", "what is false", "repaired in"], rows)
 
 
+def errata() -> str:
+    rows = []
+    for paper in PAPERS.values():
+        for row in lines(paper.package):
+            at = ", ".join(f"{name} = {value}" for name, value in row.at.items())
+            shown = [f"`{row.fails}` is false, `{row.holds}` true" + f" at `{at}`" * bool(at)] if row.fails else []
+            cells = [paper.name, row.place, row.printed, row.mended, str(row.severity)]
+            rows.append([*map(plain, cells), "; ".join([*shown, *filter(None, [row.words])])])
+    return table(["paper", "place", "as printed", "should be", "severity", "seen by"], rows)
+
+
 def claims() -> str:
     parts = []
     for paper in PAPERS.values():
@@ -279,7 +291,7 @@ PAGES = (
     mutants,
     threads,
 )
-LEDGER = (verdicts, refuted, chains, claims, loose)
+LEDGER = (verdicts, refuted, errata, chains, claims, loose)
 DRAWN = (overview, families)
 TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
 

@@ -1,7 +1,7 @@
 """The ledger: every claim of the five papers in their order, and the statements that the papers number.
 
 A paper is a package of this one. Its ``MODULES`` hold the claims in the paper's order, its ``statements.toml`` lists
-what the paper numbers, with the claims about each.
+what the paper numbers, with the claims about each, its ``errata.toml`` the lines that are misprinted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from importlib.resources import files
 from fedspec.errors import FedspecError, none_called
 from fedspec.papers import PAPERS, Paper
 from fedspec_proofs.claim import Claim, Extent, Verdict
+from fedspec_proofs.errata import filed
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def _claims(paper: Paper) -> Iterator[Claim]:
             # What a module imports from another one stands in the other's place.
             if isinstance(value, Claim) and value.paper == paper.key:
                 yield value
+    yield filed(paper)
 
 
 @cache

@@ -23,7 +23,6 @@ MODULES = (
     "drift",
     "one_step",
     "consensus",
-    "two_steps",
     "recursion",
     "powers",
     "spectrum",

@@ -5,82 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction as F
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from fedspec.mixing import topology
-from fedspec.mixing.gossip import gossip
 from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga import bounds
-from fedspec_proofs.afga.constants import doubly_stochastic, mixes
 from fedspec_proofs.afga.mixed import consensus_lines
 from fedspec_proofs.afga.network import EXACT, Network
-from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, blended_permutation, conditions, some, two_tilts
-from fedspec_proofs.afga.rounds import consensus, enumerated, models, path, whole
+from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, conditions, some, two_tilts
+from fedspec_proofs.afga.rounds import consensus, enumerated, path, whole
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.moments import second_moment
 from fedspec_proofs.engines.search import Sides
 from fedspec_proofs.refutation import refutation
-
-
-@claim(
-    "afga.eq-43",
-    statement="The sum of |xbar - x^i|^2 is the Frobenius norm of Xperp' Xperp, which is the square of that of Xperp, "
-    "for any d",
-    source=Source(AFGA, "Lemma F.2, eq. (43) (L2903-2917)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_43() -> Finding:
-    """True of matrices of rank one, such as all with d = 1; the trace of Xperp' Xperp is meant. Both sides squared."""
-    W = blended_permutation(3, (0, 1, 2), F(1, 2))
-    g = [exact.vector(1, 0), exact.vector(0, 1), exact.vector(0, 0)]
-    net = two_tilts((1, -1), 0)
-    oracles = [lambda t, x, g_i=g_i: g_i for g_i in g]
-    everyone = (0, 1, 2)
-    X = models(net.eta_l, exact.vector(0, 0), oracles, [everyone], W)
-    rest = X - gossip(X, topology.complete(3, EXACT))
-    gram = rest.T @ rest
-    return refutation(
-        instance="three clients with gradients (1, 0), (0, 1), (0, 0), all drawn, eta_l = 1/8, W = (I + J)/2, one "
-        "step from 0; the squares of both sides",
-        conditions={
-            "4.5: W is doubly stochastic, ||W - J||_2 <= 1/2": doubly_stochastic(W) and mixes(W, F(1, 2)),
-            "the models are those of AFGA after one local step": bool((X[2] != X[0]).any()),
-        },
-        left=sum(gram.flat[k] ** 2 for k in range(4)),
-        right=sum(r**2 for r in rest.flat) ** 2,
-        relation="=",
-    )
-
-
-@claim(
-    "afga.eq-43-repaired",
-    statement="The sum of |xbar - x^i|^2 is the trace of Xperp' Xperp, for X with a row for each client",
-    source=Source(AFGA, "ours, for eq. (43) (L2903-2917)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n = 2 and 3, d = 2",
-    repairs="afga.eq-43",
-)
-def eq_43_repaired() -> Finding:
-    """n = 2 and 3, d = 2; Xperp by the exchange with J."""
-
-    def body(n: int) -> Body:
-        def one(draw: Draw) -> list[Any]:
-            X = draw("X", n, 2)
-            rest = X - gossip(X, topology.complete(n, EXACT))
-            centre = X.sum(axis=0) / F(n)
-            return [np.trace(rest.T @ rest) - sum(((X - centre) ** 2).ravel())]
-
-        return one
-
-    return identities({"n = 2": body(2), "n = 3": body(3)})
 
 
 def _fourth_line(net: Network) -> Iterable[Sides]:

@@ -20,15 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms import afga
-from fedspec.mixing import topology
-from fedspec.plan import Exchange
-from fedspec.server.amsgrad import init
 from fedspec_proofs.afga.bounds import C_1
-from fedspec_proofs.afga.constants import Bump, doubly_stochastic, oracles
-from fedspec_proofs.afga.network import EXACT, hyper
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
-from fedspec_proofs.engines import exact
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
@@ -146,80 +139,3 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
 def eq_25_repaired() -> Finding:
     """For all reals."""
     return decide(lambda draw: _needed(draw, 16, 8), sample=_sample_needed)
-
-
-@claim(
-    "afga.eq-28",
-    statement="eta eta_l I/(8 C_0 R) sum_r E|grad f(x_r)|^2 <= n/(Rm) [E f(z_(R+1)) - f(z_1)] + terms that vanish "
-    "with the variances and beta1",
-    source=Source(AFGA, "eq. (28), as eqs. (29), (33) and T1 (L2003, L2087, L2185, L2283), with r + 1 read as R + 1"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_28() -> Finding:
-    """The sign is the wrong way round, at all four places: f(z_1) - E f(z_(R+1)) is meant. Any descent shows it."""
-    f, n, m, R = Bump(F(1), F(0)), 2, 2, 1
-    eta_l = F(1, 128)
-    at = Rates(n=n, m=m, I=1, L=f.L, G=F(8, 9), eta=F(1, 1000), eta_l=eta_l, s=F(2, 3) * eta_l, C_0=F(10, 9) * eta_l)
-    W, x, everyone = topology.complete(n, EXACT), exact.vector(1), (0, 1)
-    # Delta = -eta_l/2; eps makes the root rational: a triangle of sides 3, 4, 5.
-    h = hyper(eta_l, eta=at.eta, eps=at.s**2)
-    after, _ = afga.step(h, init(x), oracles([f, f]), Exchange(everyone, (everyone,), W))
-    slope = f.slope(x[0])
-    return refutation(
-        instance="two equal clients f_i = x^2/(1 + x^2), both drawn, W = J, x_1 = 1, I = R = 1, no noise, beta1 = "
-        "beta2 = 0 so that z_r = x_r, eta_l = 1/128, eta = 1/1000, sqrt(eps) = 1/192, G = 8/9",
-        conditions={
-            "4.1: |f''| <= 2 = L": at.L == 2,
-            "4.3: |f'| <= 13/20 <= G": f.G <= at.G,
-            "4.5: W = J is doubly stochastic": doubly_stochastic(W),
-            "no variance: sigma = sigma_c = sigma_k = 0, beta1 = 0, m = n": n == m,
-            **at.conditions("25", "26", "27"),
-        },
-        left=at.eta * eta_l * at.I / (8 * at.C_0 * R) * slope**2,
-        right=F(n, R * m) * (f.value(after.x[0]) - f.value(x[0])),
-    )
-
-
-@claim(
-    "afga.eq-28-repaired",
-    statement="eta eta_l I/(8 C_0 R) sum_r |grad f(x_r)|^2 <= [f(x_1) - f(x_(R+1))]/R where nothing is drawn, beta1 = "
-    "0 and I = 1, whatever K, n, W, beta2 and d: what one round takes off f, coordinate by coordinate",
-    source=Source(AFGA, "ours, for eq. (28) (L2003); with all its terms it is claim theorem-4-6-assembly"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.PART,
-    assumptions={
-        "signs": "eta, eta_l and eps are positive, L is not negative",
-        "denominator": "sqrt(eps) <= s <= C_0 for s = sqrt(v_hat + eps), as eq-17-eps-repaired has it",
-        "step": "eta eta_l L <= sqrt(eps)",
-    },
-    repairs="afga.eq-28",
-)
-def eq_28_repaired() -> Finding:
-    """Delta = -eta_l grad f(x_r): the mean of all models after one local step does not depend on W. Smoothness takes
-    off <grad f, eta eta_l grad f/s> less L/2 of the step's square, and the rounds telescope.
-    """
-
-    def body(draw: Draw) -> Statement:
-        slope, s, C_0, root = (draw(name) for name in ("slope", "s", "C_0", "root"))
-        eta, eta_l, L = (draw(name) for name in ("eta", "eta_l", "L"))
-        step = eta * eta_l
-        given = {
-            "signs": every(eta > 0, eta_l > 0, root > 0, L >= 0),
-            "denominator": every(root <= s, s <= C_0),
-            "step": step * L <= root,
-        }
-        # Everything times 8 C_0 s^2.
-        decrease = 8 * C_0 * (step * slope**2 * s - L * step**2 * slope**2 / 2)
-        return Statement(given, {"descent": step * slope**2 * s**2 <= decrease})
-
-    def sample(rng: np.random.Generator) -> dict[str, F]:
-        eta, eta_l, root, slope = (F(int(k), 4) for k in rng.integers(1, 9, 4))
-        s = root + F(int(rng.integers(0, 5)), 2)
-        L = root / (eta * eta_l) * F(int(rng.integers(0, 5)), 4)
-        more = F(int(rng.integers(0, 5)), 2)
-        return {"eta": eta, "eta_l": eta_l, "root": root, "slope": slope, "s": s, "C_0": s + more, "L": L}
-
-    return decide(body, sample=sample)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -22,46 +22,6 @@ from fedspec_proofs.refutation import refutation
 def _squares(draw: Draw, half: Any) -> list[Any]:
     a, b = draw("a", 1), draw("b", 1)
     return [a @ b - half * (a @ a + b @ b - (a - b) @ (a - b))]
-
-
-@claim(
-    "afga.eq-16",
-    statement="<a, b> = |a|^2 + |b|^2 - |a - b|^2; a slip, eq. (17) has the half",
-    source=Source(AFGA, "between eqs. (16) and (17) (L1395)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_16() -> Finding:
-    """Half of it is meant, and used."""
-    a = exact.vector(1)
-    return refutation(
-        instance="a = b = 1",
-        conditions={"a and b have a length": a @ a == 1},
-        left=a @ a,
-        right=a @ a + a @ a,
-        relation="=",
-    )
-
-
-@claim(
-    "afga.eq-16-repaired",
-    statement="<a, b> = (|a|^2 + |b|^2 - |a - b|^2)/2, coordinate by coordinate",
-    source=Source(AFGA, "ours, for the identity before eq. (17) (L1395)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    repairs="afga.eq-16",
-)
-def eq_16_repaired() -> Finding:
-    """Both sides are sums over the coordinates."""
-    return identities({"one coordinate": lambda draw: _squares(draw, F(1, 2))})
-
-
-@false("afga.false-16-one", of=eq_16_repaired, statement="The same without the half")
-def without_half() -> Finding:
-    """As printed."""
-    return identities({"one coordinate": lambda draw: _squares(draw, 1)})
 
 
 @claim(

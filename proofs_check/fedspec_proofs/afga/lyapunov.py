@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction as F
 from typing import Any
 
-from fedspec.server.amsgrad import AmsGrad, general_amsgrad, init
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
-from fedspec_proofs.engines import exact
+from fedspec.server.amsgrad import AmsGrad, general_amsgrad
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.mutation import mutate
-from fedspec_proofs.refutation import refutation
 
 
 def dividing(rule: Any, by: Any) -> Any:
@@ -50,56 +47,6 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
 def eq_13() -> Finding:
     """One coordinate of the server's rule; V_r^(1/2) is what the rule divides by, here any positive number."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b / (1 - b))})
-
-
-@claim(
-    "afga.eq-13-display",
-    statement="z_(r+1) - z_r = 1/beta1 (x_(r+1) - x_r) - beta1/(1 - beta1)(x_r - x_(r-1)); a slip, the line after it "
-    "is right",
-    source=Source(AFGA, "the display after eq. (13), first line (L1248-1249)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_13_display() -> Finding:
-    """1/(1 - beta1) is meant; both are 2 at beta1 = 1/2."""
-    beta1, delta = F(1, 3), exact.vector("3/8")
-    numbers: dict[str, Any] = {"eta": F(1), "beta1": beta1, "beta2": F(0), "eps": F(1, 4)}
-    states = [init(exact.vector(0))]
-    for _ in range(2):
-        states.append(general_amsgrad(states[-1], delta, **numbers))
-    before, now, after = (s.x[0] for s in states)
-    kappa = beta1 / (1 - beta1)
-    return refutation(
-        instance="beta1 = 1/3, beta2 = 0, eps = 1/4, eta = 1, Delta_1 = Delta_2 = 3/8 from x_1 = 0; r = 2",
-        conditions={"two steps of the server": states[-1].t == 2},
-        left=(after + kappa * (after - now)) - (now + kappa * (now - before)),
-        right=(after - now) / beta1 - kappa * (now - before),
-        relation="=",
-    )
-
-
-@claim(
-    "afga.eq-13-display-repaired",
-    statement="z_(r+1) - z_r = 1/(1 - beta1) (x_(r+1) - x_r) - beta1/(1 - beta1)(x_r - x_(r-1))",
-    source=Source(AFGA, "ours, for the display after eq. (13), first line (L1248-1249)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    repairs="afga.eq-13-display",
-)
-def eq_13_display_repaired() -> Finding:
-    """Of any three models, coordinate by coordinate."""
-
-    def body(draw: Draw) -> list[Any]:
-        before, now, after, b = (draw(name) for name in ("before", "now", "after", "b"))
-        # b / (1 + b) is any decay but 1.
-        beta1 = b / (1 + b)
-        kappa = beta1 / (1 - beta1)
-        moved = after + kappa * (after - now) - now - kappa * (now - before)
-        return [moved - (after - now) / (1 - beta1) + kappa * (now - before)]
-
-    return identities({"one coordinate": body})
 
 
 @false(

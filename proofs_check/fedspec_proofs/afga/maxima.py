@@ -16,11 +16,11 @@ from fedspec_proofs.afga.changes import F8, F8_WORDS
 from fedspec_proofs.afga.network import EXACT, hyper
 from fedspec_proofs.afga.paths import ETA_L
 from fedspec_proofs.afga.server_inductions import rootless
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.smt import every, some
+from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
 NOISE = (exact.vector(1, 0), exact.vector(0, 1))
@@ -88,48 +88,5 @@ def lemma_f_8_v_hat_repaired() -> Finding:
         v, b = draw("v_hat", 3), draw("b")
         given = {"v_hat >= 0": every(*(x >= 0 for x in v)), "v_hat <= B^2": every(*(x <= b for x in v))}
         return Statement(given, {"|v_hat|^2 <= d B^4": sum(x * x for x in v) <= 3 * b * b})
-
-    return decide(body)
-
-
-@claim(
-    "afga.lemma-f-8-one-v",
-    statement="There is a j <= r with v_hat_r = v_j, as vectors",
-    source=Source(AFGA, F8 + ", its proof (L4816)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def lemma_f_8_one_v() -> Finding:
-    """Left is the smallest distance |v_hat_2 - v_j|^2 over j = 1, 2, which would have to be 0."""
-    first, last = _rounds(F(1, 2), NOISE)
-    return refutation(
-        instance="one client on f = 0, noise (1, 0) in round 1, (0, 1) in round 2, eta_l = 1/4, beta2 = 1/2: v_1 = "
-        "(1, 0)/32, v_2 = (1, 2)/64, v_hat_2 = (1, 1)/32",
-        conditions={"v_hat_2 >= v_1 and v_2": bool((last.v_hat >= first.v).all() and (last.v_hat >= last.v).all())},
-        left=min((last.v_hat - s.v) @ (last.v_hat - s.v) for s in (first, last)),
-        right=0,
-        relation="=",
-    )
-
-
-@claim(
-    "afga.lemma-f-8-one-v-repaired",
-    statement="For every coordinate there is a j <= r with v_hat_(r,i) = v_(j,i), or it is still 0",
-    source=Source(AFGA, "ours, for the step of Lemma F.8's proof (L4816)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    repairs="afga.lemma-f-8-one-v",
-)
-def lemma_f_8_one_v_repaired() -> Finding:
-    """One round of the rule from any state: the new v_hat is the old one, or the new v; so on from v_hat_0 = 0."""
-
-    def body(draw: Draw) -> Statement:
-        before = AmsGrad(x=draw("x", 1), m=draw("m", 1), v=draw("v", 1), v_hat=draw("v_hat", 1), t=1)
-        numbers = {name: draw(name) for name in ("eta", "beta1", "beta2", "eps")}
-        after = rootless(amsgrad)(before, draw("Delta", 1), **numbers)
-        old, new = before.v_hat[0], after.v_hat[0]
-        return Statement({}, {"the old one, or the new v": some(new == old, new == after.v[0])})
 
     return decide(body)

@@ -27,47 +27,6 @@ APPENDIX = "Appendix C"
 
 
 @claim(
-    "afga.eq-6",
-    statement="For W = diag(W_2, I_(n-2)) the lower right block of I - W is I_(n-2); a slip, it is 0, as the example "
-    "needs",
-    source=Source(AFGA, f"{APPENDIX}, eq. (6) (L1035-1042)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_6() -> Finding:
-    """It is 0: the null space has n - 1 dimensions, not one more vector."""
-    W = topology.clustered([topology.complete(2, EXACT), topology.alone(2, EXACT)])
-    rest = topology.alone(4, EXACT) - W
-    return refutation(
-        instance="n = 4, W_2 = J; the entry [3, 3] of I - W",
-        conditions={"4.5: W is doubly stochastic": doubly_stochastic(W)},
-        left=rest[3, 3],
-        right=1,
-        relation="=",
-    )
-
-
-@claim(
-    "afga.eq-6-repaired",
-    statement="For W = diag(W_2, I_(n-2)) more than consensus is fixed: null(I - W) is not span(1)",
-    source=Source(AFGA, f"ours, for {APPENDIX}, eq. (6) (L1035-1044)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="n = 3, 4, 5, W_2 = J",
-    repairs="afga.eq-6",
-)
-def eq_6_repaired() -> Finding:
-    """The rank of I - W is 1; and X = (0, .., 0, 1) is a fixed point of the exchange."""
-    found = []
-    for n in (3, 4, 5):
-        W = topology.clustered([topology.complete(2, EXACT), topology.alone(n - 2, EXACT)])
-        x = exact.vector(*([0] * (n - 1)), 1)[:, None]
-        found.append(not only_consensus_is_fixed(W) and bool((gossip(x, W) == x).all()))
-    return Finding(Verdict.PROVED if all(found) else Verdict.REFUTED, f"{len(found)} sizes")
-
-
-@claim(
     "afga.eq-7",
     statement="(W - J)(W - J) = W - J for doubly stochastic W, so that its eigenvalues are 0 and 1",
     source=Source(AFGA, f"{APPENDIX}, eq. (7) (L1045-1049)"),

@@ -12,7 +12,6 @@ from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
@@ -96,28 +95,6 @@ def _sample_rho(rng: np.random.Generator) -> dict[str, F]:
     return {"n": F(n), "m": F(m), "rho": F(m, m + n) * F(int(rng.integers(0, 5)), 4)}
 
 
-@claim(
-    "afga.eq-32-first",
-    statement="n(n-m)/(m^2 (n-1)) H rho^2 = n(n-m)/(m^2 (n-1)) rho^2/(1 - rho) where rho <= m/(m + n), H = min{1/(1 - "
-    "rho), I}: the first sign of eq. (32)",
-    source=Source(AFGA, "eq. (32), first equality (L2177)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def eq_32_first() -> Finding:
-    """With one local step H is 1. It is <= for every I, which is enough, and = for I >= 2 (afga.eq-32)."""
-    n, m, rho, I = 2, 1, F(1, 3), 1
-    factor = F(n * (n - m), m**2 * (n - 1))
-    return refutation(
-        instance="n = 2, m = 1, I = 1, rho = 1/3, so that H = 1",
-        conditions={"0 <= rho < 1": 0 <= rho < 1, "rho <= m/(m + n)": rho <= F(m, m + n), "1 <= m < n": 1 <= m < n},
-        left=factor * minimum(1 / (1 - rho), F(I)) * rho**2,
-        right=factor * rho**2 / (1 - rho),
-        relation="=",
-    )
-
-
 def _steps(draw: Draw, least: int) -> Statement:
     """H rho^2 beside rho^2/(1 - rho), over n(n-m)/(m^2 (n-1)); from two local steps on they are equal."""
     n, m, rho, I = (draw(name) for name in ("n", "m", "rho", "I"))
@@ -139,7 +116,7 @@ def _sample_steps(rng: np.random.Generator) -> dict[str, F]:
     "afga.eq-32",
     statement="rho <= m/(m + n) gives H rho^2 <= rho^2/(1 - rho) <= m^2/((m + n) n) <= m^2/n^2, H = min{1/(1 - rho), "
     "I}, and (n - m)/((n - 1)(m + n)) <= 1/n; the first is = for I >= 2",
-    source=Source(AFGA, "eq. (32) (L2177), but for its first sign (claim eq-32-first)"),
+    source=Source(AFGA, "eq. (32) (L2177), but for its first sign, an erratum"),
     engine=Engine.SMT,
     verdict=Verdict.PROVED,
     extent=Extent.PART,
@@ -163,26 +140,6 @@ def eq_32() -> Finding:
 def twice_as_sparse() -> Finding:
     """The condition has no room for a factor of two."""
     return decide(lambda draw: _rho_condition(draw, 2), sample=_sample_rho)
-
-
-@claim(
-    "afga.eq-33-t1",
-    statement="With eta = n sqrt(I/m) and eta_l = 1/(sqrt(R) I): n/(eta eta_l R I m) = 1/sqrt(RIm) and eta eta_l = "
-    "n/sqrt(RIm)",
-    source=Source(AFGA, "T1 of eq. (33) (L2276-2296)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-)
-def eq_33_t1() -> Finding:
-    """i, s, q are the roots of I, m and R, all positive."""
-
-    def body(draw: Draw) -> list[Any]:
-        n, i, s, q = (draw(name, positive=True) for name in ("n", "i", "s", "q"))
-        eta, eta_l = n * i / s, 1 / (q * i**2)
-        return [n / (eta * eta_l * q**2 * i**2 * s**2) - 1 / (q * i * s), eta * eta_l - n / (q * i * s)]
-
-    return identities({"all positive R, I, m, n": body})
 
 
 def _noise_of_t_2(steps: Any, n: Any, rho: Any, H: Any) -> Any:

@@ -18,15 +18,13 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange, Message, Oracle
 from fedspec.readings import Weighting
 from fedspec.server.amsgrad import AmsGrad
-from fedspec_proofs.afga.constants import between, dissimilar, doubly_stochastic
+from fedspec_proofs.afga.constants import between, dissimilar
 from fedspec_proofs.afga.network import EXACT, Network, hyper
 from fedspec_proofs.afga.networks import conditions, two_tilts
 from fedspec_proofs.afga.sequences import doubly
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim, false
-from fedspec_proofs.engines import exact
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.refutation import refutation
 
 Sets = Sequence[tuple[int, ...]]
 
@@ -88,7 +86,6 @@ def _servers(draw: Draw) -> list[Any]:
         "no mixing": "W = I, which Assumption 4.5 excludes",
         "no re-sampling": "S_(r,t) = S_r",
     },
-    repairs="afga.reduction-literal",
 )
 def reduction() -> Finding:
     """n = 3, I = 2, affine clients; the servers are asked from any state, with any Delta."""
@@ -105,34 +102,6 @@ def reduction() -> Finding:
             "no re-sampling": {"S_(r,1) = {1, 2}": _against_fedamsgrad(3, S, (S, (0, 1)), one)},
         },
         instances=8,
-    )
-
-
-@claim(
-    "afga.reduction-literal",
-    statement="Read to the letter, with x^i_(r,t+1) = x^j_(r,t') for some other client j, AFGA reduces to FedAMSGrad; "
-    "a slip of the index, i for j is meant",
-    source=Source(AFGA, "Section 3 (L222-223), as converted"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def reduction_literal() -> Finding:
-    """A swap of models is a doubly stochastic W too; after it the sender sends another client's step."""
-    W, x = topology.permutation((1, 0), EXACT), exact.vector(0)
-    clients: list[Oracle] = [lambda t, x: exact.vector(1), lambda t, x: exact.vector(-1)]
-    plan = Exchange((0,), ((0,),), W)
-    ours = afga.change(hyper(F(1, 4)), x, clients, plan)
-    theirs = _fedamsgrad(x, clients, (0,), 1, F(1, 4))
-    return refutation(
-        instance="N = 2, f_1 = x, f_2 = -x, S_r = S_(r,0) = {1}, I = 1, x^1_(r,1) = x^2_(r,0'), eta_l = 1/4",
-        conditions={
-            "the exchange is one of AFGA: doubly stochastic": doubly_stochastic(W),
-            "S_(r,0) = S_r": plan.computing == (plan.senders,),
-        },
-        left=ours[0],
-        right=theirs[0],
-        relation="=",
     )
 
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.afga.bounds import printed_growth
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
-from fedspec_proofs.refutation import refutation
 
 
 def _roots(draw: Draw) -> tuple[dict[str, Any], tuple[Any, ...]]:
@@ -69,62 +67,9 @@ def eigenvalues() -> Finding:
     return decide(body, sample=_sample_roots)
 
 
-@claim(
-    "afga.eq-58",
-    statement="eta_l <= 1/(8IL) gives max{r + 8 eta_l^2 rho_L L^2, C_I + 16 I eta_l^2 L^2} <= max{r + rho_L/(2I (4I - "
-    "1)), 1 + 2/(4I - 1)} with r = max rho_k^2 (1 + 1/zeta)",
-    source=Source(AFGA, "Lemma F.3, eq. (58), second inequality (L3263-3280)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def eq_58() -> Finding:
-    """The second entry is too small, with the printed C_I already; 1 + 3/(4I - 1), which is used later, is right."""
-    I, L, eta_l, rho = 1, F(1), F(1, 8), F(0)
-    zeta = rho / (1 - rho)
-    # rho^2/zeta is rho (1 - rho).
-    r, rho_L = rho**2 + rho * (1 - rho), rho**2 * (1 + zeta)
-    return refutation(
-        instance="I = 1, L = 1, eta_l = 1/8, W = J, so that rho_max = 0 and case 1",
-        conditions={
-            "step: eta_l <= 1/(8IL)": eta_l * 8 * I * L <= 1,
-            "D.2: 0 <= rho < 1": 0 <= rho < 1,
-            "case 1: rho <= 1 - 1/I": rho <= 1 - F(1, I),
-        },
-        left=max(r + 8 * eta_l**2 * rho_L * L**2, printed_growth(I) + 16 * I * eta_l**2 * L**2),
-        right=max(r + rho_L / (2 * I * (4 * I - 1)), 1 + F(2, 4 * I - 1)),
-    )
-
-
-def _disc(draw: Draw, times: Any) -> Statement:
-    steps, e = draw("I"), draw("e")
-    # C_I - 1 = 1/(4I - 1) + 1/(4I); everything times 4I (4I - 1).
-    left = 4 * steps + (4 * steps - 1) + 16 * steps * e * 4 * steps * (4 * steps - 1)
-    return Statement(
-        {"I >= 1": steps >= 1, "step": every(e >= 0, 64 * steps**2 * e <= 1)},
-        {"C_I + 16 I eta_l^2 L^2 <= 1 + 3/(4I - 1)": left <= times * 4 * steps},
-    )
-
-
 def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     steps = F(int(rng.integers(1, 9)))
     return {"I": steps, "e": F(int(rng.integers(0, 9)), 8 * 64) / steps**2}
-
-
-@claim(
-    "afga.eq-58-repaired",
-    statement="eta_l <= 1/(8IL) gives C_I + 16 I eta_l^2 L^2 <= 1 + 3/(4I - 1), with the repaired C_I = 1 + 1/(4I - "
-    "1) + 1/(4I), which is larger than the printed one: the second entry; the first is in eq-60",
-    source=Source(AFGA, "ours, for eq. (58) (L3263-3280)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.PART,
-    assumptions={"I >= 1": "there is a local step", "step": "e = (eta_l L)^2 with eta_l <= 1/(8IL)"},
-    repairs="afga.eq-58",
-)
-def eq_58_repaired() -> Finding:
-    """For every real I >= 1."""
-    return decide(lambda draw: _disc(draw, 3), sample=_sample_step)
 
 
 @claim(

@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.cc_adaptive import CCFedAdagrad, cc_fedadagrad, init_v
-from fedspec.arith import sqrt
-from fedspec.plan import Arrival, Setup
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
-from fedspec_proofs.client_centric.problems import Clients, huber
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.steps import increments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -203,41 +199,6 @@ def bounded_fall(server: str) -> Finding:
 def a_5() -> Finding:
     """Without v_0 >= eps^2 the constant is eta G / eps^2. L765 and L976, which use the bound, have the G."""
     return bounded_fall("adagrad")
-
-
-@claim(
-    "client-centric.a-5-l656",
-    statement="A_5 <= (eta / (4 eps^2)) |Delta_t|^2, the last line of its bound, in which G is missing",
-    source=Source(CLIENT_CENTRIC, "bound of A_5, last line (L656)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def a_5_without_g() -> Finding:
-    """The first round of one client; the line after it, L659, asks for the bounded gradient that gives the G."""
-    G, eps, v0, eta_l = Fraction(6), exact.number(1), exact.number(1), exact.number("1/8")
-    clients, x = Clients(((huber(6, G),),)), exact.vector(0)
-    h = CCFedAdagrad(buffer=1, eta_l=eta_l, eta=exact.number(1), beta1=exact.number(0), tau=eps, v0=v0)
-    begun = init_v(h, x, Setup((1,), {"w": (1,)}))
-    slope = clients.gradient(x)
-    after, shown = cc_fedadagrad(h, begun, [clients.oracle(0)], Arrival(client=0, steps=1, delay=0))
-    delta, p, q = shown["delta"], sqrt(begun.server.v), sqrt(after.server.v)
-    return refutation(
-        instance="f'(x) = x - 6 cut off at -6 and 6, x_0 = 0, one client that is drawn, K = 1, no delay, eta = eps = "
-        f"v_0 = 1, beta = 0, eta_l = 1/8, the first round: Delta = {delta[0]}, v_hat goes from {begun.server.v[0]} to "
-        f"{after.server.v[0]}",
-        conditions={
-            "v_0 >= eps^2": v0 >= eps**2,
-            "|grad f| <= G = 6": clients.bound <= G,
-            "smooth: L = 1": clients.smoothness == 1,
-            "eta_l <= 1 / (8 K L)": 8 * eta_l * clients.smoothness <= 1,
-            "f has a minimum": clients.bounded_below,
-            "with G it holds": h.eta * (slope @ ((1 / (q + eps) - 1 / (p + eps)) * delta))
-            <= h.eta * G / (4 * eps**2) * (delta @ delta),
-        },
-        left=h.eta * (slope @ ((1 / (q + eps) - 1 / (p + eps)) * delta)),
-        right=h.eta / (4 * eps**2) * (delta @ delta),
-    )
 
 
 @claim(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from fedspec.arith import Vector, sqrt
+from fedspec.arith import sqrt
 from fedspec_proofs.claim import (
     CLIENT_CENTRIC,
     Dropped,
@@ -18,18 +18,14 @@ from fedspec_proofs.claim import (
     Extent,
     Finding,
     Second,
-    Severity,
     Source,
     Verdict,
     claim,
 )
 from fedspec_proofs.client_centric.steps import increments, moments
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.reals import real
-from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.smt import Formulas, Induction
-from fedspec_proofs.refutation import refutation
 
 ROUNDS = 6
 
@@ -154,72 +150,3 @@ def _adam() -> tuple[Fraction, Fraction, Fraction]:
         roots.append(sqrt(v))
     a = [1 / (p[0] + 1) for p in roots]
     return sum((abs(b - c) for b, c in pairwise(a)), Fraction(0)), Fraction(1, 2), min(p[0] for p in roots)
-
-
-@dataclass(frozen=True)
-class Fall:
-    """Two roots of CC-FedAdagrad's v in one round, for every coordinate."""
-
-    p: Vector
-    delta: Vector
-    eps: Fraction
-
-    def falls(self) -> Vector:
-        """|a_t - a_(t+1)|, through the rule."""
-        after = increments("adagrad", self.p, self.p, self.delta)
-        out: Vector = abs(1 / (self.p + self.eps) - 1 / (sqrt(after) + self.eps))
-        return out
-
-
-def _fall(choose: Choose) -> Fall:
-    d = choose.whole(1, 3)
-    # From v = 0 every root is rational.
-    return Fall(exact.vector(*[0] * d), choose.array(d, low=0, high=3), choose.of(Fraction(1), Fraction(1, 2)))
-
-
-def _norms(reverse: bool) -> Inequality[Fall]:
-    def sides(f: Fall) -> Any:
-        falls = f.falls()
-        length, total = falls @ falls, sum(falls) ** 2
-        return [(total, length)] if reverse else [(length, total)]
-
-    return Inequality(_fall, {"one round": lambda f: True}, sides)
-
-
-@claim(
-    "client-centric.telescoping-norms",
-    statement="The Euclidean length of a_t - a_(t+1) is the sum of its coordinates' absolute values: an equality as "
-    "converted, of which the proof needs no more than the inequality",
-    source=Source(CLIENT_CENTRIC, "sum of the falls, first line (L875), with the norm of L851-864"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def norms() -> Finding:
-    """Printed with the sign of equality; in two coordinates falls of 3/10 and 4/10 have length 1/2. Squares
-    compared.
-    """
-    f = Fall(exact.vector(0, 0), exact.vector("3/7", "2/3"), Fraction(1))
-    falls = f.falls()
-    return refutation(
-        instance=f"d = 2, eps = 1, v_t = 0, Delta_t = (3/7, 2/3), CC-FedAdagrad: falls {falls[0]} and "
-        f"{falls[1]}; squares",
-        conditions={"v_hat does not fall": bool(all(f.delta**2 >= 0))},
-        left=falls @ falls,
-        right=sum(falls) ** 2,
-        relation="=",
-    )
-
-
-@claim(
-    "client-centric.telescoping-norms-repaired",
-    statement="The Euclidean length of a_t - a_(t+1) is at most the sum of its coordinates' absolute values",
-    source=Source(CLIENT_CENTRIC, "ours: sum of the falls, first line (L875), corrected"),
-    engine=Engine.SEARCH,
-    verdict=Verdict.CHECKED,
-    extent=Extent.WHOLE,
-    repairs="client-centric.telescoping-norms",
-)
-def norms_repaired() -> Finding:
-    """The same instances; what follows needs no more. The norm of any vector is no longer than its sum of sizes."""
-    return searched(_norms(False), 600, drop=0)

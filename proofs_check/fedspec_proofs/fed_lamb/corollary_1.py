@@ -70,31 +70,6 @@ def intended() -> Finding:
     )
 
 
-CONVERTED = {"H5": "v_1 + v_2 <= V^4", "v > 0": "the denominator is positive"}
-
-
-def _conversion(draw: Draw) -> Statement:
-    """u = g / sqrt(v), so that no root occurs."""
-    u, v, V_4 = draw("u", 2), draw("v", 2), draw("V_4")
-    g_squared, ratio_squared = u[0] * u[0] * v[0] + u[1] * u[1] * v[1], u @ u
-    holds = (v[0] + v[1] <= V_4, every(v[0] > 0, v[1] > 0))
-    return Statement(dict(zip(CONVERTED, holds, strict=True)), {"conversion": g_squared <= V_4 * ratio_squared})
-
-
-@claim(
-    "fed-lamb.corollary-1-conversion",
-    statement="||g||^2 <= V^4 ||g/sqrt(v)||^2 where ||sqrt(v)|| <= V^2",
-    source=at("ours, about the proof of Corollary 1 (L694)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="d = 2",
-    assumptions=CONVERTED,
-)
-def conversion() -> Finding:
-    """The largest coordinate of v is below their sum; so the step from (4) to (6) is sound, and (4) is not."""
-    return decide(_conversion)
-
-
 @claim(
     "fed-lamb.remark-lamb",
     statement="The rate has the order 1/R of LAMB's Theorem 3 in You et al., for a criterion of similar order",

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Vector, array, maximum, norm
+from fedspec.arith import Vector, norm
 from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.adding import confirmed
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
-from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.assembly import key_inequality, lines
-from fedspec_proofs.fed_lamb.rounds import TWO, F
 from fedspec_proofs.fed_lamb.shared import at
 
 KEY = {
@@ -34,35 +30,6 @@ def along_rule(m: Vector, g: Vector, v_hat: Vector, beta1: Any, eps: Any) -> Vec
     kw = {"beta1": beta1, "beta2": 0, "eps": eps, "bias_correction": LocalCorrection.NONE}
     _, p = precondition(Moments(m, g * g, 0), g, v_hat, **kw)
     return -layer_step(g * 0, p, eta_l=1, phi=Phi.CONSTANT)
-
-
-def _line(draw: Draw, factor: F = TWO) -> Statement:
-    h, g, w, w_0, eps = draw("h"), draw("g", 1), draw("w"), draw("w_0"), draw("eps")
-    unit = along_rule(g * 0, g, array([w * w], g), 0, eps)[0]
-    s, D = w_0 + eps, 1 / (w + eps)
-    size, apart = maximum(h, -h), maximum(h - g[0], g[0] - h)
-    holds = (w >= w_0, every(w > 0, w_0 > 0), eps >= 0)
-    return Statement(dict(zip(KEY, holds, strict=True)), {"R0": h * unit >= s * D * size - factor * apart})
-
-
-@claim(
-    "fed-lamb.key-inequality",
-    statement="h p/|p| >= s |D h| - 2 |h - g|, beta1 = 0, for every gradient g and every h; s = "
-    "sqrt(v0) + eps, D = 1/(sqrt(v_hat) + eps), p = D g",
-    source=at("ours, in place of L598-612"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="layers of one coordinate",
-    assumptions=KEY,
-)
-def key_line() -> Finding:
-    """p and p/|p| by the specification's rules; g = 0 included, where the rule does not move."""
-    return decide(_line, timeout_ms=5000)
-
-
-@false("fed-lamb.false-key", of=key_line, statement="The same with 3/2 in place of 2")
-def _false_key() -> Finding:
-    return decide(lambda draw: _line(draw, F(3, 2)), ablate=False)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from fedspec.arith import Stack, Vector
 from fedspec.plan import Oracle
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -245,28 +244,3 @@ WITHOUT = {
 def repaired() -> Finding:
     """L546, the Lipschitz constant squared, v_hat >= v0 and the repaired Lemma 1."""
     return checked(Inequality(pulled, HOLDS, _repaired), TRIES, WITHOUT)
-
-
-def _skeleton(draw: Draw) -> Statement:
-    """One coordinate, two clients: their gradients at the mean, and how far those they took are from these."""
-    h, apart, K, more = draw("h", 2), draw("apart", 2), draw("K"), draw("more")
-    there, mean = (h[0] + h[1]) / 2, (h[0] + apart[0] + h[1] + apart[1]) / 2
-    return Statement(
-        {"H1": apart @ apart <= 2 * K, "v_hat >= v0": more >= K}, {"lemma": mean * mean >= there * there / 2 - more}
-    )
-
-
-@claim(
-    "fed-lamb.lemma-2-scalar",
-    statement="((h_1' + h_2')/2)^2 >= ((h_1 + h_2)/2)^2/2 - (v_hat/v0) K with K >= the mean of (h_i' - h_i)^2: the "
-    "repaired Lemma 2 times v_hat, h_i and h_i' client i's gradients at x_r and at its own model, K = Lam^2 times the "
-    "mean square of their distances",
-    source=at("ours, about Lemma 2 (L213)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="two clients, d = 1",
-    assumptions={"H1": "the mean of (h_i' - h_i)^2 is at most K", "v_hat >= v0": "(v_hat/v0) K >= K"},
-)
-def scalar() -> Finding:
-    """Young's inequality and Jensen's."""
-    return decide(_skeleton, timeout_ms=4000)

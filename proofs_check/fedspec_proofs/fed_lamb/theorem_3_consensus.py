@@ -11,37 +11,12 @@ from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.engines.search import Inequality, Sides
-from fedspec_proofs.fed_lamb.audits import Audit
 from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, noiseless, squared
+from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H4, at, constant
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
 from fedspec_proofs.piecewise import huber
 from fedspec_proofs.refutation import refutation
-
-
-@claim(
-    "fed-lamb.l-748",
-    statement="(2/n) sum_i ||(f_i'(vartheta_t) - f_i'(x_t))/v_hat^(1/4)||^2 <= (2 alpha^2 L_l p phi_M^2/sqrt(v0)) "
-    "beta1^2/(1 - beta1)^2",
-    source=at("L748-751"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-    assumptions=FOUR,
-)
-def l_748() -> Finding:
-    """The square of the Lipschitz constant is what smoothness gives; here L = 4."""
-    a = Audit(lamb(beta1=F(1, 2)), Problem(((huber(F(4)),),), (1,)), vector(1), 1)
-    now, there = (a.problem.gradient(x) for x in (a.states[1].x, a.shifted[1]))
-    ratio = a.h.beta1 / (1 - a.h.beta1)
-    return refutation(
-        instance="2 x^2 from 1, one client, one round with alpha = 1/10, beta1 = 1/2, v0 = 16, phi = 1: x = 9/10, "
-        "vartheta = 8/10",
-        conditions=noiseless(a.h, a.problem, F(4)),
-        left=2 * sum((there - now) ** 2 / sqrt(a.states[0].v_hat)),
-        right=2 * a.h.eta_l**2 * 4 / sqrt(a.h.v0) * ratio**2,
-    )
 
 
 @claim(

@@ -2,80 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
-from fedspec.arith import sqrt
-from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.exact import vector
-from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.fed_lamb.audits import Audit
-from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import HALF, TWO, F, lamb, noiseless, squared
-from fedspec_proofs.fed_lamb.shared import FOUR, at
-from fedspec_proofs.piecewise import huber
-from fedspec_proofs.refutation import refutation
-
-
-def square(c: F = TWO) -> Audit:
-    """c x^2/2 from 1, one client, one round."""
-    return Audit(lamb(), Problem(((huber(c, reach=F(2)),),), (1,)), vector(1), 1)
-
-
-def _inner(constant: Any, relation: str) -> Finding:
-    a = square()
-    now, there = a.rounds[0], a.problem.gradient(a.shifted[0])
-    bar, v = now.g_bar[0], sqrt(now.v_hat)
-    return refutation(
-        instance="x^2 from 1, one client, T = 1, beta1 = 0, v0 = 1: f' = 2, g_bar = 1",
-        conditions={**noiseless(a.h, a.problem, F(4)), "f' = 2, g_bar = 1": (there[0], bar[0]) == (2, 1)},
-        left=sum(there * bar / v),
-        right=sum(there**2 / v) / 2 + sum(bar**2 / v) / 2 - constant * sum((there - bar) ** 2 / v),
-        relation=relation,
-    )
-
-
-@claim(
-    "fed-lamb.eq-23",
-    statement="<a, b> = ||a||^2/2 + ||b||^2/2 - ||a - b||^2 for a = f'/v_hat^(1/4), b = g_bar/v_hat^(1/4)",
-    source=at("eq. (23) (L739)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-    assumptions=FOUR,
-)
-def eq_23() -> Finding:
-    """1/2 is missing before the last term."""
-    return _inner(F(1), "=")
-
-
-def _polar(half: F = HALF) -> Body:
-    def body(draw: Draw) -> Iterable[Any]:
-        a, b = draw("a", 1), draw("b", 1)
-        return [a @ b - squared(a) / 2 - squared(b) / 2 + squared(a - b) * half.numerator / half.denominator]
-
-    return body
-
-
-@claim(
-    "fed-lamb.eq-23-repaired",
-    statement="<a, b> = ||a||^2/2 + ||b||^2/2 - ||a - b||^2/2, coordinate by coordinate",
-    source=at("eq. (23) (L739)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    repairs="fed-lamb.eq-23",
-)
-def polarised() -> Finding:
-    """The coordinates add up."""
-    return identities({"one coordinate": _polar()})
-
-
-@false("fed-lamb.false-eq-23", of=polarised, statement="The same with 1, as (23) prints it")
-def _false_polar() -> Finding:
-    return identities({"one coordinate": _polar(F(1))})
+from fedspec_proofs.fed_lamb.rounds import F, squared
+from fedspec_proofs.fed_lamb.shared import at
 
 
 def _looser(draw: Draw) -> Statement:

@@ -8,12 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from fedspec.algorithms import normalised
 from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
-from fedspec.plan import Plan, Setup
 from fedspec_proofs.balls import farther, mean_inside
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -21,32 +19,10 @@ from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.normalised import positive
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 PROPOSITION = Source(FEDADA2, "Proposition 14 (L651), Proposition 5 (L78)")
 SIZES = "the length of a step through the rule for d <= 3; the ball from it for every d, K, t and number of clients"
 NORMALISED = {"normalised": "a step is the gradient over its own length and eps, as App. A has AdaGrad (eq. (2))"}
-
-
-@claim(
-    "fedada2.proposition-14-radius",
-    statement="x_t lies within K t of x_0, whatever the clients' rate",
-    source=Source(FEDADA2, "proof of Proposition 14 (L657)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def radius() -> Finding:
-    """It forgets the rate, and is true of rates up to 1; that some ball holds x_t is all that the proof needs."""
-    h, x = normalised.FedAvgNormalised(eta_l=F(2), eps=F(1)), exact.vector(0)
-    state = normalised.init(h, x, Setup((1,), {"w": (1,)}))
-    state, _ = normalised.step(h, state, (lambda k, at: exact.vector(3),), Plan((0,), (1,), (1,)))
-    return refutation(
-        instance="one client, d = K = t = 1, x_0 = 0, gradient 3, eps = 1, eta_l = 2",
-        conditions={"eta_l, eps > 0": min(h.eta_l, h.eps) > 0},
-        left=abs(state.x[0]),
-        right=F(1),
-    )
 
 
 def _length(d: int) -> Callable[[Draw], Statement]:
@@ -80,24 +56,6 @@ def _ball() -> Finding:
     (end,) = sgd(exact.vector(0), exact.vector(10**6), eta_l=F(1))
     dropped = {"normalised": Dropped(bool(end**2 > 1), f"one step of SGD with g = 10^6 and eta_l = 1 ends at {end}")}
     return replace(parts[-1], evidence="\n".join(part.evidence for part in parts), dropped=dropped)
-
-
-@claim(
-    "fedada2.proposition-14-radius-repaired",
-    statement="x_t lies within eta_l K t of x_0",
-    source=Source(FEDADA2, "ours, about the proof of Proposition 14 (L657)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
-    assumptions=NORMALISED,
-    sizes=SIZES,
-    repairs="fedada2.proposition-14-radius",
-)
-def radius_repaired() -> Finding:
-    """No step is longer than eta_l, K t of them add up, and the mean of clients in a ball is in it.
-
-    With coordinatewise AdaGrad sqrt(d) eta_l K t; with delayed updates there is no such radius (claim l1510).
-    """
-    return _ball()
 
 
 @claim(

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fedspec.client.admu import Admu, admu, begin
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Severity, Source, Verdict, claim, false
+from fedspec.client.admu import Admu, admu
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.reals import constants as numerals
 from fedspec_proofs.engines.smt import number
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.refutation import refutation
 
 EQ_19 = Source(FEDADA2, "eq. (19) (L1386)")
-BIAS = Source(FEDADA2, "App. E (L1391-1393)")
 
 SIZES = tuple((t, z) for z in (1, 2, 3) for t in (1, 2, 3, 4, 5))
 
@@ -76,63 +74,3 @@ def closed_form() -> Finding:
 def closed_form_shifted() -> Finding:
     """An index that starts at 0."""
     return identities({"t = 2, z = 1": _unrolled(2, 1, shift=1)}, instances=4)
-
-
-@claim(
-    "fedada2.l1391",
-    statement="E v_t is about E g^2 (1 - beta1^(floor((t-1)/z) + 1)), which the correction of the bias divides "
-    "by (a slip: "
-    "Algorithm 7 divides by 1 - beta2^..., L1374)",
-    source=BIAS,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def bias_as_printed() -> Finding:
-    """With constant gradients and no error term it is beta2 that counts; the box has beta2."""
-    g, beta1, beta2 = exact.vector(2), F(1, 2), F(3, 4)
-    state = admu(begin(g * 0), g, eta_l=F(1), beta1=beta1, beta2=beta2, eps=F(1))
-    return refutation(
-        instance="t = z = 1, v_0 = 0, g = 2 always (no error term), beta1 = 1/2, beta2 = 3/4",
-        conditions={
-            "the gradient is as large as its mean: there is no error term": g[0] ** 2 == F(4),
-            "beta1, beta2 in [0, 1)": 0 <= beta1 < 1 and 0 <= beta2 < 1,
-        },
-        left=state.v[0],
-        right=g[0] ** 2 * (1 - beta1),
-        relation="=",
-    )
-
-
-@claim(
-    "fedada2.l1391-repaired",
-    statement="With constant gradients v_t = g^2 (1 - beta2^(floor((t-1)/z) + 1)) exactly, for v_0 = 0",
-    source=BIAS,
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
-    assumptions={"g constant": "the gradients do not change", "v_0 = 0": "the second moment starts at 0"},
-    repairs="fedada2.l1391",
-)
-def bias() -> Finding:
-    """For t up to 5 and z up to 3."""
-
-    def constant(t: int, z: int, start: bool, moves: bool) -> Body:
-        def body(draw: Draw) -> Iterable[Any]:
-            beta1, beta2, g = _decay(draw, "beta1"), _decay(draw, "beta2"), draw("g", 1)
-            state = Admu(x=g * 0, m=g * 0, v=g * 0 + (draw("v0") if start else 0), v_hat=g * 0, t=0)
-            for r in range(t):
-                state = _moments(state, draw(f"g{r}", 1) if moves else g, beta1, beta2, z)
-            return [state.v[0] - g[0] ** 2 * (1 - beta2 ** ((t - 1) // z + 1))]
-
-        return body
-
-    sizes = {f"t = {t}, z = {z}": constant(t, z, start=False, moves=False) for t, z in SIZES}
-    return identities(
-        sizes,
-        without={
-            "g constant": {"t = 2, z = 1": constant(2, 1, start=False, moves=True)},
-            "v_0 = 0": {"t = 2, z = 1": constant(2, 1, start=True, moves=False)},
-        },
-        instances=4,
-    )

@@ -100,58 +100,6 @@ def mean_of_squares() -> Finding:
 
 
 @claim(
-    "fedada2.l1136",
-    statement="The server's v_t = beta2^t v_0 + (1 - beta2) sum_l beta2^(t-l) Delta_l (a slip: the lines after it have "
-    "Delta_t^2)",
-    source=Source(FEDADA2, "App. C.2 (L1136), which prints beta2^(t-r) with r unbound"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def unrolled_as_printed() -> Finding:
-    """The square is lost, whatever the exponent means: at t = 1 it is 0."""
-    v0, delta, beta2 = F(4), F(2), F(1, 4)
-    start = Adaptive(x=exact.vector(0), m=exact.vector(0), v=exact.vector(4), t=0)
-    after = adam(start, exact.vector(2), eta=F(1), beta1=F(0), beta2=beta2, tau=F(1))
-    return refutation(
-        instance="t = 1, v_0 = 4, Delta_1 = 2, beta2 = 1/4",
-        conditions={"beta2 in [0, 1)": 0 <= beta2 < 1},
-        left=after.v[0],
-        right=beta2 * v0 + (1 - beta2) * delta,
-        relation="=",
-    )
-
-
-@claim(
-    "fedada2.l1136-repaired",
-    statement="v_t = beta2^t v_0 + (1 - beta2) sum_l beta2^(t-l) Delta_l^2",
-    source=Source(FEDADA2, "App. C.2 (L1136)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    repairs="fedada2.l1136",
-)
-def unrolled() -> Finding:
-    """Round by round: if it holds of v_(t-1) it holds of v_t; s stands for the sum up to t - 1, p for beta2^(t-1)."""
-
-    def body(draw: Draw) -> Statement:
-        beta2, v0, s, p, delta = draw("beta2"), draw("v0", 1), draw("s", 1), draw("p"), draw("Delta", 1)
-        before = p * v0 + (1 - beta2) * s
-        (after,) = second_moment(adam, before, delta, beta2=beta2)
-        target = beta2 * p * v0 + (1 - beta2) * (beta2 * s + delta**2)
-        return Statement(
-            {},
-            {
-                "v_t": every(
-                    after == target[0],
-                )
-            },
-        )
-
-    return decide(body)
-
-
-@claim(
     "fedada2.l1150",
     statement="sum over t and r of Phi1 G b^(t-r) (1 - beta2)/tau Delta_t^2/v_t is at most that of "
     "Phi1^3 G b^(t-r) (1 - beta2)/tau^2",

@@ -3,86 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
-import sympy
 from mpmath import iv, libmp
 
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure
-from fedspec_proofs.engines.algebra import Statement, decide
-from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.student_t import quantile
 from fedspec_proofs.refutation import refutation
-
-
-def _slope(nu: Any, x: Any) -> Any:
-    """d/dx log(x p_nu(x)) for x > 0, with p_nu proportional to (1 + x^2/nu)^(-(nu+1)/2)."""
-    return sympy.diff(sympy.log(x) - (nu + 1) / 2 * sympy.log(1 + x**2 / nu), x)
-
-
-@claim(
-    "fedada2.l405",
-    statement="|xi| p_(i+1)(xi) rises up to (3/2 + 2/(i+1))^(-1/2) and falls afterwards",
-    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def peak() -> Finding:
-    """For client 1 the place is sqrt(2/5), but the value at 1 is larger."""
-
-    def squared(x2: Fraction) -> Fraction:
-        return x2 / (2 + x2) ** 3
-
-    i, beyond = 1, F(1)
-    place = 1 / (F(3, 2) + F(2, i + 1))
-    return refutation(
-        instance=f"i = {i} (two degrees of freedom, density (2 + xi^2)^(-3/2)); both sides are squares, at xi^2 = "
-        f"{beyond} and {place}",
-        conditions={f"{beyond} lies beyond the place": beyond > place},
-        left=squared(beyond),
-        right=squared(place),
-    )
-
-
-@claim(
-    "fedada2.l405-repaired",
-    statement="|xi| p_nu(xi) rises up to |xi| = 1 and falls afterwards, for every nu > 0",
-    source=Source(FEDADA2, "proof of Proposition 9 (ii) (L405)"),
-    engine=Engine.SMT,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    assumptions={"nu > 0": "degrees of freedom", "xi > 0": "one side; the other by symmetry"},
-    repairs="fedada2.l405",
-)
-def peak_repaired() -> Finding:
-    """The logarithmic derivative is nu (1 - xi^2)/(xi (nu + xi^2)), by sympy; its sign by z3."""
-    nu, x = sympy.symbols("nu x", positive=True)
-    if sympy.cancel(sympy.together(_slope(nu, x) - nu * (1 - x**2) / (x * (nu + x**2)))) != 0:
-        return Finding(Verdict.UNKNOWN, "the derivative is another one")
-
-    def body(draw: Draw) -> Statement:
-        n, xi, s = draw("nu"), draw("xi"), draw("slope")
-        given = {
-            "nu > 0": n > 0,
-            "xi > 0": xi > 0,
-            "slope": s * xi * (n + xi * xi) == n * (1 - xi * xi),
-        }
-        # The slope falls with xi and vanishes at 1: it has the sign of 1 - xi.
-        return Statement(given, {"slope (1 - xi) >= 0": s * (1 - xi) >= 0})
-
-    found = decide(body, sample=_slopes)
-    return Finding(
-        found.verdict, found.evidence, {k: v for k, v in found.dropped.items() if k != "slope"}, found.second
-    )
-
-
-def _slopes(rng: np.random.Generator) -> dict[str, Fraction]:
-    n, xi = F(int(rng.integers(1, 20))), F(int(rng.integers(1, 20)), 5)
-    return {"nu": n, "xi": xi, "slope": n * (1 - xi * xi) / (xi * (n + xi * xi))}
 
 
 @claim(

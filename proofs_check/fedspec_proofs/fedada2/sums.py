@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import sympy
-
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Proof, every
@@ -88,45 +86,4 @@ def lemma_21() -> Finding:
             "1 in N": Dropped(False, "u_0 = 0 makes the right side infinite: true and void"),
         },
         Second(Engine.EXACT, count, "both sides in fractions, the left term by term"),
-    )
-
-
-@claim(
-    "fedada2.lemma-21-sharper",
-    statement="The double sum of Lemma 21 is at most T b (1 + b) / (1 - b)^3 for every T and b",
-    source=Source(FEDADA2, "ours, about Lemma 21 (L1054)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    assumptions={"0 <= b < 1": "the server's beta1"},
-)
-def sharper_21() -> Finding:
-    """b^T (T^2/(1-b) + 2 T b/(1-b)^2 + b(1+b)/(1-b)^3) is what the series lacks at T: it falls by b^T T^2 at each T.
-
-    That is an identity in b, T and q = b^T. So every inner sum is the limit less something that is not negative, and
-    the double sum at most T times the limit. The limit is less than c(b) at each of 20 rates.
-    """
-    b, T, q = sympy.symbols("b T q")
-
-    def rest(T: Any, q: Any) -> Any:
-        return q * (T**2 / (1 - b) + 2 * T * b / (1 - b) ** 2 + b * (1 + b) / (1 - b) ** 3)
-
-    difference = sympy.cancel(sympy.together(rest(T, q) - rest(T + 1, b * q) - q * T**2))
-    if difference != 0:
-        return Finding(Verdict.REFUTED, f"the telescoping sum is off by {difference}")
-    count = 0
-    for rate in RATES:
-        limit = rate * (1 + rate) / (1 - rate) ** 3
-        if limit > c(rate):
-            return Finding(Verdict.REFUTED, f"b = {rate}: {limit} > c(b)")
-        for n in range(1, 31):
-            if double_sum(rate, n) > n * limit:
-                return Finding(Verdict.REFUTED, f"b = {rate}, T = {n}")
-            count += 1
-    beyond = F(3, 2)
-    words = f"b = {beyond}: the right side is {beyond * (1 + beyond) / (1 - beyond) ** 3} T, below 0"
-    return Finding(
-        Verdict.PROVED,
-        "the terms telescope identically",
-        {"0 <= b < 1": Dropped(True, words)},
-        Second(Engine.EXACT, count, "the double sum term by term, at 20 rates and T <= 30"),
     )

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Vector
-from fedspec.readings import Solver
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import moments
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
-from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.engines.search import Sides
 from fedspec_proofs.fednova.bounds import rational, spread, tau_eff, vectors
-from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, rate, run
-from fedspec_proofs.fednova.theorem_1 import SCHEDULES
+from fedspec_proofs.fednova.runs import Run, rate
 
 
 def _tree(depth: int, *, fair: bool = True) -> Body:
@@ -110,22 +108,6 @@ def _noise(r: Run) -> Iterable[Sides]:
     both, exact_part = (centre @ centre + r.variance * (N * N).sum() for N in (step.N, h))
     share = spread(vectors(s), w, rational(1)) / len(w)
     yield both, {"noise": 2 * r.sigma2 * share, "h_i": 2 * exact_part}
-
-
-@claim(
-    "fednova.eq-61",
-    statement="E|sum w_i d_i|^2 <= 2 sigma^2 sum w_i^2 ||a_i||_2^2 / ||a_i||_1^2 + 2 E|sum w_i h_i|^2",
-    source=Source(FEDNOVA, "eqs. (57)-(61) (L488-495)"),
-    engine=Engine.MOMENTS,
-    verdict=Verdict.CHECKED,
-    extent=Extent.WHOLE,
-    assumptions={"variance": ASSUMPTIONS["variance"]},
-)
-def second_moment() -> Finding:
-    """The runs of Theorem 1's search, every solver of App. B, with the exact covariance of one round."""
-    solvers = (*SCHEDULES, Solver.PROXIMAL)
-    claimed = Inequality(run(solvers), {"variance": lambda r: r.sigma2 >= len(r.x) * r.variance}, _noise)
-    return searched(claimed, 200, drop=80)
 
 
 def drift_step(factor: int, least: Fraction, share: Fraction) -> Any:

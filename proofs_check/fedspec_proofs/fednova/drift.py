@@ -37,23 +37,6 @@ def _after(solver: Solver, k: int, vector: str, tau: int) -> Body:
 PAIRS = tuple((k, tau) for tau in (2, 3, 4) for k in range(1, tau))
 
 
-@claim(
-    "fednova.eq-69-schedules",
-    statement="For SGD and decayed rates x_0 - x_k = eta sum_(s<k) a_s g_s, a the accumulation vector of all tau steps",
-    source=Source(FEDNOVA, "eq. (69) (L526)"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
-    sizes="0 < k < tau <= 4, d = 2",
-    assumptions={"schedule": "the solver is SGD with rates that only depend on k"},
-)
-def prefixes() -> Finding:
-    """0 < k < tau <= 4, any gradients; without the assumption momentum."""
-    solvers = (Solver.SGD, Solver.DECAYED)
-    bodies = {f"{s}, k = {k}, tau = {tau}": _after(s, k, "whole", tau) for s in solvers for k, tau in PAIRS}
-    other = {"momentum, k = 1, tau = 2": _after(Solver.MOMENTUM, 1, "whole", 2)}
-    return identities(bodies, without={"schedule": other}, instances=10)
-
-
 def _distance(solver: Solver) -> Finding:
     """|x_0 - x_1|^2 and eta^2 |a_0 g_0|^2 at rho = alpha = 1/2, eta = 1, tau = 2, g = 1."""
     h = {"eta_l": rational(1), "mu": rational(1, 2), "rho": rational(1, 2)}

@@ -12,16 +12,15 @@ from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import Body, identities, symbolic
+from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.bounds import chi_squared, gradient, least_kappa, rational
 from fedspec_proofs.fednova.lemma_1 import mean_round, nearer, slow_down
 from fedspec_proofs.fednova.settings import Setting
-from fedspec_proofs.refutation import refutation
 
 STEPS = ((1, 2), (2, 1), (1, 3), (2, 3), (1, 5))
 
@@ -124,89 +123,4 @@ def _round(draw: Draw) -> Iterable[Any]:
     return mean_round(draw, m=2)
 
 
-def _numbers() -> tuple[QuadraticClients, Any, tuple[int, int]]:
-    return _problem(rational(1)), _weights((1, 2)), (1, 2)
-
-
-@claim(
-    "fednova.eq-116",
-    statement="sum w_i |grad F_i - grad F~|^2 = 2 w_1 w_2 a^2, so that kappa^2 = 2 w_1 w_2 a^2 with beta^2 = 1",
-    source=Source(FEDNOVA, "eq. (116) (L697) and the words after it"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def half_the_spread() -> Finding:
-    """It is 4 w_1 w_2 a^2: the step 4 w_1 w_2^2 + 4 w_2 w_1^2 = 2 (w_1 + w_2) w_1 w_2 loses a factor 2. Hence the
-    printed kappa^2 does not bound the dissimilarity."""
-    problem, w, _ = _numbers()
-    x = exact.vector(5)
-    centre = gradient(problem, w, x)
-    spread = sum(
-        w_i * ((g - centre) @ (g - centre)) for w_i, g in zip(w, (c(0, x) for c in problem.clients), strict=True)
-    )
-    printed = 2 * w[0] * w[1]
-    return refutation(
-        instance="a = 1, tau = (1, 2), w = (1/3, 2/3), x = 5",
-        conditions={
-            "w_1 + w_2 = 1": sum(w) == 1,
-            "Assumption 3 fails with beta^2 = 1 and the printed kappa^2": least_kappa(problem, w, 1) > printed,
-        },
-        left=spread,
-        right=printed,
-        relation="=",
-    )
-
-
-@claim(
-    "fednova.lemma-4-chi",
-    statement="chi^2(p||w) = (tau_2 - tau_1)^2 / (2 tau_1 tau_2) for p = 1/2, w_i = tau_i / (tau_1 + tau_2)",
-    source=Source(FEDNOVA, "the last line of the proof of Lemma 4 (L709), with eq. (120) (L707)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.CONSTANT,
-)
-def twice_the_distance() -> Finding:
-    """It is half of that. With the kappa^2 of eq. (116), twice too small, the product is right again."""
-    _, w, (first, second) = _numbers()
-    return refutation(
-        instance="tau = (1, 2), w = (1/3, 2/3), p = 1/2",
-        conditions={"w_1 + w_2 = 1": sum(w) == 1},
-        left=chi_squared((HALF, HALF), w),
-        right=rational((second - first) ** 2, 2 * first * second),
-        relation="=",
-    )
-
-
-def _slips(factor: int, *, sums: bool = True) -> Body:
-    """The two quantities with 4 for 2, and that their product is that of the printed ones."""
-
-    def body(draw: Draw) -> Iterable[Any]:
-        a, tau = draw("a"), draw("tau", 2, positive=True)
-        w = general_weights(tau * 0 + HALF_OF[draw is symbolic], tau, NovaWeights.IMPLIED) if sums else tau
-        problem, half = _problem(a), HALF_OF[draw is symbolic]
-        x = draw("x", 1)
-        centre = gradient(problem, w, x)
-        rows = zip(w, (c(0, x) for c in problem.clients), strict=True)
-        yield sum(w_i * ((g - centre) @ (g - centre)) for w_i, g in rows) - factor * w[0] * w[1] * a**2
-        yield chi_squared((half, half), w) - (tau[1] - tau[0]) ** 2 / (factor * tau[0] * tau[1])
-
-    return body
-
-
 HALF_OF = {True: sympy.Rational(1, 2), False: HALF}
-
-
-@claim(
-    "fednova.lemma-4-slips-repaired",
-    statement="sum w_i |grad F_i - grad F~|^2 = 4 w_1 w_2 a^2 and chi^2(p||w) = (tau_2 - tau_1)^2 / (4 tau_1 tau_2)",
-    source=Source(FEDNOVA, "ours, in place of eq. (116) (L697) and L709"),
-    engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
-    extent=Extent.WHOLE,
-    assumptions={"implied": "w_i = tau_i / (tau_1 + tau_2)"},
-    repairs="fednova.eq-116",
-)
-def slips_repaired() -> Finding:
-    """a, tau_1, tau_2 and x are variables; without the assumption w_i = tau_i."""
-    return identities({"two clients": _slips(4)}, without={"implied": {"w = tau": _slips(4, sums=False)}})

@@ -12,7 +12,7 @@ from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weigh
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, subsets, with_replacement
@@ -131,31 +131,6 @@ def box_is_biased() -> Finding:
         },
         left=uniform,
         right=full,
-        relation="=",
-    )
-
-
-@claim(
-    "fednova.algorithm-1-steps",
-    statement="The effective steps of Algorithm 1's box are sum over S of p_i ||a_i||_1, as the text beside it says",
-    source=Source(FEDNOVA, "L961 against Algorithm 1, line 6 (L969)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
-    severity=Severity.SLIP,
-)
-def two_step_lengths() -> Finding:
-    """The box divides that by sum over S of p_j. They agree where everybody takes part."""
-    p, w, norms = exact.vector("1/2"), exact.vector(1), exact.vector(3)
-    box, text = (sampled_steps(p, w, norms, sampled_steps=choice) for choice in (SampledSteps.SAMPLE, SampledSteps.SUM))
-    everybody, whole = exact.vector("1/2", "1/2"), exact.vector(3, 1)
-    same = {
-        sampled_steps(everybody, everybody, whole, sampled_steps=c) for c in (SampledSteps.SAMPLE, SampledSteps.SUM)
-    }
-    return refutation(
-        instance="one of two equal clients, ||a||_1 = 3: the box against the text",
-        conditions={"with everybody both are 2": same == {2}},
-        left=rational(box),
-        right=rational(text),
         relation="=",
     )
 

@@ -1,0 +1,108 @@
+"""Errata: lines of a paper that are misprinted, each with numbers at which it fails as printed and holds as mended.
+
+A slip needs no row of its own. A paper's ``errata.toml`` has its lines, and one claim a paper runs them all. Formulas
+are sympy's, over fractions; what is no arithmetic has words alone.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fedspec.papers import Paper
+from fedspec_proofs.claim import Claim, Engine, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.words import both
+
+SIGNS = (" <= ", " >= ", " < ", " = ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erratum:
+    """One line of a paper.
+
+    Attributes:
+        place: where it stands.
+        printed: what it says.
+        mended: what it should say.
+        severity: a slip, or a constant.
+        at: numbers, by name.
+        fails: the printed line, as a formula that is false at these numbers; empty where it is no arithmetic.
+        holds: the mended line, likewise, true there.
+        words: what the numbers are of; or why there are none.
+    """
+
+    place: str
+    printed: str
+    mended: str
+    severity: Severity
+    at: Mapping[str, str] = field(default_factory=dict)
+    fails: str = ""
+    holds: str = ""
+    words: str = ""
+
+
+@cache
+def errata(package: str) -> tuple[Erratum, ...]:
+    """The table of a paper, by its package."""
+    text = (files(f"fedspec_proofs.{package}") / "errata.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["line"]
+    return tuple(Erratum(**{**row, "severity": Severity(row["severity"])}) for row in rows)
+
+
+def true_at(formula: str, at: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether a formula holds at these numbers, exactly, and both of its sides."""
+    import sympy
+
+    numbers = {name: sympy.sympify(value) for name, value in at.items()}
+    sign = next(sign for sign in SIGNS if sign in formula)
+    left, right = (_number(side, numbers) for side in formula.split(sign))
+    difference = sympy.simplify(left - right)
+    holds = {
+        " <= ": difference <= 0,
+        " >= ": difference >= 0,
+        " < ": difference < 0,
+        " = ": sympy.Eq(difference, 0),
+    }[sign]
+    return bool(holds), f"{both(left)}{sign}{both(right)}"
+
+
+def _number(side: str, numbers: Mapping[str, Any]) -> Any:
+    import sympy
+
+    value = sympy.sympify(side, locals=dict(numbers)).doit()
+    if not value.is_real or value.free_symbols or value.has(sympy.Float):
+        raise ValueError(f"errata: {side} is {value}, no exact number")
+    return value
+
+
+def judged(rows: tuple[Erratum, ...]) -> Finding:
+    """Refuted if each of the printed lines fails and each of the mended ones holds; else unknown, with the first."""
+    told = []
+    for row in rows:
+        if not row.fails:
+            told.append(f"{row.place}: {row.words}")
+            continue
+        (stands, printed), (mended, sides) = (true_at(formula, row.at) for formula in (row.fails, row.holds))
+        if stands or not mended:
+            which = f"{row.fails} holds" if stands else f"{row.holds} fails"
+            return Finding(Verdict.UNKNOWN, f"{row.place}: {which} at {dict(row.at)}")
+        told.append(f"{row.place}: printed {printed}, which is false; mended {sides}")
+    return Finding(Verdict.REFUTED, "\n".join(told))
+
+
+def filed(paper: Paper) -> Claim:
+    """The claim that runs the table of a paper."""
+    rows = errata(paper.package)
+    decorate = claim(
+        f"{paper.key}.errata",
+        statement=f"The {len(rows)} lines of the table of errata hold as printed; of each, numbers at which it fails "
+        "and holds as mended, where it is arithmetic",
+        source=Source(paper.title, "ours: the misprints of single lines"),
+        engine=Engine.EXACT,
+        verdict=Verdict.REFUTED,
+    )
+    return decorate(lambda: judged(rows))
