@@ -75,8 +75,12 @@ def choices(algorithm: Algorithm) -> Iterator[dict[str, str]]:
     names = list(algorithm.options)
     for values in itertools.product(*(algorithm.options[n] for n in names)):
         options = {n: str(v) for n, v in zip(names, values, strict=True)}
-        if not algorithm.idle(options):
+        if not algorithm.idle(options) and not REFUSED & {(algorithm.id, *item) for item in options.items()}:
             yield options
+
+
+REFUSED = {("fedadagrad", "bias_correction", "step")}
+"""What an algorithm refuses: a sum has no decay to correct for."""
 
 
 def pairs(algorithm: Algorithm) -> tuple[dict[str, str], ...]:

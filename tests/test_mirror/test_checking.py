@@ -277,7 +277,7 @@ def test_a_number_that_is_damaged_is_noticed(tmp_path: Path) -> None:
     whole = bytearray((tmp_path / "run.pt").read_bytes())
     whole[-1] ^= 1
     (tmp_path / "run.pt").write_bytes(whole)
-    with pytest.raises(CheckpointError, match=r"run\.pt: damaged: its numbers"):
+    with pytest.raises(CheckpointError, match=r"run\.pt: damaged: it does not hold what was written"):
         resume(tmp_path / "run.pt", federation)
 
 

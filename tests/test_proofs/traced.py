@@ -23,6 +23,7 @@ from fedspec.contract import Offer, Round
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.reference import SUBJECT
+from fedspec.varying import stepped
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.vectors.inputs import candidate
 
@@ -115,7 +116,7 @@ def rounds(label: str) -> Traced:
                 trace = run_round(h, state, objectives.clients, plan, **parts)
                 state, values = trace.state, trace.values
             else:
-                state, values = session.run.step(h, state, objectives.clients, plan)
+                state, values = stepped(session.run.step, h, state, objectives.clients, plan)
             shown.append(values)
         return state, shown
 

@@ -20,7 +20,7 @@ from fedspec_suite.measure.limits import with_zero, zeros
 from fedspec_suite.measure.process import SubjectHangs
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
-from fedspec_suite.measure.verdict import Beyond, Deviates, Obligation, Status
+from fedspec_suite.measure.verdict import Beyond, Deviates, Obligation, Status, Undecided
 
 CASES, SEED = 6, 0
 """Cases among which one is taken."""
@@ -88,6 +88,9 @@ def _says(bench: Bench, s: Scenario) -> str:
         raise
     except (Deviates, Beyond):
         return ""
+    except Undecided as error:
+        # Nobody is asked for what the specification itself may not say.
+        return str(error)
     except FedspecError as error:
         return str(error)
     return ""
