@@ -20,13 +20,18 @@ sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 from behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
-from fedspec_suite.judge import gates
+from fedspec_suite.judge import diagnosis, gates
+from fedspec_suite.judge.course import course
 from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
 from fedspec_suite.judge.gates import _words
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.probes import Ladder
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Undecided
 
 
 @cache
@@ -151,6 +156,21 @@ def test_a_right_one_deviates_nowhere() -> None:
     for algorithm, level in (("fedavg", "server"), ("momentum", "client"), ("fedavgm", "server")):
         d = diagnosed(Behind(algorithm, level))
         assert d.follows and not d.gates
+
+
+def test_a_case_in_which_nothing_can_be_decided_is_passed_over() -> None:
+    """A zero beside a second moment that may be zero: a case made plainer may come down to that."""
+    of, subject = setting("fedyogi", "server"), Behind("fedyogi", "server")
+    bench, known = bench_of(Inside(subject), subject.info.offers[0], of), known_of(of)
+    cases = [with_hyper(s, tau=0.0, v0=0.0) for s in known.samples]
+    s = next(s for s in cases if any((m.delta[n] == 0).all() for m in s.events[0].messages for n in m.delta))  # type: ignore[union-attr]
+    with pytest.raises(Undecided):
+        bench.play(s)
+    nowhere = replace(known, samples=(s,) * len(cases))
+    assert diagnosis._played(bench, (s,)) == {}
+    assert gates._Asked(bench, known).first(s) is None
+    assert course(bench, (s,)) == ""
+    assert Larger(bench, of, nowhere, {0: [{"x": np.zeros(1)}]}).fits(known.claimed) == (True, True)
 
 
 def test_values_that_are_rarely_right_are_said_as_an_exception() -> None:

@@ -72,10 +72,13 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
     plain = _form(setting, a, b)
     if edits is None or plain is None:
         return None
+    # Each half is said with its own place, where they have two; the last place stands behind the words.
+    apart = a.equation and b.equation and a.equation != b.equation
+    first = f" at {a.equation}" if apart else ""
     return replace(
         a,
-        words=f"{a.words}, and {b.words}",
-        equation=a.equation,
+        words=f"{a.words}{first}, and {b.words}",
+        equation=b.equation if apart else a.equation,
         options={**a.options, **changed[1]},
         mutants=edits,
         defects=(*a.defects, *b.defects),

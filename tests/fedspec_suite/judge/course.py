@@ -13,7 +13,7 @@ from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 ENOUGH = 4
 """On how many events, the first that deviates among them, something must be seen before it is said."""
@@ -48,7 +48,7 @@ def _course(bench: Bench, s: Scenario) -> str | None:
     """What is seen in one sample; empty where it is neither of these, None where too little is decided."""
     try:
         sizes = _sizes(bench, s)
-    except (SubjectError, Deviates, FedspecError):
+    except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
         return None
     first = next((k for k, size in enumerate(sizes) if size), len(sizes))
     seen = np.array(sizes[first:])

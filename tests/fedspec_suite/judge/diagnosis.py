@@ -25,7 +25,7 @@ from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 NAMED = 2
 """How many variants are named where several agree."""
@@ -260,7 +260,7 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
                 given[k] = asked.play(copy.deepcopy(s))
             except Deviates:
                 continue
-            except (Beyond, FedspecError):
+            except (Undecided, Beyond, FedspecError):
                 pass
             break
     return given

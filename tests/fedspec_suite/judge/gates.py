@@ -172,7 +172,7 @@ class _Asked:
             answers = self.bench.play(s)
         except Deviates:
             return 0
-        except (SubjectError, Beyond, FedspecError):
+        except (Undecided, SubjectError, Beyond, FedspecError):
             return None
         event = _follows(self.known, s, answers)
         return -1 if event is None else event

@@ -16,7 +16,7 @@ from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 LENGTH = 12
 """Events of a run that is longer than those of the samples."""
@@ -49,7 +49,7 @@ class Larger:
         for time, case in wide:
             try:
                 out.append((time, case, self.bench.play(case)))
-            except (SubjectError, Deviates, Beyond, FedspecError):
+            except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
                 continue
         return out
 

@@ -15,6 +15,7 @@ from fedspec.contract import Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
 from fedspec.reference import SUBJECT as REFERENCE
+from fedspec.rules import printed
 from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.edits import edits
@@ -192,11 +193,18 @@ def single(setting: Setting) -> Iterator[Variant]:
 def systematic(setting: Setting) -> Iterator[Variant]:
     """Every systematic edit of the rules; what it does is said of the equation of the statement that it edits."""
     one = replace(as_claimed(setting), parts=1)
+    own = printed_by(setting)
     for e in edits(setting.algorithm, setting.level):
-        equation = e.equation or equation_of(setting, e.symbol)
+        # A function that another algorithm has too may print that one's equations.
+        equation = e.equation if e.equation in own else equation_of(setting, e.symbol or e.equation.rpartition(".")[2])
         yield replace(
             one, words=e.words, equation=equation, mutants=(e.mutant,), kind="edit", names=({"edit": e.words},)
         )
+
+
+def printed_by(setting: Setting) -> set[str]:
+    """The equations of an algorithm, under whatever options: those that `fedspec show` lists."""
+    return {equation.id for rule in setting.algorithm.rules for equation in printed(rule)}
 
 
 def equation_of(setting: Setting, tail: str) -> str:

@@ -139,7 +139,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         "cover" in inspect.signature(inspect.unwrap(f)).parameters for f in functions(setting.algorithm, setting.level)
     ):
         for words, (function, other) in EXTREMES.items():
-            yield Defect(words=words, tail="nu", session=behind({function: _other(other)}))
+            tail = "mu" if function is largest else "nu"
+            yield Defect(words=words, tail=tail, session=behind({function: _other(other)}))
         if setting.options.get("cover") == "axes":
             yield Defect(
                 words="the coordinates of a block are counted along its columns", tail="nu", given=_columns_first

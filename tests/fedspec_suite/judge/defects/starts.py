@@ -36,8 +36,15 @@ def began(name: str, start: Callable[[Running], Any]) -> Callable[[Running, Scen
     return session
 
 
-def _at_first(name: str, times: int) -> Callable[[Running, Scenario], Running]:
-    """It begins at a multiple of the first gradient, or of the first round's Delta, which is found by a look ahead."""
+SECOND = ("v", "v_hat")
+"""Second moments, where the rule has a stabiliser beside their root."""
+
+
+def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scenario], Running]:
+    """It begins at a multiple of the first gradient, or of the first round's Delta, which is found by a look ahead.
+
+    A second moment may begin at the square of that.
+    """
 
     def session(inner: Running, s: Scenario) -> Running:
         begins = [True]
@@ -51,7 +58,7 @@ def _at_first(name: str, times: int) -> Callable[[Running, Scenario], Running]:
                 before = inner.state
                 brought = flatten(event.g) if isinstance(event, Gradient) else inner.step(event)["delta"]
                 now = part(before, name)
-                inner.state = with_part(before, name, 0 * now + times * brought)
+                inner.state = with_part(before, name, 0 * now + times * brought**power)
             return inner.step(event)
 
         return Stepping(inner, take)
@@ -110,3 +117,5 @@ def of(setting: Setting) -> Iterator[Defect]:
         for words, times in FIRST.items() if looks else ():
             said = f"{n} starts at {words.replace('gradient', brings)}"
             yield Defect(words=said, tail=n, session=_at_first(n, times))
+        if looks and n in SECOND and {"eps", "tau"} & set(setting.numbers):
+            yield Defect(words=f"{n} starts at the first {brings} squared", tail=n, session=_at_first(n, 1, power=2))
