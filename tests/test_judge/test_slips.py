@@ -100,15 +100,14 @@ def test_clients_that_go_on_where_the_last_one_ended_are_told_so() -> None:
         words="by hand",
         algorithms=(),
         rule="fedspec.algorithms.synchronous.run_round",
-        old="""def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        return local(h, x, gradient, tau) - x
-""",
-        new="""ends = [model(state)]
+        old="return lambda i, x, gradient, tau: local(h_i, x, gradient, tau) - x",
+        new="""ends = []
 
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        ends.append(local(h, ends[-1], gradient, tau))
-        return ends[-1] - x
-""",
+        def client(i, x, gradient, tau):
+            ends.append(local(h_i, ends[-1] if ends else x, gradient, tau))
+            return ends[-1] - x
+
+        return client""",
     )
     d = diagnosed(Behind("fedavgm", "round", edits=(flaw,)))
     assert names(d)[0] == "each client begins at the model at which the one before it ended"

@@ -191,10 +191,10 @@ _COUNTED = (
         new="(1 - alpha) * n + b + 1",
     ),
     _code_norm(
-        id="fednova-code-momentum-undecayed",
-        words="the count of momentum does not decay: b = b + 1",
-        old="rho * b + 1",
-        new="b + 1",
+        id="fednova-code-pull-reversed",
+        words="the pull has the wrong sign: 1 + alpha",
+        old="(1 - alpha) * (n + b) + 1",
+        new="(1 + alpha) * (n + b) + 1",
     ),
     _code_norm(
         id="fednova-code-step-counted-once",
