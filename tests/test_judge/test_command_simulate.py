@@ -62,7 +62,7 @@ def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
     for decay in ("1", "0.5"):
         out = tmp_path / decay
         assert inside("simulate", "fedavg", *SMALL, "--decay", decay, "--out", str(out)).code == 0
-        (run,) = json.loads(out.with_suffix(".json").read_text())["runs"]
+        (run,) = json.loads((tmp_path / f"{decay}.json").read_text())["runs"]
         runs.append(run)
     one, other = ([r["loss"] for r in run["rounds"]] for run in runs)
     # The rate of the first round decides about the loss of the second.

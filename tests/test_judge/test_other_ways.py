@@ -60,7 +60,10 @@ CATALOGUED = {
     "fedasync-all-begin-at-0": ("fedasync/trace/xie-2019-polynomial", "the number of events before stands for delay"),
     "fedasync-old-server": ("fedasync/trace/xie-2019", "versions[-1 - arrival.delay] stands for x in (1 - mix) * x"),
     "fedasync-changes": ("fedasync/trace/xie-2019", "the change of a late client's model is added to the present one"),
-    "normalised-by-examples": ("fedavg-normalised/round/fedada2", "examples stands for uniform in weighted_mean("),
+    "normalised-by-examples": (
+        "fedavg-normalised/round/fedada2",
+        "weighting = examples stands for weighting = uniform in weighted_mean(",
+    ),
     "fed-sgd-first-twice": ("fed-sgd/round/fed-sgd", "the first of the models counts twice in their mean"),
     "private-clips-the-mean": ("dp-fedavg/round/mcmahan-2018", "clip is applied to noisy_mean("),
     "one-hop-reversed": ("cafga/trace/one-hop", "x and x_i change places in where_less("),
@@ -123,7 +126,10 @@ CATALOGUED = {
         "the dead zone looks at each coordinate, not at the length of the step",
     ),
     "decayed-inverse": ("decayed-sgd/client/fednova", "eta_l / gamma ** k stands for eta_l * gamma ** k"),
-    "fed-ams-scaled": ("fed-ams/round/fed-ams", "eta_l * p is multiplied by the length of x"),
+    "fed-ams-scaled": (
+        "fed-ams/round/fed-ams",
+        "m / complement(beta1, seen + t, m) / (sqrt(v_hat) + eps) is multiplied by the length of x",
+    ),
     "fed-lamb-maximum-starts-at-zero": ("fed-lamb/round/fed-lamb", "v_hat starts at zero, whatever v_0 is"),
     "fed-lamb-decoupled-decay": (
         "fed-lamb/round/fed-lamb",
