@@ -37,7 +37,9 @@ KEPT: dict[str, str] = {
 }
 """Why a law stays that kills no mutant."""
 
-SURVIVORS: dict[str, str] = {}
+SURVIVORS: dict[str, str] = {
+    "lamb-zero-layer-normalised": "the laws that do not run the rule draw no layer of length zero",
+}
 """Why a mutant is kept that no law kills without reading the rule."""
 
 
