@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -116,7 +117,12 @@ def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
 def commanded(*arguments: str, cwd: Path, **more: Any) -> subprocess.Popen[str]:
     """The command in a process that can be sent signals."""
     return subprocess.Popen(
-        [sys.executable, "-c", MAIN, "simulate", *arguments], cwd=cwd, text=True, stdin=subprocess.DEVNULL, **more
+        [sys.executable, "-c", MAIN, "simulate", *arguments],
+        cwd=cwd,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "COLUMNS": "200"},
+        **more,
     )
 
 
