@@ -25,6 +25,12 @@ WITH_SM3, WITHOUT = "fedada2++", "fedada2@v3"
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that cuts no word, whoever runs the tests."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def test_each_is_of_one_row_and_is_no_id() -> None:
     names = Counter(name for a in CATALOGUE.values() for name in a.aliases)
     assert set(names) == set(ALIASES) and max(names.values()) == 1

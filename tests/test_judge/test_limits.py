@@ -21,6 +21,12 @@ MATRICES = [("sgd", "client"), ("sm3-ii", "client"), ("sm3-i-delayed", "client")
 MATRICES += [("adam", "client"), ("fedavg", "server"), ("fedams", "server"), ("fedada2", "round"), ("fed-sgd", "round")]
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that cuts no word, whoever runs the tests."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     subject = limited(algorithm, level, **limits)
     return judge_offer(Inside(subject), subject.offer, cases=2)

@@ -23,7 +23,6 @@ from fedspec.contract import Offer, Round
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.reference import SUBJECT
-from fedspec.varying import stepped
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.vectors.inputs import candidate
 
@@ -83,9 +82,9 @@ def _floats(value: Any) -> Any:
 ROUNDS = {
     "/".join((o.algorithm, o.reading, *(f"{n}={v}" for n, v in sorted(o.options.items())))): o
     for o in SUBJECT.info.offers
-    if o.level in ("round", "trace")
+    if o.level in ("round", "trace") and o.rates == "one"
 }
-"""Every algorithm in every reading, with each option turned."""
+"""Every algorithm in every reading, with each option turned; rates that events say are read by what runs a step."""
 
 CANONICAL = list({o.algorithm: label for label, o in reversed(ROUNDS.items())}.values())[::-1]
 
@@ -116,7 +115,7 @@ def rounds(label: str) -> Traced:
                 trace = run_round(h, state, objectives.clients, plan, **parts)
                 state, values = trace.state, trace.values
             else:
-                state, values = stepped(session.run.step, h, state, objectives.clients, plan)
+                state, values = session.run.step(h, state, objectives.clients, plan)
             shown.append(values)
         return state, shown
 
