@@ -82,6 +82,8 @@ MODULES: list[tuple[Callable[[], nn.Module], str]] = [
 @pytest.mark.parametrize("way", GENERIC)
 @pytest.mark.parametrize(("make", "words"), MODULES)
 def test_what_depends_on_the_order_of_calls_is_refused(make: Any, words: str, way: str | None) -> None:
+    # The power iteration of some small matrices has ended before the first call, and then nothing changes.
+    torch.manual_seed(5)
     with pytest.raises(ModuleError, match=words):
         stepped(make(), way=way)
 
