@@ -200,14 +200,26 @@ def test_the_subject_ends_with_a_judge_that_is_killed(jobs: str, tmp_path: Path)
     assert gone(pid)
 
 
+BUSY = """
+started = threading.Timer.start
+def late(timer):
+    started(timer)
+    time.sleep(0.1 * (next(times) < 2))
+times, threading.Timer.start = itertools.count(), late
+"""
+"""Twice the hook that sends the signal again has not returned when it comes."""
+
+
+@pytest.mark.parametrize("machine", ["", BUSY], ids=["quiet", "busy"])
 @pytest.mark.parametrize(
     ("sent", "told"), [("SIGTERM", "Terminated"), ("SIGHUP", "Terminated"), ("SIGINT", "KeyboardInterrupt")]
 )
-def test_a_signal_that_arrives_in_a_finaliser_is_not_lost(sent: str, told: str) -> None:
+def test_a_signal_that_arrives_in_a_finaliser_is_not_lost(sent: str, told: str, machine: str) -> None:
     """Python drops what is raised there: the signal comes again, and ends what the block does."""
     code = f"""
-import os, signal, time
+import itertools, os, signal, threading, time
 from fedspec_suite.measure.interrupts import terminable
+{machine}
 
 class Untimely:
     def __del__(self):

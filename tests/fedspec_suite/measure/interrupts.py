@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any
 
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -40,14 +41,17 @@ def status(interrupt: KeyboardInterrupt) -> int:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """While the block runs, SIGTERM and SIGHUP raise :class:`Terminated` in the main thread; what is ignored stays."""
+    """While the block runs, SIGTERM and SIGHUP raise :class:`Terminated` in the main thread; what is ignored stays.
+
+    None of them, nor Ctrl-C, is lost where Python drops what is raised.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {n: signal.getsignal(n) for n in _ENDING if n != signal.SIGINT}
+    before = {n: signal.getsignal(n) for n in _ENDING}
     for number, handler in before.items():
-        # `nohup` ignores one of them.
-        if handler is not signal.SIG_IGN:
+        # `nohup` ignores one of them; a program's own handler of Ctrl-C stays.
+        if handler is not signal.SIG_IGN and (number != signal.SIGINT or handler is signal.default_int_handler):
             signal.signal(number, _terminate)
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_insist, hook)
@@ -59,18 +63,25 @@ def terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated(number)
+def _terminate(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code is _insist.__code__:
+            # On a busy machine the signal comes again before the hook has returned, where it would be dropped for good.
+            return _send_again(number)
+        frame = frame.f_back
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
 
 def _insist(otherwise: Callable[[Any], Any], lost: Any) -> None:
     """Send the signal again whose exception Python has dropped: it was raised in a finaliser or a callback of gc."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        number = getattr(lost.exc_value, "number", signal.SIGINT)
-        # What is raised in this hook is dropped too: it has to have returned.
-        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+        _send_again(getattr(lost.exc_value, "number", signal.SIGINT))
     else:
         otherwise(lost)
+
+
+def _send_again(number: int) -> None:
+    threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
 
 
 @contextmanager
