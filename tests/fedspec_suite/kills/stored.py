@@ -37,9 +37,7 @@ KEPT: dict[str, str] = {
 }
 """Why a law stays that kills no mutant."""
 
-SURVIVORS: dict[str, str] = {
-    "lamb-zero-layer-normalised": "the laws that do not run the rule draw no layer of length zero",
-}
+SURVIVORS: dict[str, str] = {}
 """Why a mutant is kept that no law kills without reading the rule."""
 
 

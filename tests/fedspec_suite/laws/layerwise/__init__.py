@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise import bounds, linear, paths, single, transformed
+from fedspec_suite.laws.layerwise import bounds, linear, paths, single, transformed, zero
 
-LAWS: tuple[Law, ...] = (*paths.LAWS, *linear.LAWS, *bounds.LAWS, *single.LAWS, *transformed.LAWS)
+LAWS: tuple[Law, ...] = (*paths.LAWS, *linear.LAWS, *bounds.LAWS, *single.LAWS, *transformed.LAWS, *zero.LAWS)

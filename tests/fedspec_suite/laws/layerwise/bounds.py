@@ -56,13 +56,20 @@ def _has_length(bench: Bench, s: Scenario) -> None:
 
 
 def _local_length(bench: Bench, s: Scenario) -> None:
-    """Every layer moves by eta_l phi of its own length at every local step, or stays where the rule has it stay."""
+    """Every layer moves by eta_l phi of its own length at every local step, or stays where the rule has it stay.
+
+    Where the ratio is one at a layer of length zero, that layer is left out.
+    """
     x, before, scale = flatten(s.case.x0).astype(float), flatten(s.case.x0), bench.expect(s)
+    from_zero = s.case.options.get("zero_layer") == "ratio-one"
     for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
         bench.finite("x", got["x"], f"step {k + 1}")
         y = got["x"].astype(float)
         if isinstance(event, Gradient):
             for at in each_layer(s):
+                if from_zero and not any(map(float, before[at])):
+                    # Its step is as long as the direction, which is the business of zero-layer.
+                    continue
                 bound = sum(w.bound for w in scale[k]["x"][at]) + float(np.abs(x[at]).sum())
                 rest = all(float(a) == float(b) for a, b in zip(before[at], scale[k]["x"][at], strict=True))
                 want = 0.0 if rest else s.case.hyper["eta_l"] * _scaled(s, float(np.linalg.norm(x[at])))
