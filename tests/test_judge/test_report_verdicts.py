@@ -6,7 +6,7 @@ import pytest
 from test_judge.results import asked, printed, result, wrong
 
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report.sentences import unknown
 
 WIDTHS = (60, 80, 100, 200)
@@ -60,6 +60,30 @@ def test_every_row_shows_its_verdict_and_its_count_whole(width: int) -> None:
     for r in MANY:
         assert any(f" {r.verdict} " in line and line.endswith(f" {r.passed}/{r.required}") for line in table)
     assert sum(line.endswith(tuple(f"{r.passed}/{r.required}" for r in MANY)) for line in table) == len(MANY)
+
+
+PART = result(
+    Conformity.IN_PART,
+    *(asked("follows-x") for _ in range(1234)),
+    algorithm="gossip-fedamsgrad",
+    reading="karimireddy-2020",
+    seen=("x", "m", "v"),
+    unseen=(Unseen("scaffold.c", "c = c + ...", ("c",)), Unseen("scaffold.c_i", "c_i = c_i + ...", ("c_i",))),
+)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("others", [[], MANY])
+def test_a_long_verdict_is_broken_between_its_words_and_no_number_or_head_is(width: int, others: list[Result]) -> None:
+    lines = printed([PART, *others], width)
+    head = next(k for k, line in enumerate(lines) if line.startswith("  algorithm "))
+    table = lines[head:]
+    assert max(map(len, table[: len(rows(lines)) + 2])) <= width
+    assert table[0].split()[-1] == "passed" and {"algorithm", "level", "reading", "verdict"} <= {*table[0].split()}
+    assert any(line.endswith(" 1234/1234") for line in table)
+    start = table[0].index("verdict")
+    cells = [line[start:-11].strip() for line in table[1:] if line.startswith("  ") and "gossip" in line]
+    assert cells and all(PART.said.startswith(cell) and PART.said[len(cell) :][:1] in {" ", ""} for cell in cells)
 
 
 def test_long_names_are_wrapped_and_not_cut() -> None:

@@ -42,8 +42,11 @@ MORE = 2
 INDENT, GAP = 2, 2
 """Columns before a line of the table, and between two of its cells."""
 
-NARROW = {2: 10, 0: 9}
-"""How narrow the columns of the table may become where there is little room: the reading first, then the algorithm."""
+NARROW = ((3, len(Conformity.DOES_NOT)), (2, len("reading claimed")), (0, len("algorithm")), (2, 10))
+"""How narrow columns may become where there is little room, one after another: verdict, reading, algorithm, reading.
+
+A long verdict is wrapped between words; level and count stay whole, and so do the words of the head.
+"""
 
 
 def show(results: Sequence[Result], console: Console, ran: str, *, details: bool = False) -> None:
@@ -171,14 +174,14 @@ def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
 
 
 def _table(results: Sequence[Result], console: Console) -> None:
-    """A line for each offer below its subject; what is long is wrapped in its cell, and never the verdict."""
+    """A line for each offer below its subject; what is long is wrapped in its cell, and never the count."""
     head = ("algorithm", "level", "reading claimed", "verdict", "passed")
     rows = [(r.algorithm, r.level, _claimed(r, results), r.said, f"{r.passed}/{r.required}") for r in results]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     around = INDENT + GAP * (len(head) - 1)
-    for column, least in NARROW.items():
+    for column, least in NARROW:
         over = max(0, around + sum(widths) - console.width)
-        widths[column] = max(least, widths[column] - over)
+        widths[column] = max(min(least, widths[column]), widths[column] - over)
 
     def line(*cells: str | Text) -> Padding:
         grid = Table.grid(padding=(0, GAP))
