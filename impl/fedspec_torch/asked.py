@@ -43,9 +43,6 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
     resolved = row.resolve(reading or row.readings[0].name, options)
     numbers = {n: v for n, v in given.items() if n in row.numbers}
     assert not isinstance(row.run, LocalSolver)
-    # All that is missing at once; the record would name the first.
-    if missing := [n for n in needed(row, resolved) if n not in numbers]:
-        raise ParameterError(f"{', '.join(missing)}: not given; {row.id} needs {'it' if len(missing) == 1 else 'them'}")
     return row.run.hyper(**{**numbers, **resolved})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -38,12 +38,25 @@ class _Asking(type):
         try:
             return super().__call__(*args, **kwargs)
         except TypeError:
-            names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-            given = {*names[: len(args)], *kwargs}
-            needed = (f.name for f in fields(cls) if f.default is MISSING and f.name not in given)  # type: ignore[arg-type]
-            if name := next(needed, ""):
-                raise ParameterError(f"{name}: not given; {cls.__name__} needs it") from None
+            there: typing.Any = fields(cls)  # type: ignore[arg-type]
+            given = {**dict(zip((f.name for f in there), args, strict=False)), **kwargs}
+            if any(f.default is MISSING and f.name not in given for f in there):
+                options = {f.name: str(given.get(f.name, f.default)) for f in there}
+                _refuse_missing(cls, given, options)
             raise
+
+
+def _refuse_missing(cls: typing.Any, given: Mapping[str, typing.Any], options: Mapping[str, str]) -> None:
+    """Refuse a record without what plays a part under these options and has no default: all of it at once.
+
+    Raises:
+        ParameterError: something is not given.
+    """
+    free = [f.name for f in fields(cls) if f.default in (MISSING, NOT_GIVEN) and f.name not in given]
+    if missing := [name for name in free if plays_part(cls.plays, name, options)]:
+        them = "it" if len(missing) == 1 else "them"
+        under = _under(cls.plays, missing, options)
+        raise ParameterError(f"{', '.join(missing)}: not given; {cls.__name__} needs {them}{under}") from None
 
 
 @dataclass(frozen=True)
@@ -74,19 +87,17 @@ class Hyper(metaclass=_Asking):
             elif f.name in DOMAINS and getattr(self, f.name) is not NOT_GIVEN:
                 require(f.name, getattr(self, f.name))
         chosen = {n: str(v) for n, v in vars(self).items() if isinstance(v, StrEnum)}
+        _refuse_missing(cls, {n: v for n, v in vars(self).items() if v is not NOT_GIVEN}, chosen)
         for f in fields(self):
             self._check_part(f.name, f.default, chosen)
 
     def _check_part(self, name: str, default: typing.Any, chosen: Mapping[str, str]) -> None:
         value = getattr(self, name)
-        played = plays_part(self.plays, name, chosen)
-        if played and value is NOT_GIVEN:
-            raise ParameterError(f"{name}: not given; {type(self).__name__} needs it{_under(self.plays, name, chosen)}")
-        if played:
+        if plays_part(self.plays, name, chosen):
             return
         if value is not NOT_GIVEN if default is NOT_GIVEN else value != default:
             raise ParameterError(
-                f"{name}: got {value}, which plays no part{_under(self.plays, name, chosen)}; "
+                f"{name}: got {value}, which plays no part{_under(self.plays, [name], chosen)}; "
                 f"leave it out, or choose {' or '.join(self.plays[name])}"
             )
 
@@ -100,6 +111,6 @@ def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping
     return name not in plays or any(options[n] == v for n, _, v in (said.partition("=") for said in plays[name]))
 
 
-def _under(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> str:
-    about = dict.fromkeys(said.partition("=")[0] for said in plays.get(name, ()))
+def _under(plays: Mapping[str, tuple[str, ...]], names: Sequence[str], options: Mapping[str, str]) -> str:
+    about = dict.fromkeys(said.partition("=")[0] for name in names for said in plays.get(name, ()))
     return " under " + ", ".join(f"{n}={options[n]}" for n in about) if about else ""

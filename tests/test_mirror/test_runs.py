@@ -201,7 +201,7 @@ def test_evaluation_says_loss_and_accuracy() -> None:
             UnknownNameError,
             "eta_k: fedavg has no such .*; known: eta_l",
         ),
-        ("fedadam", {"eta_l": 1.0}, ParameterError, "eta, beta1, beta2, tau, v0: not given; fedadam needs them"),
+        ("fedadam", {"eta_l": 1.0}, ParameterError, "eta, beta1, beta2, tau, v0: not given; FedAdam needs them"),
         ("fedavg", {"eta_l": -1.0}, ParameterError, "eta_l: got -1.0"),
         ("fedavg", {"eta_l": 1.0, "reading": "none"}, UnknownNameError, "none"),
         ("sgd", {"eta_l": 1.0}, PlanError, "sgd: a local solver"),

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Callable[[], object], type[FedspecError], str]] = {
     "a whole float of a rule": (lambda: local_change(X, X, steps=2.0), PlanError, "^steps: got 2.0; .* write 2$"),  # type: ignore[arg-type]
     "a long double": (lambda: require_count("steps", np.longdouble(2)), PlanError, "^steps: got .*write 2$"),
     "long doubles": (lambda: require_count("steps", np.ones(2, np.longdouble) / 2), PlanError, "^steps: got .*0.5"),
-    "a record without rates": (lambda: FedAdam(eta_l=0.1), ParameterError, "^eta: not given; FedAdam needs it"),  # type: ignore[call-arg]
+    "a record without rates": (lambda: FedAdam(eta_l=0.1), ParameterError, "^eta, .*v0: not given; FedAdam needs them"),  # type: ignore[call-arg]
     "a rule without its rate": (lambda: sgd(X, X), ParameterError, "^sgd: eta_l is not given; it is the client lear"),  # type: ignore[call-arg]
     "a rule without a gradient": (lambda: sgd(X, eta_l=0.1), ParameterError, "^sgd: g is not given"),  # type: ignore[call-arg]
 }

@@ -332,7 +332,7 @@ def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None
 
 def test_what_is_refused() -> None:
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
-    refused(lambda: lamb(phi="clip"), ParameterError, "phi_m: not given; FedLamb needs it under phi=clip")
+    refused(lambda: lamb(phi="clip"), ParameterError, "phi_m, phi_M: not given; FedLamb needs them under phi=clip")
     for changes, match in (
         ({"exponent": "local", "bias_correction": "none"}, "nothing is divided"),
         ({"exponent": "local", "memory": "reset"}, "exponent: got local, .* no part under memory=reset"),

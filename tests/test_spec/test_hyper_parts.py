@@ -36,7 +36,9 @@ PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
         (FedAda2, {**JOINT, "beta2_l": 0.5}, "beta2_l: got 0.5, which plays no part under client=adagrad"),
         (FedAda2, {**JOINT, "server": "adam"}, "beta2: not given; FedAda2 needs it under server=adam"),
         (FedAMSGrad, {**SERVER, "maximum_of": "after-correction"}, "maximum_of: .* no part under bias_correction=none"),
-        (FedAdaAdam, JOINT, "beta1_l: not given; FedAdaAdam needs it"),
+        (FedAdaAdam, JOINT, "beta1_l, beta2_l: not given; FedAdaAdam needs them"),
+        # What has no default at all, and what an option asks for, in one sentence.
+        (FedBuff, {"eta": 1, "staleness": "hinge"}, "buffer, eta_l, hinge_a, hinge_b: .* them under staleness=hinge"),
         (JointDirect, {**JOINT, "received": "uncorrected"}, "received: got uncorrected, which plays no part"),
         (FedBuff, {**BUFFER, "hinge_a": 2}, "hinge_a: got 2, .* under staleness=constant; .* staleness=hinge"),
         (FedBuff, {**BUFFER, "staleness": "polynomial"}, "twice_a: not given; FedBuff needs it"),
