@@ -5,7 +5,6 @@ Torch, scikit-learn and matplotlib are imported when the command runs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -18,7 +17,7 @@ import typer
 from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
-from fedspec_suite.cli_training import PlaceError, Places, begun, play, show, told, write
+from fedspec_suite.cli_training import PlaceError, Places, begun, play_each, show, whole, write
 from fedspec_suite.report.terminal import complaints, console, spinner, unbroken
 
 USUAL: dict[str, float] = {
@@ -200,49 +199,24 @@ def mount(app: typer.Typer) -> None:
             places = Places(out, save, resume, save_every, len(rows) * seeds > 1)
             if ranks.rank == 0:
                 places.check()
-            runs: list[dict[str, Any]] = []
-            ended: FedspecError | KeyboardInterrupt | None = None
+
+            def begin(row: Algorithm, s: int) -> tuple[Any, dict[str, Any], int]:
+                """A run, or what was saved of it, with its settings and its seed."""
+                said = reading if row is rows[0] else None
+                own = hyper(mirror, row, said, given[row.id])
+                parts = dict(clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device, mine=mine)
+                task = tasks.task(data, model, **parts)
+                plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
+                numbers, rates = falling(own, decay)
+                own |= {"decay": decay} if rates else {}
+                more = {"test": task.test, "shards": shards, "rates": rates}
+                given_run = dict(plan=plan, rounds=rounds, reading=said, **more, **numbers)
+                run = mirror.simulate(row.id, task.federation, **given_run)
+                return begun(mirror, places, run, s, **more), own, s
+
             with spinner() if ranks.rank == 0 else nullcontext(_silent) as progress:
-                try:
-                    for row, s in product(rows, range(seed, seed + seeds)):
-                        said = reading if row is rows[0] else None
-                        own = hyper(mirror, row, said, given[row.id])
-                        task = tasks.task(
-                            data,
-                            model,
-                            clients=clients,
-                            alpha=alpha,
-                            batch_size=batch,
-                            seed=s,
-                            device=device,
-                            mine=mine,
-                        )
-                        plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
-                        numbers, rates = falling(own, decay)
-                        own |= {"decay": decay} if rates else {}
-                        more = {"test": task.test, "shards": shards, "rates": rates}
-                        run = mirror.simulate(
-                            row.id, task.federation, plan=plan, rounds=rounds, reading=said, **more, **numbers
-                        )
-                        run = begun(mirror, places, run, s, **more)
-                        before, since = len(run.history), time.perf_counter()
-                        try:
-                            play(run, places, s, progress)
-                        finally:
-                            if run.history:
-                                runs.append(
-                                    told(
-                                        run,
-                                        own,
-                                        s,
-                                        time.perf_counter() - since,
-                                        before,
-                                    )
-                                )
-                except (FedspecError, KeyboardInterrupt) as error:
-                    ended = error
-            if isinstance(ended, FedspecError):
-                runs = [r for r in runs if len(r["rounds"]) == r["asked"]]
+                asked = (begin(row, s) for row, s in product(rows, range(seed, seed + seeds)))
+                runs, ended = play_each(asked, places, progress)
             if ranks.rank == 0 and runs:
                 what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps)
                 try:
@@ -263,7 +237,7 @@ def _tell(runs: Sequence[dict[str, Any]], what: dict[str, Any], places: Places, 
         write(places, runs, what)
         picture, record = places.written
         shown.print(f"{picture} and {record} written; settings are usual ones, not tuned", soft_wrap=True)
-        done = [r for r in runs if len(r["rounds"]) == r["asked"]]
+        done = [*filter(whole, runs)]
         if len(done) < asked:
             again = f"; the same command with --resume {places.save} goes on" if places.save else ""
             shown.print(f"ended early: {len(done)} of {asked} runs were played to their end{again}", soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,9 @@ from rich.console import Console
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_suite.report import curves, table
+
+Records = list[dict[str, Any]]
+"""Runs as the record has them."""
 
 
 class PlaceError(FedspecError):
@@ -99,6 +102,41 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, **more: Any) -> Any:
             )
     again.rounds = max(run.rounds, len(again.history))
     return again
+
+
+Ended = FedspecError | KeyboardInterrupt | None
+"""What ended the runs early, if anything did."""
+
+
+def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, progress: Any) -> tuple[Records, Ended]:
+    """Play runs one after another, each with its settings and its seed: their records, and what ended them early.
+
+    After an interrupt the last record is of a run as far as it came; after an error only whole runs count.
+    """
+    records: Records = []
+    try:
+        for run, own, seed in runs:
+            _play_one(run, own, seed, places, progress, records)
+    except KeyboardInterrupt as interrupt:
+        return records, interrupt
+    except FedspecError as error:
+        return [r for r in records if whole(r)], error
+    return records, None
+
+
+def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, progress: Any, records: Records) -> None:
+    """Play a run; its record is added, whatever ends it, where a round was played."""
+    before, since = len(run.history), time.perf_counter()
+    try:
+        play(run, places, seed, progress)
+    finally:
+        if run.history:
+            records.append(told(run, own, seed, time.perf_counter() - since, before))
+
+
+def whole(record: dict[str, Any]) -> bool:
+    """Whether a run was played to its end."""
+    return len(record["rounds"]) == int(record["asked"])
 
 
 def play(run: Any, places: Places, seed: int, progress: Any) -> None:
