@@ -144,6 +144,7 @@ class Asked(_Test):
         """Ask the law."""
         from fedspec_suite.measure.verdict import Status
         from fedspec_suite.report import sentences
+        from fedspec_suite.report.partly import refusal
 
         o = self.asking.ask(*self.row)
         match o.status:
@@ -153,8 +154,12 @@ class Asked(_Test):
                 pytest.xfail(sentences.alone(o))
             case Status.FAIL | Status.ERROR | Status.INCONCLUSIVE:
                 near = self.asking.nearest(o.law) if o.status is Status.FAIL else ""
+                zeros = self.asking.refused if self.row == self.asking.refusing else None
+                said = f"{refusal(zeros)}; all that is asked later is asked without it" if zeros else ""
+                broken = sentences.alone(o) if o.status is Status.FAIL else f"{o.status}: {said or sentences.alone(o)}"
                 lines = (
-                    sentences.alone(o) if o.status is Status.FAIL else f"{o.status}: {sentences.alone(o)}",
+                    broken,
+                    said if said not in broken else "",
                     f"law: {sentences.words(o.law)}",
                     f"nearest known: {near}" if near else "",
                     f"again: {self.asking.again(o.law)}",

@@ -15,11 +15,17 @@ from fedspec.contract import Round
 from fedspec_suite import mutants
 from fedspec_suite.judge import check
 from fedspec_suite.judge.budget import Budgeted
+from fedspec_suite.judge.comparing import evidence
 from fedspec_suite.judge.composed import combined
 from fedspec_suite.judge.diagnosis import as_data, in_words
 from fedspec_suite.judge.edits import edits
+from fedspec_suite.judge.found import first
+from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.runner import judge_offer, result_of
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_suite.mutants import texts
 
@@ -145,6 +151,25 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
 
     shown = diagnosed(Behind("scaffold", "server", take=enlarged))
     assert in_words(shown, False) == "x follows the claimed reading, not c: c is what it should be times eta"
+
+
+def agreed(subject: Behind, *names: str) -> list[str]:
+    """What is said of a server of FedDyn where these mutants are looked at, in stages of one each."""
+    offer = subject.info.offers[0]
+    setting = setting_of(offer)
+    bench, known = bench_of(Inside(subject), offer, setting), known_of(setting)
+    given = {k: bench.play(s) for k, s in enumerate(known.samples[:4])}
+    stages = [[v for v in known.variants if v.words == mutants.find(name).words] for name in names]
+    beyond = Larger(bench, setting, known, given)
+    return [f.said for f in first(stages, known, given, evidence(known, given), ("x",), beyond)]
+
+
+def test_what_the_model_alone_agrees_with_is_not_said_of_the_rest() -> None:
+    """The models are the same where h and where the step has the wrong sign; h, which is shown, tells."""
+    step = Behind("feddyn", "server", edits=(mutants.find("feddyn-step-sign"),))
+    assert agreed(step, "feddyn-h-sign") == ["in x, not in h: h moves the wrong way"]
+    both = agreed(step, "feddyn-h-sign", "feddyn-step-sign")
+    assert both == ["the dual variable moves the mean the wrong way"]
 
 
 @pytest.mark.slow

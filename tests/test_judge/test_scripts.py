@@ -236,6 +236,15 @@ def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: 
     assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
 
 
+@pytest.mark.slow
+def test_a_zero_that_is_refused_costs_one_test(pytester: pytest.Pytester) -> None:
+    laws = ("--fedspec-law", "follows-x", "--fedspec-law", "repeats", "--fedspec-law", "far-numbers")
+    ran = run_inside(pytester, "--fedspec-impl", py("odd:no_zero"), *laws)
+    ran.assert_outcomes(passed=2, failed=1)
+    words = 'which nonzero=("mu",) declares; all that is asked later is asked without it'
+    assert words in str(ran.stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

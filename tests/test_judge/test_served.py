@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_judge.support import check, py
+from test_judge.support import check, inside, py
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, ClientMessage, Messages, Offer
@@ -136,6 +136,16 @@ def test_a_wrong_one_is_found_and_named(name: str, law: str, words: str) -> None
     assert row["verdict"] == "does not conform" and law in failed
     # A diagnosis compares models, and the control variate is none of them.
     assert words in f"{row['nearest']} {row['first_deviation'].replace('; ', ': ')}"
+
+
+@pytest.mark.slow
+def test_a_mistake_that_shows_in_the_model_alone_is_told_from_one_in_what_is_shown() -> None:
+    words = "in x, not in h: h is averaged over the participants at feddyn.h"
+    (row,) = check(py("served:feddyn_of_two"), "--law", "follows-*").rows
+    assert row["verdict"] == "does not conform" and row["nearest"].startswith(words)
+    assert row["nearest_data"][0]["words"] == words.removesuffix(" at feddyn.h")
+    (row,) = inside("vectors", "check", py("served:feddyn_of_two"), "--json").rows
+    assert row["nearest"] == words
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,21 @@ from test_judge.support import fedspec, py
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
 from fedspec.reference import SUBJECT, Reference
 from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.judge.one_by_one import OneByOne
+from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.zeros import refused
+from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.limits import outside, with_zero, zeros
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Result, Status
+from fedspec_suite.report.partly import refusal
 from fedspec_suite.report.sentences import head
+from fedspec_suite.vectors.judging import judged as vectors_say
+from fedspec_suite.vectors.stored import load
 
 pytestmark = pytest.mark.long
 
@@ -134,6 +140,35 @@ def test_a_client_without_examples(level: str) -> None:
         sent = [[m.weight for m in e.messages] for e in s.events if isinstance(e, Messages)]
         held = [] if s.case.problem is None else [s.case.problem.examples.tolist()]
         assert all(any(some) for some in (*sent, *held))
+
+
+def by_vectors(subject: Refusing) -> Result:
+    (offer,) = subject.info.offers
+    (stored,) = load(algorithms=[offer.algorithm])
+    setting = setting_of(offer)
+    return vectors_say(bench_of(Inside(subject), offer, setting), setting, stored)
+
+
+def test_vectors_say_which_value_and_the_rest_is_played() -> None:
+    offer = offer_of("lamb", "client", "you-2020")
+    r = by_vectors(Refusing(offer, "lam"))
+    (lost,) = [o for o in r.obligations if o.status not in {Status.PASS, Status.SKIP}]
+    assert (lost.law, r.verdict, r.passed) == ("takes-zero-lam", "error", r.required - 1) and r.passed > 1
+    assert f'nonzero=("lam",) declares; without it {r.passed} of {r.passed} pass' in head(r)
+    declared = by_vectors(Refusing(replace(offer, nonzero=("lam",)), "lam"))
+    assert (declared.verdict, declared.passed) == ("conforms", r.passed)
+
+
+def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
+    offer = offer_of("momentum", "client", dtypes=("float64",))
+    request = Request(("it",), law="follows-*,repeats,far-numbers", profile="quick")
+    asking = OneByOne(request, "it", Inside(Refusing(offer, "rho")), 0)
+    found = {row: asking.ask(*row) for row in asking.rows}
+    lost = [row for row, o in found.items() if o.status not in {Status.PASS, Status.SKIP}]
+    assert lost == [asking.refusing] and {o.status for o in found.values()} >= {Status.PASS, Status.ERROR}
+    assert asking.refused is not None
+    words = 'refuses rho = 0 (ValueError: rho must be positive), which nonzero=("rho",) declares'
+    assert refusal(asking.refused).replace("subject: ", "") == words
 
 
 def test_the_command_says_which_value() -> None:

@@ -21,12 +21,12 @@ from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, pro
 from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import shared
 from fedspec_suite.judge.zeros import obligations as refusals
-from fedspec_suite.judge.zeros import refused
+from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, declared
+from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,8 @@ def _judged(
             progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
         )
         obligations = ask(offer)
-        zeros = {} if subject.spent or not _unanswered(obligations) else refused(subject, offer)
         # What it does take is judged, as if the offer had said what it does not.
-        taken = replace(offer, nonzero=(*offer.nonzero, *zeros))
+        zeros, taken = refused_by(subject, offer, obligations)
         if zeros:
             obligations = [*ask(taken), *refusals(zeros)]
         obligations = excused(obligations, _entries(request, task, number), request.today)
@@ -184,12 +183,6 @@ def _judged(
         return _diagnosed(told(result, taken, compared(obligations)), subject, taken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
-
-
-def _unanswered(obligations: Sequence[Obligation]) -> bool:
-    """Whether some got no answer where one might have been refused: a subject that hangs refuses nothing."""
-    silent = [o.reason for o in obligations if o.status in {Status.ERROR, Status.FAIL} and o.reason]
-    return bool(silent) and not any(reason.endswith("it was stopped") for reason in silent)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured
+from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
+from fedspec_suite.judge.found import Found, first
 from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.idle import idle, reduced, without_effect
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
-from fedspec_suite.judge.plain_words import plainly
-from fedspec_suite.judge.search import Search, stages
+from fedspec_suite.judge.search import Search, stages, two_at_once
 from fedspec_suite.judge.seen import AT_ONCE, compared, seen
 from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains
@@ -27,46 +27,11 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
-NAMED = 2
-"""How many variants are named where several agree."""
-
-FEW = 3
-"""How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
-
 NONE = "no known variant"
 UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
 WHOLE = "every step is "
 FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
-
-
-@dataclass(frozen=True)
-class Found:
-    """A variant whose models the subject gave.
-
-    Attributes:
-        words: what it is.
-        equation: the equation in which it differs from the claim; none where the whole rule is another.
-        ratio: the largest distance, in units of the rounding bound.
-        parts: of how many things it is made.
-        kind: what it is: a reading, a mutant, a generic defect, an edit, another rule, or composed of two.
-        names: what it is made of, as data.
-        decided: the share of all components that were decided.
-        unlike: what else the subject shows that is not that of the variant.
-    """
-
-    words: str
-    equation: str
-    ratio: float
-    parts: int
-    kind: str
-    names: tuple[Mapping[str, str], ...]
-    decided: float
-    unlike: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        at = f" at {self.equation}" if self.equation else ""
-        return f"{self.words}{at} (ratio {self.ratio:.2g})"
 
 
 @dataclass(frozen=True)
@@ -135,11 +100,13 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = Search()
-    each = stages(search, known, setting, told, lambda: _chains(bench, known, setting, told), bool(unlike))
-    for among in chain(_simpler(known, setting, silent), each):
-        found = _agreeing(known, among, given, told, names, beyond)
-        if found:
-            return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
+    single = stages(search, known, setting, told, bool(unlike))
+    found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
+    if not found and not unlike:
+        two = two_at_once(search, known, setting, told, lambda: _chains(bench, known, setting, told))
+        found = first(two, known, given, told, names, beyond)
+    if found:
+        return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:
         return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike), search=str(search))
     decide = gates(bench, setting, known, given)
@@ -224,7 +191,7 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
         return [
             {
                 "kind": f.kind,
-                "words": f.words,
+                "words": f.said,
                 "equation": f.equation,
                 "names": [dict(name) for name in f.names],
                 "decided": f.decided,
@@ -264,35 +231,3 @@ def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]
                 pass
             break
     return given
-
-
-def _agreeing(
-    known: Known, variants: Iterable[Variant], given: Given, told: Evidence, names: tuple[str, ...], beyond: Larger
-) -> tuple[Found, ...]:
-    """The first variants that the subject agrees with, those first that give all that is shown, in larger cases too.
-
-    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones. A
-    second one is said where it asks for something else: to mend another equation, or to claim another rule.
-    """
-    found: list[Found] = []
-    small: list[Found] = []
-    for v in variants:
-        if plainly(v.words) in {f.words for f in found} or not close(known, v, given, told, names):
-            continue
-        near = measured(known, v, given, told)
-        if not near.near or set(names) & set(near.unlike):
-            continue
-        lasts, wide = beyond.fits(v)
-        if not lasts:
-            continue
-        words = plainly(v.words) if wide else f"in small cases {plainly(v.words)}"
-        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike)
-        (found if wide else small).append(one)
-        if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
-            break
-    everything = found or small
-    whole = [f for f in everything if not f.unlike] or everything
-    asks: dict[str, Found] = {}
-    for f in whole[:NAMED]:
-        asks.setdefault(f.words if f.kind in {"reading", "rule"} else f.equation, f)
-    return tuple(asks.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedspec.contract import Offer, Subject
@@ -10,6 +10,7 @@ from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.expected import Expectation, excused
 from fedspec_suite.judge.request import Request, chosen, command
 from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, asks, requirement_obligations, run_law
+from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
@@ -23,6 +24,8 @@ class OneByOne:
         rows: the law and the type of each obligation.
         entries: the expected failures that are about the offer.
         command: what judges it alone.
+        refused: the zeros that the subject refuses, where an answer was missing for that; none are asked from then on.
+        refusing: the law and the type that found it out.
     """
 
     def __init__(self, request: Request, name: str, subject: Subject, number: int) -> None:
@@ -41,8 +44,9 @@ class OneByOne:
         self.offer: Offer = subject.info.offers[number]
         self.entries = [e for e in request.expect if number in chosen(subject.info.offers, [e.offer])]
         self.command = command(request, name, self.offer, subject.info.offers)
-        self._settings = {dtype: setting_of(self.offer, dtype, request.reach) for dtype in self.offer.dtypes}
-        self._benches = {dtype: bench_of(subject, self.offer, s) for dtype, s in self._settings.items()}
+        self.refused: Mapping[str, str] | None = None
+        self.refusing: tuple[str, str] | None = None
+        self._ask_of(self.offer)
         self._known: dict[tuple[str, str], Obligation] = {}
         self.rows: list[tuple[str, str]] = []
         for dtype, setting in self._settings.items():
@@ -56,12 +60,29 @@ class OneByOne:
             self._known[REQUIREMENT, o.dtype] = o
         self._nearest: str | None = None
 
+    def _ask_of(self, offer: Offer) -> None:
+        self._settings = {dtype: setting_of(offer, dtype, self.request.reach) for dtype in offer.dtypes}
+        self._benches = {dtype: bench_of(self.subject, offer, s) for dtype, s in self._settings.items()}
+
+    def _run(self, law: str, dtype: str) -> Obligation:
+        setting, bench = self._settings[dtype], self._benches[dtype]
+        if reason := LAWS[law].why_not(setting, bench.offer.intermediates, self.subject.info.concurrent):
+            return Obligation(law, dtype, Status.SKIP, (), reason=reason)
+        found = run_law(LAWS[law], bench, setting, PROFILES[self.request.profile], self.request.seed)
+        return replace(found, case=None)
+
     def ask(self, law: str, dtype: str) -> Obligation:
-        """One obligation; it is asked once."""
+        """One obligation; it is asked once, but for the one that gets no answer because a zero is refused."""
         if (law, dtype) not in self._known:
-            cases, bench = PROFILES[self.request.profile], self._benches[dtype]
-            found = run_law(LAWS[law], bench, self._settings[dtype], cases, self.request.seed)
-            self._known[law, dtype] = replace(found, case=None)
+            found = self._run(law, dtype)
+            if self.refused is None and found.reason and found.status in {Status.ERROR, Status.FAIL}:
+                self.refused, taken = refused_by(self.subject, self.offer, [found])
+                if self.refused:
+                    self.refusing = law, dtype
+                    self._ask_of(taken)
+                    again = self._run(law, dtype)
+                    found = again if again.status is Status.FAIL else found
+            self._known[law, dtype] = found
         (o,) = excused([self._known[law, dtype]], self.entries, self.request.today)
         return o
 
@@ -79,7 +100,8 @@ class OneByOne:
         """The nearest known variant, the first time that a law fails; empty afterwards."""
         if self._nearest is not None:
             return ""
-        _, self._nearest = explanation(self.subject, self.offer, {law})
+        bench = next(iter(self._benches.values()))
+        _, self._nearest = explanation(self.subject, bench.offer, {law})
         return self._nearest
 
     def again(self, law: str) -> str:

@@ -57,12 +57,10 @@ Chains = Callable[[], Sequence[Sequence[Link]]]
 """The cases in which a subject deviates soonest, made plainer, when they are asked for."""
 
 
-def stages(
-    search: Search, known: Known, setting: Setting, told: Evidence, chains: Chains, alone: bool
-) -> Iterator[Iterable[Variant]]:
-    """What is tried one after another: what has a name, systematic edits, a number of its own, two at once.
+def stages(search: Search, known: Known, setting: Setting, told: Evidence, alone: bool) -> Iterator[Iterable[Variant]]:
+    """What is tried one after another: what has a name, systematic edits, a number of its own, mechanical edits.
 
-    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
+    No number of its own explains an intermediate alone, where the model is right.
     """
     yield search.among(known.variants, len(known.variants))
     yield search.among(known.edits, len(known.edits))
@@ -73,13 +71,16 @@ def stages(
         search.looked, search.there = search.looked + count, search.there + count
         yield numbered(setting, heads)
     yield search.among(known.mechanical, known.mechanical_there)
-    if not alone:
-        yield from _two_at_once(search, known, setting, told, chains)
 
 
-def _two_at_once(
+def two_at_once(
     search: Search, known: Known, setting: Setting, told: Evidence, chains: Chains
 ) -> Iterator[Iterable[Variant]]:
+    """What is tried where nothing alone fits the model.
+
+    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
+    """
+
     def both(two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:
         return search.among((together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
 

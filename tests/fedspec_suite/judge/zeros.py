@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +27,15 @@ CASES, SEED = 6, 0
 
 TAKES_ZERO = "takes-zero"
 """The obligation that a refused zero breaks; no law, since it is asked only where something got no answer."""
+
+
+def refused_by(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> tuple[dict[str, str], Offer]:
+    """The zeros that a subject refuses, looked for where something got no answer; and the offer without them."""
+    silent = [o.reason for o in obligations if o.status in {Status.ERROR, Status.FAIL} and o.reason]
+    # A subject that hangs refuses nothing.
+    hangs = any(reason.endswith("it was stopped") for reason in silent)
+    found = refused(subject, offer) if silent and not hangs else {}
+    return found, replace(offer, nonzero=(*offer.nonzero, *found))
 
 
 def refused(subject: Subject, offer: Offer) -> dict[str, str]:

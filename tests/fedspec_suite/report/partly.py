@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.measure.verdict import Result, Status
 
@@ -12,18 +14,21 @@ def refused_zeros(r: Result) -> dict[str, str]:
     return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
 
 
-def refuses(r: Result) -> str:
-    """Which zeros it refuses, how an offer declares that, and what becomes of the rest."""
-    zeros = refused_zeros(r)
-    if not zeros:
-        return ""
+def refusal(zeros: Mapping[str, str]) -> str:
+    """Which zeros are refused, and how an offer declares that."""
     names = [*zeros]
     said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
     what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)
     declared = ", ".join(f'"{n}"' for n in names) + "," * (len(names) == 1)
+    return f"refuses {what} ({said}), which nonzero=({declared}) declares"
+
+
+def refuses(r: Result) -> str:
+    """The same, and what becomes of the rest; empty where it takes all zeros."""
+    zeros = refused_zeros(r)
     rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(TAKES_ZERO)]
     passed = sum(o.status is Status.PASS for o in rest)
-    return f"refuses {what} ({said}), which nonzero=({declared}) declares; without it {passed} of {len(rest)} pass"
+    return f"{refusal(zeros)}; without it {passed} of {len(rest)} pass" if zeros else ""
 
 
 def to_be_seen(r: Result) -> str:

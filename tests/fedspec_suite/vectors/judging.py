@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,14 @@ from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.judge import unseen
 from fedspec_suite.judge.comparing import agrees
-from fedspec_suite.judge.diagnosis import NAMED, NONE, Found
+from fedspec_suite.judge.diagnosis import NONE
 from fedspec_suite.judge.every import every
+from fedspec_suite.judge.found import NAMED, Found
 from fedspec_suite.judge.runner import PATIENCE, requirement_obligations, result_of
-from fedspec_suite.judge.variants import Variant, single
-from fedspec_suite.measure.bench import Bench, Measured, Shown
+from fedspec_suite.judge.variants import Variant, as_claimed, single
+from fedspec_suite.judge.zeros import obligations as refusals
+from fedspec_suite.judge.zeros import refused_by
+from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown
 from fedspec_suite.measure.extent import extent_of
 from fedspec_suite.measure.limits import anew, outside
 from fedspec_suite.measure.process import SubjectError
@@ -82,7 +84,7 @@ def judge(
         except FedspecError as error:
             refused.append(error)
             raise
-        return _judged(bench, setting, stored)
+        return judged(bench, setting, stored)
 
     for asked in every(implementations, ask, only=only, limit=limit, progress=progress):
         if refused:
@@ -124,7 +126,8 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     return "" if set(vector["dtypes"]) & set(offer.dtypes) else "not offered: decided in other types only"
 
 
-def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
+def _played(bench: Bench, setting: Setting, stored: Stored) -> tuple[list[Played], list[Obligation]]:
+    """Every vector that fits an offer, played; and what is said of those that would fit if it took more."""
     offer, played, withheld, silent = bench.offer, list[Played](), dict[str, str](), 0
     for vector in stored.vectors:
         if why := fits(offer, setting, vector):
@@ -139,22 +142,33 @@ def _judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
     skipped = [
         Obligation(name, "any", Status.SKIP, (), reason=why) for name, why in withheld.items() if why.startswith("not")
     ]
+    return played, skipped
+
+
+def judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
+    """What the vectors of its algorithm say of an offer; a zero that it refuses costs it those that have it."""
+    played, skipped = _played(bench, setting, stored)
+    zeros, taken = refused_by(bench.subject, bench.offer, [p.obligation for p in played])
+    if zeros:
+        # What it does take is played, as if the offer had said what it does not.
+        played, skipped = _played(replace(bench, offer=taken), replace(setting, nonzero=taken.nonzero), stored)
+        skipped = [*skipped, *refusals(zeros)]
     # One that is met is no sign that anything was computed.
     broken = [o for o in requirement_obligations(setting) if o.status is Status.FAIL]
-    result = result_of(bench.subject, offer, [*(p.obligation for p in played), *skipped, *broken])
+    result = result_of(bench.subject, bench.offer, [*(p.obligation for p in played), *skipped, *broken])
     deviating = [p.obligation for p in played if p.obligation.deviation]
-    if not played and not broken:
+    if not played and not broken and not zeros:
         said = "no vector fits what it offers; `fedspec check` draws cases for it"
         return replace(result, first_deviation=said)
     if not deviating:
         held = {name for p in played for want in p.vector["want"] for name in want}
-        return unseen.told(result, offer, [name for name in ("x", *offer.intermediates) if name in held])
+        return unseen.told(result, taken, [name for name in ("x", *taken.intermediates) if name in held])
     first = min(deviating, key=_event)
     found = named(setting, played)
     return replace(
         result,
         first_deviation=str(first.deviation),
-        nearest="; or ".join(f"{f.words}{f.equation and f' at {f.equation}'}" for f in found) or NONE,
+        nearest="; or ".join(f"{f.said}{f.equation and f' at {f.equation}'}" for f in found) or NONE,
         nearest_data=tuple(_data(f) for f in found),
     )
 
@@ -213,24 +227,28 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
 
 
 def named(setting: Setting, played: Sequence[Played]) -> tuple[Found, ...]:
-    """What gives the subject's very numbers in every vector; what the failing vectors list comes first."""
+    """What gives the subject's very numbers in every vector, or its models alone; what they list comes first."""
     played = [p for p in played if p.answers and len(p.answers) == len(p.scenario.events)]
     failed = [p.vector for p in played if p.obligation.status is Status.FAIL]
     suspects = {name for vector in failed for names in vector["kills"].values() for name in names}
     variants = sorted(single(setting), key=lambda v: id_of_variant(v) not in suspects)
-    found = (v for v in variants if _gives(v, played))
-    return tuple(_found(v) for v in islice(found, NAMED))
+    shown = sorted({n for p in played for answer in p.answers for n in answer} - {"x", *WORDS})
+    near = [(v, tuple(n for n in shown if not _gives(v, played, n))) for v in variants if _gives(v, played, "x")]
+    whole = [(v, unlike) for v, unlike in near if not unlike]
+    # Where the models are right, what gives them alone explains nothing.
+    right = not whole and _gives(as_claimed(setting), played, "x")
+    return tuple(_found(v, unlike) for v, unlike in (whole or ([] if right else near))[:NAMED])
 
 
-def _gives(v: Variant, played: Sequence[Played]) -> bool:
-    """Whether a variant gives the subject's numbers in every vector."""
-    return bool(played) and all(agrees(v, p.scenario, list(p.answers), ("x",)) for p in played)
+def _gives(v: Variant, played: Sequence[Played], name: str) -> bool:
+    """Whether a variant gives what the subject shows by this name in every vector."""
+    return bool(played) and all(agrees(v, p.scenario, list(p.answers), (name,)) for p in played)
 
 
-def _found(v: Variant) -> Found:
-    return Found(v.words, v.equation, 0.0, v.parts, v.kind, v.names, 1.0)
+def _found(v: Variant, unlike: tuple[str, ...]) -> Found:
+    return Found(v.words, v.equation, 0.0, v.parts, v.kind, v.names, 1.0, unlike)
 
 
 def _data(f: Found) -> dict[str, Any]:
     names = [dict(name) for name in f.names]
-    return {"kind": f.kind, "words": f.words, "equation": f.equation, "names": names, "decided": None, "ratio": None}
+    return {"kind": f.kind, "words": f.said, "equation": f.equation, "names": names, "decided": None, "ratio": None}

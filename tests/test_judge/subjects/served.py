@@ -62,6 +62,21 @@ class FedDynOfParticipants(FedDyn):
         return len(changes)
 
 
+class FedDynOfTwo(FedDyn):
+    """Shows h as it should be, and steps with one over the participants."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        self.other = self.h
+
+    def step(self, event):
+        changes = np.stack([flat(m.delta) for m in event.messages])
+        self.h = self.h - self.mu * changes.sum(axis=0) / self.N
+        self.other = self.other - self.mu * changes.mean(axis=0)
+        self.x = self.x + changes.mean(axis=0) - self.other / self.mu
+        return {"x": named(self.x, self.like), "h": named(self.h, self.like)}
+
+
 def offered(session, algorithm, reading, shown, **more):
     return Subject(session, Offer(algorithm, "server", reading, intermediates=(shown,), **{"dtypes": DOUBLE, **more}))
 
@@ -79,3 +94,4 @@ weighted = scaffold_server(Scaffold, reading="weighted")
 clients_too = offered(Scaffold, "scaffold", "karimireddy-2020", "c_i")
 feddyn = offered(FedDyn, "feddyn", "gradient-steps", "h", dtypes=("float64", "float32"))
 feddyn_participants = offered(FedDynOfParticipants, "feddyn", "gradient-steps", "h")
+feddyn_of_two = offered(FedDynOfTwo, "feddyn", "gradient-steps", "h")

@@ -48,7 +48,8 @@ def _first_step(g: Array, s: Scenario) -> Array:
     if o["zero_layer"] == "stays":
         of_r = length(r)
         r = r * (length_factor(0, h, o) / of_r) if of_r > 0 else r
-    return -h["eta_l"] * r
+    step: Array = -h["eta_l"] * r
+    return step
 
 
 def _steps_from_zero(bench: Bench, s: Scenario) -> None:
