@@ -120,6 +120,14 @@ def test_platforms_are_claimed_where_they_were_run() -> None:
     assert systems == ["Operating System :: POSIX :: Linux"]
 
 
+def test_a_release_is_proved_on_the_pythons_that_are_named() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    (matrix,) = re.findall(r"^ +python: \[(.*)\]$", text, re.M)
+    assert re.findall(r"3\.\d+", matrix) == PYTHONS
+    built, without = re.findall(r'python-version: "(.*)"', text), re.findall(r'- \{ python: "(.*?)"', text)
+    assert built and {*built, *without} <= set(PYTHONS)
+
+
 def test_every_extra_of_a_user_is_run() -> None:
     left = PROJECT["optional-dependencies"].keys() - {*TRAINING, *PROVING}
     assert left == {"dev", "triton"} and len(oldest((*TRAINING, *PROVING))) > 15
