@@ -14,6 +14,9 @@ yogi                       ``optax.yogi(eta_l, b1, b2, eps)``: "a modification o
                            reading with both corrections is claimed; v_0 is 1e-6 (fixed)
 sm3-ii                     ``optax.sm3(eta_l, momentum=0)``: documents SM3-I and SM3-II, without a
                            flag to choose, "with the convention that 0/0 = 0", without eps
+lamb, you-2020             ``optax.lamb(eta_l, b1, b2, eps, weight_decay=lam)``: names the paper
+lamb, ratio-one            the same: scale_by_trust_ratio says "Set trust_ratio to 1 in case where
+                           parameters would never be updated"
 
 Updates come with their sign: x + update. Arrays have the dtype of the case; float64 runs with
 ``jax_enable_x64`` on, float32 with it off, as by default (bias corrections are then 32-bit too).
@@ -105,6 +108,14 @@ DRIVEN = (
     Driven(
         Offer("sm3-ii", "client", "anil-2019", options={"cover": "axes"}, notes="momentum=0"),
         lambda h: optax.sm3(h["eta_l"], momentum=0.0),
+    ),
+    *(
+        Driven(
+            Offer("lamb", "client", reading, intermediates=("m", "v")),
+            lambda h: optax.lamb(h["eta_l"], b1=h["beta1"], b2=h["beta2"], eps=h["eps"], weight_decay=h["lam"]),
+            MV,
+        )
+        for reading in ("you-2020", "ratio-one")
     ),
 )
 

@@ -8,14 +8,16 @@ adam                   ``AdamWLegacy(params, lr=eta_l, betas=, eps=eps, weight_d
 amsgrad                the same with ``amsgrad=True``
 lamb, you-2020         ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam, max_grad_norm=None,
                        always_adapt=True)``
-lamb, uncorrected      the same with ``bias_correction=False``
+lamb, ratio-one        the same
+lamb, uncorrected      the same with ``bias_correction=False``, claimed twice: as it stands, and with ratio one
 lamb, you-2020         ``defaults``: ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam)``, all else as by
                        default
 
 AdamWLegacy says "Impl copied from PyTorch master", so AMSGrad is claimed as PyTorch documents it. Lamb's
-docstring names the paper and calls itself a variant: of FusedLAMB, "NvLamb variant". The first two offers of it
-set what it adds to the paper (a bound on the global norm of the gradient, no adaptation where the decay is 0)
-aside; the third, ``defaults``, leaves that as it comes.
+docstring names the paper and calls itself a variant: of FusedLAMB, "NvLamb variant". A comment of its code sets the
+ratio to 1 "if either weight norm or grad norm is zero", hence ratio-one as a second claim. What it adds to the paper
+(a bound on the global norm of the gradient, no adaptation where the decay is 0) is set aside in all offers of it but
+``defaults``, which leaves that as it comes.
 
 No weight decay but Lamb's. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
 state have the dtype of the case; hyper-parameters stay Python floats; ``foreach`` is at its default. Each block
@@ -62,6 +64,7 @@ class Driven:
 
 
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+RATIO_ONE = {"zero_layer": "ratio-one"}
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:
@@ -85,11 +88,11 @@ def adam(algorithm: str, reading: str, shows: Mapping[str, str], **flags: Any) -
     )
 
 
-def lamb(reading: str, variant: str = "", **flags: Any) -> Driven:
+def lamb(reading: str, variant: str = "", options: Mapping[str, str] | None = None, **flags: Any) -> Driven:
     """Describe Lamb with some arguments."""
     said = ", ".join(f"{name}={value}" for name, value in flags.items())
     return Driven(
-        Offer("lamb", "client", reading, intermediates=("m", "v"), notes=said, variant=variant),
+        Offer("lamb", "client", reading, options=options or {}, intermediates=("m", "v"), notes=said, variant=variant),
         lambda p, h: Lamb(
             p, lr=h["eta_l"], betas=(h["beta1"], h["beta2"]), eps=h["eps"], weight_decay=h["lam"], **flags
         ),
@@ -105,7 +108,9 @@ DRIVEN = (
     adam("adam", "kingma-2015", MOMENTS),
     adam("amsgrad", "max-then-correct", {**MOMENTS, "v_hat": "max_exp_avg_sq"}, amsgrad=True),
     lamb("you-2020", max_grad_norm=None, always_adapt=True),
+    lamb("ratio-one", max_grad_norm=None, always_adapt=True),
     lamb("uncorrected", max_grad_norm=None, always_adapt=True, bias_correction=False),
+    lamb("uncorrected", options=RATIO_ONE, max_grad_norm=None, always_adapt=True, bias_correction=False),
     lamb("you-2020", variant="defaults"),
 )
 

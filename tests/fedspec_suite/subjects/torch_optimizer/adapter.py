@@ -9,14 +9,15 @@ adam                ``QHAdam(params, lr=eta_l, betas=, nus=(1, 1), eps=eps)``; i
 yogi                ``Yogi(params, lr=eta_l, betas=, initial_accumulator=v0, eps=eps)``;
                     initial_accumulator: "initial values for first and second moments"
 lamb, uncorrected   ``Lamb(params, lr=eta_l, betas=, eps=eps, weight_decay=lam, clamp_value=inf)``: "Paper v3 does
-                    not use debiasing"
+                    not use debiasing"; claimed twice: as it stands, and with ratio one
 lamb, you-2020      the same with ``debias=True``: "debias adam by (1 - beta**step)"
 
 SGDW's docstring gives no formula for its dampening; the definition of the same argument in torch.optim is
 claimed. Yogi's docstring names the paper and no bias correction; it shares Adam's arguments and its code
 divides both moments, so the reading with both corrections is claimed. Lamb clamps the norm of the parameters to
 [0, clamp_value], by default 10; its docstring says to set that high "to avoid it", which is done: infinity, so
-that phi is the identity.
+that phi is the identity. The paper that it names leaves a layer at 0 where it is; the code takes the ratio 1 there,
+hence the second claim.
 
 No weight decay but Lamb's. The package subtracts the step: x - eta_l * direction. Parameters, gradients and
 state have the dtype of the case; hyper-parameters stay Python floats. Each block is one parameter, all in one
@@ -63,10 +64,11 @@ def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]
     )
 
 
-def lamb(reading: str, *, debias: bool) -> Driven:
+def lamb(reading: str, options: Mapping[str, str] | None = None, *, debias: bool) -> Driven:
     """Describe Lamb, with or without bias correction."""
+    said = f"clamp_value=inf, debias={debias}"
     return Driven(
-        Offer("lamb", "client", reading, intermediates=("m", "v"), notes=f"clamp_value=inf, debias={debias}"),
+        Offer("lamb", "client", reading, options=options or {}, intermediates=("m", "v"), notes=said),
         lambda p, h: to.Lamb(
             p,
             lr=h["eta_l"],
@@ -112,6 +114,7 @@ DRIVEN = (
         MOMENTS,
     ),
     lamb("uncorrected", debias=False),
+    lamb("uncorrected", {"zero_layer": "ratio-one"}, debias=False),
     lamb("you-2020", debias=True),
 )
 
