@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -33,6 +34,9 @@ HERE = Path(__file__).resolve().parents[1] / "docs" / "conformance"
 RESULTS, REMARKS, PAGE = HERE / "results.jsonl", HERE / "remarks.toml", HERE / "README.md"
 PROFILE, SEED, WIDTH = "quick", 0, 100
 LIMIT = 300.0  # seconds that an answer may take: what a package computes must not depend on how busy the machine is
+
+MARKS = re.compile(r" (?=[-+*#] |>|\d+[.)] )")
+HELD = "\x1f"  # a blank at which textwrap does not break a line
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "impl": str,
@@ -154,10 +158,12 @@ def remarks() -> dict[tuple[str, str], Row]:
 
 
 def filled(text: str, first: str = "", rest: str = "") -> str:
-    """A paragraph in lines of the page's width."""
-    return textwrap.fill(
-        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    """A paragraph in lines of the page's width, none of which begins as a list or a quotation does."""
+    kept = MARKS.sub(HELD, text)
+    lines = textwrap.fill(
+        kept, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+    return lines.replace(HELD, " ")
 
 
 def page(rows: Sequence[Row]) -> str:

@@ -41,6 +41,13 @@ def test_the_page_can_be_read_in_100_columns() -> None:
     assert not [line for line in text.splitlines() if len(line) > 100 and not line.startswith("  fedspec check ")]
 
 
+def test_no_line_of_a_paragraph_begins_like_a_list_or_a_quotation() -> None:
+    """Markdown would end the paragraph there."""
+    text = "a\n" + conformance.filled("asks v_0 >= tau^2 - 1 + 2 * 3 1) 4. 5 # 6 " * 40, "* ", "  ")
+    for paragraphs in (text, re.sub(r"^ *```.*?^ *```$", "", conformance.page(ROWS), flags=re.M | re.S)):
+        assert not re.findall(r"^  (?:[-+*#] |>|\d+[.)] ).*$", paragraphs, flags=re.M)
+
+
 def test_every_line_has_every_field() -> None:
     for row in ROWS:
         assert list(row) == list(conformance.FIELDS)
