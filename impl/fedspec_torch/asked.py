@@ -13,7 +13,7 @@ from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.hyper import NOT_GIVEN
 
 
-def trainer(algorithm: str) -> Algorithm:
+def trainer(algorithm: str | Algorithm) -> Algorithm:
     """The row of an algorithm that trains a federation.
 
     Raises:
@@ -23,7 +23,7 @@ def trainer(algorithm: str) -> Algorithm:
     row = find(algorithm)
     if isinstance(row.run, LocalSolver):
         raise PlanError(
-            f"{algorithm}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
+            f"{row.id}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
         )
     return row
 

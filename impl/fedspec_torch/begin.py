@@ -27,7 +27,7 @@ from fedspec_torch.shards import Shards
 
 
 def simulate(
-    algorithm: str,
+    algorithm: str | Algorithm,
     federation: Federation,
     *,
     plan: Schedule,
@@ -44,7 +44,7 @@ def simulate(
     """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
 
     Args:
-        algorithm: its id (``fedspec list``).
+        algorithm: its id (``fedspec list``), or an own one: its row.
         federation: model, loss and data.
         plan: who takes part when: ``cohorts``, ``exchanges`` or ``arrivals``, or anything with their method.
         rounds: after how many the run ends.

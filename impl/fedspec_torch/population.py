@@ -41,6 +41,7 @@ class Batched:
             tuple, and a gradient is asked of the first few, who still have steps to take.
         client: what a client does, in place of what the algorithm's text says that it does.
         own: where clients have hyper-parameters of their own, what makes one of a record; and the record of the others.
+        whole: whether what clients return is one stack, which may be read again, and not a stream of blocks.
 
     Raises:
         PlanError: a block holds no client.
@@ -51,6 +52,7 @@ class Batched:
     ragged: bool = False
     client: Client | None = None
     own: tuple[Making, Any] | None = None
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.block is not None and self.block < 1:
@@ -69,13 +71,13 @@ class Batched:
         return replace(self, client=None, own=(own, h))
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """What the function gives for every participant, in their order; vectors as a stream of blocks."""
+        """What the function gives for every participant, in their order; vectors as a stream of blocks, or whole."""
         blocks = self.blocks(client, plan, x)
         first = next(blocks)
         come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
         # Held by nobody else, the first block is gone once it was read.
         del first
-        return Stream(n, come) if are_vectors else joined(n, come)
+        return Stream(n, come) if are_vectors and not self.whole else joined(n, come)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""

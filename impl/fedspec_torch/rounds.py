@@ -46,7 +46,7 @@ def run_round(
     local, fast = method.local, FAST.get(method.local)
     if plan.hyper:
         # Each client's own numbers: the fast form is made of each record, and so is the norm.
-        with population(clients, block, shards, ragged=bool(fast)) as each_of_them:
+        with population(clients, block, shards, ragged=bool(fast), read_by=method.server) as each_of_them:
             return spec.run_round(
                 h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=method.server
             )
@@ -62,7 +62,8 @@ def run_round(
         assert fast
         return fast(h, x, gradient, tau).sub_(x)
 
-    with population(clients, block, shards, ragged=bool(fast), client=change if fast else None) as all_of_them:
+    client = change if fast else None
+    with population(clients, block, shards, ragged=bool(fast), client=client, read_by=method.server) as all_of_them:
         return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=method.server)
 
 
@@ -97,7 +98,8 @@ def run_step(
     if shards is None and not events[0].hyper:
         streamed = STREAMED.get(step) if own and client else None
         step = streamed or UNDIVIDED.get(step, step)
-    with population(clients, block, shards, ragged=client is not None, client=client) as all_of_them:
+    ragged = client is not None
+    with population(clients, block, shards, ragged=ragged, client=client, read_by=program.step) as all_of_them:
         form = partial(client_of, program, state=state) if client else None
         state, values = stepped(step, h, state, all_of_them, *events, form=form)
         return spread(state, shards) if shards else state, values

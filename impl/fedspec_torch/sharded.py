@@ -107,7 +107,7 @@ class Sharded(Batched):
         empty = self._emptied(busy, first, x)
         del first
         streams = {s: Stream(len(layout.places[s]), blocks.get(s, [([], empty)])) for s in shards.held}
-        if isinstance(empty, Tensor):
+        if isinstance(empty, Tensor) and not self.whole:
             return ShardedStream(layout, streams)
         return self._rows(layout, {s: stream.stacked() for s, stream in streams.items()})
 
@@ -165,6 +165,10 @@ class Sharded(Batched):
                     # The next shard's may be written to the same buffer.
                     parts[s] = g if len(self.shards.held) == 1 else g.clone()
         return Rows(parts, layout)
+
+
+OURS = ("fedspec.algorithms.", "fedspec_torch.")
+"""Where the functions are that weigh what clients send, once."""
 
 
 class ShardedStream:
@@ -261,11 +265,22 @@ def served(program: Program, shards: Shards) -> Program:
 
 @contextmanager
 def population(
-    clients: Clients, block: int | None, shards: Shards | None, *, ragged: bool = False, client: Client | None = None
+    clients: Clients,
+    block: int | None,
+    shards: Shards | None,
+    *,
+    ragged: bool = False,
+    client: Client | None = None,
+    read_by: Callable[..., Any] | None = None,
 ) -> Iterator[Batched]:
-    """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
+    """The clients in blocks, and in shards where there are any, while an algorithm runs on them.
+
+    What reads their changes once, as the functions of the catalogue do, gets them as a stream; any other function may
+    read them again, and gets the whole of them.
+    """
+    whole = read_by is not None and not read_by.__module__.startswith(OURS)
     if shards is None:
-        yield Batched(clients, block, ragged, client)
+        yield Batched(clients, block, ragged, client, whole=whole)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, ragged, client, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, client, whole=whole, shards=shards, copies=copies)

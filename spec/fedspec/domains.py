@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
@@ -111,7 +112,37 @@ DOMAINS: dict[str, Parameter] = {
 }
 
 
-COUNTS = frozenset(name for name, p in DOMAINS.items() if p.domain in (COUNT, WHOLE))
+class Dimension(Enum):
+    """What a hyper-parameter is beside the changes of a model: how many times their factor multiplies it."""
+
+    RATIO = 0
+    LENGTH = 1
+    SQUARE = 2
+
+
+DIMENSIONS: dict[str, Dimension] = {
+    **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm"), Dimension.LENGTH),
+    **dict.fromkeys(("v0", "v0_l", "v_hat0"), Dimension.SQUARE),
+}
+"""Of what is no ratio, as its name usually means it; a row may say otherwise of its own (``dimensions``)."""
+
+
+def declare(name: str, parameter: Parameter) -> None:
+    """Give a hyper-parameter of somebody's own algorithm its meaning, before a rule names it.
+
+    Raises:
+        ParameterError: the name has another meaning already.
+    """
+    if DOMAINS.setdefault(name, parameter) != parameter:
+        was = DOMAINS[name]
+        raise ParameterError(
+            f"{name}: is the {was.meaning}, {was.domain.words}; one name means one thing, so rename it"
+        )
+    if parameter.domain in (COUNT, WHOLE):
+        COUNTS.add(name)
+
+
+COUNTS = {name for name, p in DOMAINS.items() if p.domain in (COUNT, WHOLE)}
 """The hyper-parameters that count something: they stay whole numbers in every arithmetic."""
 
 

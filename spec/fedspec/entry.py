@@ -12,7 +12,7 @@ from functools import cache, cached_property, lru_cache
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.definition import Reading, Requirement, v0_at_least_tau_squared
-from fedspec.domains import DOMAINS
+from fedspec.domains import DIMENSIONS, DOMAINS, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
 from fedspec.functions import LocalSolver, Method, Program, Served
@@ -69,6 +69,8 @@ class Algorithm:
         costs: what is sent in a round and what is kept, under the canonical reading.
         traps: what implementers get wrong, in our words.
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
+        denies: why it has not a fact that would be read off, or a law is not true of it: by the fact, or the law's id.
+        dimensions: what a hyper-parameter is compared with or added to, where it is not what its name usually is.
         symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
         aliases: other names that are taken for its id where somebody asks for it, each with where it is called so.
     """
@@ -88,6 +90,8 @@ class Algorithm:
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+    denies: Mapping[str, str] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,8 +101,12 @@ class Algorithm:
 
     @cached_property
     def known(self) -> frozenset[Fact]:
-        """Its facts: those that it says, and those that can be read off the row."""
-        return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))})
+        """Its facts: those that it says, and those that can be read off the row and that it does not deny."""
+        return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))}) - {*self.denies}
+
+    def dimension(self, name: str) -> Dimension:
+        """What a hyper-parameter of its is, in terms of the changes."""
+        return self.dimensions.get(name, DIMENSIONS.get(name, Dimension.RATIO))
 
     def runs(self, rule: str) -> bool:
         """Whether a rule of that name is among its rules."""

@@ -48,6 +48,10 @@ class ContractError(FedspecError):
     """A subject, or a message to or from one, does not keep the subject contract."""
 
 
+class PluginError(FedspecError):
+    """A file with somebody's own algorithm cannot be loaded, or says what cannot be."""
+
+
 def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
     """What to raise for a name that nothing has: the names most like it, and the command that lists them all."""
     # Only who has made a mistake waits for it.

@@ -1,6 +1,7 @@
 """Facts: what is true of an algorithm beyond its equations, and what laws are asked of it by.
 
-A fact that a row does not have is not denied; nothing rests on it.
+A fact that a row does not have is not denied; nothing rests on it. A row denies (``denies``) what would be read off it
+and is not so.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ class Fact(StrEnum):
     JOINT = "adaptive clients under an adaptive server"
     CONTROLLED = "control variates that hold the minimum, whatever steps follow"
     COUNTS_ALL = "means or shares over all clients, those included that sit out"
-    EPS_UNDER_ROOT = "an eps that is compared with squares"
 
 
 READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {

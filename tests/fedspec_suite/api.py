@@ -8,10 +8,12 @@ from datetime import date
 from os import PathLike
 from pathlib import Path
 
+from fedspec.catalogue import Algorithm
 from fedspec.contract import Subject
 from fedspec_suite.judge.check import check, complaints_of
 from fedspec_suite.judge.expected import Complaint, read
 from fedspec_suite.judge.request import Request
+from fedspec_suite.laws import know
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import verdicts
@@ -42,6 +44,7 @@ def check_subject(
     expect: str | PathLike[str] | None = None,
     today: date | None = None,
     strict: bool = False,
+    algorithms: Sequence[Algorithm] = (),
 ) -> list[Result]:
     """Judge a subject; return what came of each offer if all conform, in what was seen of it, or fail as expected.
 
@@ -56,12 +59,15 @@ def check_subject(
         expect: a file of expected failures.
         today: the day that their last days are compared with; the present one by default.
         strict: whether it is an error that part of a claim was not seen.
+        algorithms: rows of own algorithms, which join the catalogue; docs/own-algorithms.md.
 
     Raises:
         DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none;
             with ``strict`` also where an offer conforms in part.
         FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
     """
+    for row in algorithms:
+        know(row)
     name = subject if isinstance(subject, str) else subject.info.name
     request = Request(
         implementations=(name,),

@@ -14,13 +14,15 @@ import typer
 
 from fedspec import __version__
 from fedspec.errors import FedspecError
-from fedspec.papers import PAPERS
 from fedspec_suite import (
     cli_catalogue,
     cli_check,
     cli_claims,
     cli_identify,
+    cli_laws,
     cli_mutants,
+    cli_new,
+    cli_plugins,
     cli_replay,
     cli_simulate,
     cli_vectors,
@@ -29,10 +31,7 @@ from fedspec_suite.cli_check import check_limit
 from fedspec_suite.cli_manual import Manual
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
-from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import of_paper
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.measure.limits import kept_to
@@ -61,8 +60,9 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
     ] = False,
+    plugin: Annotated[list[str] | None, typer.Option(cli_plugins.OPTION, metavar="FILE", help=cli_plugins.HELP)] = None,
 ) -> None:
-    """Options of the command itself."""
+    """Options of the command itself; ``--plugin`` is taken, wherever it stands, before this is read."""
 
 
 cli_check.mount(app)
@@ -70,6 +70,8 @@ cli_replay.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)
+cli_laws.mount(app)
+cli_new.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
 app.add_typer(cli_vectors.app, name="vectors")
@@ -150,48 +152,6 @@ def subjects(as_json: Json = False) -> None:
     t = table.plain("subject", "what", "environment")
     for row in rows:
         t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
-    console().print(t)
-
-
-@app.command()
-def laws(
-    statements: Annotated[
-        bool, typer.Option("--invariants", help="List the papers' statements that they see to.")
-    ] = False,
-    paper: Annotated[str, typer.Option(help=f"Only those of one paper: {', '.join(PAPERS)}.")] = "",
-    as_json: Json = False,
-) -> None:
-    """List the laws."""
-    if statements or paper:
-        _invariants(paper, as_json)
-        return
-    rows: list[dict[str, Any]] = [
-        {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
-        for w in LAWS.values()
-    ]
-    words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
-    rows.append(
-        {"id": REQUIREMENT, "levels": ["server", "round"], "words": words, "source": "the reading", "reads_rule": False}
-    )
-    if as_json:
-        emit(rows)
-        return
-    t = table.plain("law", "levels", "what it says", "source")
-    for row in rows:
-        t.add_row(row["id"], " ".join(row["levels"]), row["words"], row["source"])
-    console().print(t)
-
-
-def _invariants(paper: str, as_json: bool) -> None:
-    chosen = of_paper(paper)
-    if as_json:
-        emit([v.record() for v in chosen])
-        return
-    t = table.plain("invariant", "what it says", "source", "looked after by", "what is not, and why")
-    for v in chosen:
-        t.add_row(
-            v.id, v.says, v.source, "\n".join((*v.laws, *(n.split("::", 1)[1] for n in v.tests), *v.proofs)), v.why
-        )
     console().print(t)
 
 

@@ -10,6 +10,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "Judge an implementation": ("check", "replay", "identify", "smoke", "subjects"),
     "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
     "Train with an algorithm": ("simulate",),
+    "Bring an own algorithm": ("new",),
     "The papers' statements": ("claims",),
     "Does the suite bite": ("mutants",),
 }
@@ -25,6 +26,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "Environment": (
         ("FEDSPEC_CACHE", "where environments of bundled packages are kept (~/.cache/fedspec)"),
+        ("FEDSPEC_PLUGINS", "files with own algorithms, as --plugin names them, separated as in PATH"),
         ("COLUMNS, NO_COLOR", "how wide the tables are, and whether they have colours"),
     ),
     "Examples": (

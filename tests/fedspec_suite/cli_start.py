@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from fedspec.errors import to_install
+from fedspec.errors import PluginError, to_install
 
 NEEDED = ("hypothesis", "rich", "typer")
 
@@ -22,8 +22,14 @@ def main() -> None:
     if words := clash():
         sys.stderr.write(f"fedspec: {words}\n")
         raise SystemExit(2)
-    from fedspec_suite.cli import main as run
+    from fedspec_suite import cli_plugins
 
+    try:
+        sys.argv[1:] = cli_plugins.prepare(sys.argv[1:])
+        from fedspec_suite.cli import main as run
+    except PluginError as error:
+        sys.stderr.write(f"fedspec: {error}\n")
+        raise SystemExit(2) from None
     run()
 
 

@@ -21,8 +21,8 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector, maximum, sqrt
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
+from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Family, Method, Reading
-from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
@@ -157,7 +157,7 @@ ROWS = (
             "in option 1 eps enters the maximum and not the root, in option 2 the root",
             "eps is compared with squares: a value meant for a denominator is far too large here",
         ),
-        facts=(Fact.EPS_UNDER_ROOT,),
+        dimensions={"eps": Dimension.SQUARE},
         symbols={"x": "x_t", "delta": "Delta_t", "m": "m_t, and in the costs |S_t|"},
     ),
 )

@@ -1,15 +1,18 @@
 """The one registry: every algorithm by id, found in the files of ``fedspec.client`` and ``fedspec.algorithms``.
 
-A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no list names the files.
+A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no list names the files. Plugins
+(:mod:`fedspec.plugins`) say theirs in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 
+from fedspec import plugins
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
-from fedspec.errors import none_called
+from fedspec.errors import PluginError, none_called
 
 __all__ = [
     "ALIASES",
@@ -25,7 +28,14 @@ __all__ = [
     "Served",
     "find",
     "id_of",
+    "join",
+    "rows_of",
 ]
+
+
+def rows_of(module: ModuleType) -> tuple[Algorithm, ...]:
+    """The rows that a file says."""
+    return (*([module.ROW] if hasattr(module, "ROW") else []), *getattr(module, "ROWS", ()))
 
 
 def _rows() -> Iterator[Algorithm]:
@@ -35,7 +45,30 @@ def _rows() -> Iterator[Algorithm]:
             yield from rows
 
 
-_ROWS = sorted(_rows(), key=lambda a: (a.place, a.id))
+def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
+    """The rows of plugins.
+
+    Raises:
+        PluginError: a plugin says no row, or one whose name is taken.
+    """
+    taken = {name: "fedspec" for a in ours for name in (a.id, *a.aliases)}
+    for module in plugins.loaded():
+        where = plugins.where(module)
+        rows = rows_of(module)
+        if not rows:
+            raise PluginError(f"plugin: {where} says no ROW; end it in `ROW = Algorithm(...)` (fedspec.entry)")
+        for row in rows:
+            if not isinstance(row, Algorithm):
+                raise PluginError(f"plugin: the ROW of {where} is of type {type(row).__name__}; want Algorithm")
+            for name in (row.id, *row.aliases):
+                if name in taken:
+                    raise PluginError(f"plugin: {where} calls its algorithm {name!r}, as {taken[name]} does; rename it")
+                taken[name] = where
+            yield row
+
+
+_OURS = [*_rows()]
+_ROWS = sorted([*_OURS, *_added(_OURS)], key=lambda a: (a.place, a.id))
 
 FAMILIES: dict[str, tuple[Algorithm, ...]] = {f.value: tuple(a for a in _ROWS if a.family is f) for f in Family}
 """Every algorithm, by what sets it apart from federated averaging."""
@@ -52,12 +85,31 @@ def id_of(name: str) -> str:
     return ALIASES.get(name.lower(), name)
 
 
-def find(name: str) -> Algorithm:
-    """The algorithm of that id, or of that other name.
+def join(row: Algorithm) -> Algorithm:
+    """Add an algorithm to the catalogue of this process, once.
+
+    Raises:
+        PluginError: another algorithm has its id, or one of its other names.
+    """
+    if CATALOGUE.get(row.id) is not row:
+        for name in (row.id, *row.aliases):
+            if (id := id_of(name)) in CATALOGUE:
+                raise PluginError(f"algorithm: {name!r} is the name of {CATALOGUE[id].title} already; take another")
+        CATALOGUE[row.id] = row
+        ALIASES.update(dict.fromkeys(row.aliases, row.id))
+        FAMILIES[row.family.value] += (row,)
+    return row
+
+
+def find(name: str | Algorithm) -> Algorithm:
+    """The algorithm of that id, or of that other name; one that is no row of the catalogue yet joins it.
 
     Raises:
         UnknownNameError: no row has that name.
+        PluginError: a row has a name that is taken.
     """
+    if isinstance(name, Algorithm):
+        return join(name)
     if (id := id_of(name)) in CATALOGUE:
         return CATALOGUE[id]
     raise none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")

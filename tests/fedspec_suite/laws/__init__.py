@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedspec.catalogue import Algorithm, join
 from fedspec_suite.laws import (
     aggregation,
     arrival_matrix,
@@ -38,7 +39,7 @@ from fedspec_suite.laws import (
 )
 from fedspec_suite.laws.law import Law
 
-__all__ = ["LAWS", "Law"]
+__all__ = ["LAWS", "Law", "know"]
 
 LAWS: dict[str, Law] = {
     law.id: law
@@ -78,3 +79,10 @@ LAWS: dict[str, Law] = {
     )
 }
 """Every law by its id, those that follow the rule first."""
+
+
+def know(row: Algorithm) -> None:
+    """Add an algorithm to the catalogue, and a law for each of its intermediates that has none."""
+    for name in join(row).shows:
+        law = follows_rule.following(name)
+        LAWS.setdefault(law.id, law)

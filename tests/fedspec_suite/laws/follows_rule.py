@@ -40,8 +40,9 @@ def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
     return scenarios(setting)
 
 
-LAWS = tuple(
-    Law(
+def following(name: str) -> Law:
+    """The law that an intermediate is what the rule gives."""
+    return Law(
         id=f"follows-{name.replace('_', '-')}",
         words=f"{name} is what the rule gives, in every round or step",
         levels=LEVELS,
@@ -51,5 +52,6 @@ LAWS = tuple(
         shows="" if name == "x" else name,
         reads_rule=True,
     )
-    for name in SHOWN
-)
+
+
+LAWS = tuple(map(following, SHOWN))

@@ -62,6 +62,8 @@ class Law:
         """Why the law is not asked of an offer; empty when it is."""
         if setting.level not in self.levels:
             return f"is about level {' and '.join(self.levels)}"
+        if self.id in setting.algorithm.denies:
+            return setting.algorithm.denies[self.id]
         if reason := self.applies(setting):
             limited = not reason.startswith("not offered") and not self.applies(setting.unlimited)
             return f"not offered: {reason}" if limited else reason

@@ -25,6 +25,7 @@ from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
 ADAPTIVE = {"eps", "tau"}
+SCALED = {*ADAPTIVE, "v0", "v_hat0"}
 
 
 def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -73,19 +74,23 @@ def _mirrors(bench: Bench, s: Scenario) -> None:
 
 
 def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
-    inside = s.case.options.get("epsilon") == "inside" or find(s.case.algorithm).has(Fact.EPS_UNDER_ROOT)
-    out = {n: s.case.hyper[n] * (c * c if inside else c) for n in ADAPTIVE & set(s.case.hyper)}
-    squares = {"v0", "v_hat0"} & set(s.case.hyper)
-    return {**out, **{n: s.case.hyper[n] * c * c for n in squares}}
+    row, inside = find(s.case.algorithm), s.case.options.get("epsilon") == "inside"
+
+    def degree(name: str) -> int:
+        return 2 if inside and name in ADAPTIVE else row.dimension(name).value
+
+    return {n: s.case.hyper[n] * c ** degree(n) for n in SCALED & set(s.case.hyper)}
 
 
 def _scales(bench: Bench, s: Scenario) -> None:
     c = 4.0
-    if ADAPTIVE & set(s.case.hyper) or s.case.options.get("zero") == "zero-over-zero":
-        louder = with_hyper(change_events(s, change=lambda a: a * c), **_scaled_hyper(s, c))
-        related(bench, s, louder, lambda k, x: x)
+    adaptive = ADAPTIVE & set(s.case.hyper) and find(s.case.algorithm).has(Fact.ADAPTIVE)
+    numbers = _scaled_hyper(s, c)
+    if adaptive or s.case.options.get("zero") == "zero-over-zero":
+        related(bench, s, with_hyper(change_events(s, change=lambda a: a * c), **numbers), lambda k, x: x)
     else:
-        related(bench, s, change_events(s, lambda a: a * c, lambda a: a * c), lambda k, x: x * c)
+        louder = with_hyper(change_events(s, lambda a: a * c, lambda a: a * c), **numbers)
+        related(bench, s, louder, lambda k, x: x * c)
 
 
 def _scales_needs(setting: Setting) -> str:

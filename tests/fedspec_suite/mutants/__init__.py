@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+
+from fedspec import plugins
+from fedspec.catalogue import rows_of
 from fedspec.discovered import said
-from fedspec.errors import none_called
+from fedspec.errors import PluginError, none_called
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Mutated,
@@ -20,6 +25,7 @@ from fedspec_suite.mutants.mutant import (
     texts,
     wrapped,
 )
+from fedspec_suite.own import Mistake
 
 __all__ = [
     "MUTANTS",
@@ -68,7 +74,28 @@ _FIRST = (
 )
 """The files whose mutants come first, in the order in which they are stored; any other file joins after them."""
 
+
+def _added() -> Iterator[Mutant]:
+    """The mistakes that plugins say."""
+    for module in plugins.loaded():
+        for m in getattr(module, "MUTANTS", ()):
+            if not isinstance(m, Mistake):
+                where = plugins.where(module)
+                raise PluginError(f"plugin: MUTANTS of {where} holds {m!r}; want fedspec_suite.own.Mistake")
+            f, named = inspect.unwrap(m.function), tuple(a.id for a in rows_of(module))
+            yield Mutant(
+                id=m.id,
+                words=m.words,
+                algorithms=m.algorithms or named,
+                rule=f"{f.__module__}.{f.__name__}",
+                old=m.old,
+                new=m.new,
+                options=m.options or {},
+            )
+
+
 MUTANTS: dict[str, Mutant] = {m.id: m for mutants in said(__name__, "MUTANTS", _FIRST) for m in mutants}
+MUTANTS |= {m.id: m for m in _added()}
 
 
 def find(name: str) -> Mutant:

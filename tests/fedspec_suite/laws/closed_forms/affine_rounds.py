@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.contract import Quadratics, Round
 from fedspec.discovered import said
@@ -202,8 +203,8 @@ MAPS: dict[str, Map] = {
 
 @cache
 def maps() -> dict[str, Map]:
-    """Those of every closed form's file."""
-    return {name: form for table in said(__package__, "MAPS") for name, form in table.items()}
+    """Those of every closed form's file, and of plugins."""
+    return {name: form for table in (*said(__package__, "MAPS"), *plugins.said("MAPS")) for name, form in table.items()}
 
 
 def models(s: Scenario) -> list[Array]:

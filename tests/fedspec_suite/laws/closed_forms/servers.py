@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.contract import Messages
 from fedspec.discovered import said
@@ -72,8 +73,9 @@ NOVA: dict[str, Step] = {
 
 @cache
 def _steps() -> dict[str, Step]:
-    """Those of every closed form's file."""
-    return {name: step for table in said(__package__, "STEPS") for name, step in table.items()}
+    """Those of every closed form's file, and of plugins."""
+    tables = (*said(__package__, "STEPS"), *plugins.said("STEPS"))
+    return {name: step for table in tables for name, step in table.items()}
 
 
 def known() -> frozenset[str]:

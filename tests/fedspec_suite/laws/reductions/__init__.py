@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
+from fedspec import plugins
+from fedspec.catalogue import rows_of
 from fedspec.discovered import said
-from fedspec_suite.laws.reductions.edge import Edge, law_of
+from fedspec.errors import PluginError
+from fedspec_suite.laws.reductions.edge import Edge, law_of, pinned, told
+from fedspec_suite.own import Reduction
 
 __all__ = ["EDGES", "LAWS", "Edge"]
 
@@ -21,12 +28,35 @@ _FIRST = (
     "bounded",
 )
 
-EDGES: tuple[Edge, ...] = tuple(
-    edge
-    for package, first in ((__name__, _FIRST), ("fedspec_suite.laws.closed_forms", ()))
-    for edges in said(package, "EDGES", first)
-    for edge in edges
+
+def _added() -> Iterator[Edge]:
+    """The reductions that plugins say."""
+    for module in plugins.loaded():
+        for r in getattr(module, "EDGES", ()):
+            if not isinstance(r, Reduction):
+                where = plugins.where(module)
+                raise PluginError(f"plugin: EDGES of {where} holds {r!r}; want fedspec_suite.own.Reduction")
+            (level, *also), source = r.levels, r.algorithm or rows_of(module)[0].id
+            yield pinned(
+                source=source,
+                target=r.target,
+                cited=r.cited,
+                level=level,
+                also=tuple(also),
+                values=r.values,
+                carry=partial(told, algorithm=r.target, hyper=r.hyper or {}),
+            )
+
+
+EDGES: tuple[Edge, ...] = (
+    *(
+        edge
+        for package, first in ((__name__, _FIRST), ("fedspec_suite.laws.closed_forms", ()))
+        for edges in said(package, "EDGES", first)
+        for edge in edges
+    ),
+    *_added(),
 )
-"""Every reduction: those of this package's files, and those that stand beside their algorithm's closed form."""
+"""Every reduction: those of this package's files, those beside their algorithm's closed form, those of plugins."""
 
 LAWS = tuple(map(law_of, EDGES))

@@ -1,0 +1,99 @@
+"""Algorithms of other people's files: a plugin is a module that says a ``ROW``, as a file of ``algorithms`` does.
+
+Named in ``FEDSPEC_PLUGINS`` (paths of files or names of modules, separated as in ``PATH``), or by an installed package
+under the entry point ``fedspec.algorithms``. The command puts there what ``--plugin`` and pyproject.toml name, so that
+each process that it starts knows them too. Beside its row a plugin may say ``STEPS``, ``MAPS``, ``EDGES`` and
+``MUTANTS``, which the suite reads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fedspec.errors import PluginError
+
+VARIABLE = "FEDSPEC_PLUGINS"
+GROUP = "fedspec.algorithms"
+ALONE = "-"
+"""As the first name: what is named is all, and installed packages are not asked."""
+
+
+@cache
+def loaded() -> tuple[ModuleType, ...]:
+    """The plugins of this process, in the order in which they are named, those of installed packages last.
+
+    Raises:
+        PluginError: one is not there, or cannot be imported.
+    """
+    first, *others = os.environ.get(VARIABLE, "").split(os.pathsep)
+    named = dict.fromkeys(name for name in (first, *others) if name not in ("", ALONE))
+    installed = () if first == ALONE else entry_points(group=GROUP)
+    modules = [load(name) for name in named]
+    modules += [_imported(e.value.partition(":")[0], f"entry point {e.name}") for e in installed]
+    return tuple(dict.fromkeys(modules))
+
+
+def said(name: str) -> Iterator[Any]:
+    """The values of that name in the plugins that say it."""
+    return (vars(module)[name] for module in loaded() if name in vars(module))
+
+
+def where(module: ModuleType) -> str:
+    """The file of a plugin, as somebody who wrote it calls it."""
+    return os.path.relpath(module.__file__) if module.__file__ else module.__name__
+
+
+def load(name: str) -> ModuleType:
+    """The module in a file (its name ends in ``.py``), or the importable one of that name.
+
+    Raises:
+        PluginError: it is not there, or cannot be imported.
+    """
+    return _run(Path(name)) if name.endswith(".py") else _imported(name, name)
+
+
+def _imported(name: str, by: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise _refused(by, error) from error
+
+
+def _run(path: Path) -> ModuleType:
+    """A file as a module of this package, where edits of its functions are found; the same file is run once."""
+    path = path.resolve()
+    if not path.is_file():
+        raise PluginError(f"plugin: there is no file {path}; give the path of the algorithm's file")
+    name = f"fedspec.plugins.{path.stem}"
+    if (before := sys.modules.get(name)) is not None:
+        if before.__file__ == str(path):
+            return before
+        raise PluginError(f"plugin: {path} and {before.__file__} have one name; rename a file")
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None and found.loader is not None, path
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise _refused(str(path), error) from error
+    return module
+
+
+def _refused(where: str, error: Exception) -> PluginError:
+    """What to raise for a file that does not run: its own last line that did, and the error."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == where]
+    line = f", line {frames[-1].lineno}" if frames else ""
+    kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
+    return PluginError(f"plugin: {where}{line}: {kind}{error}")

@@ -1,0 +1,95 @@
+"""The command ``fedspec laws``: what is asked, of whom, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from fedspec.catalogue import find
+from fedspec.papers import PAPERS
+from fedspec.reference import offers
+from fedspec_suite.judge.runner import REQUIREMENT
+from fedspec_suite.laws import LAWS
+from fedspec_suite.laws.invariants import of_paper
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.report import table
+from fedspec_suite.report.terminal import Json, console, emit
+
+
+def laws(
+    statements: Annotated[
+        bool, typer.Option("--invariants", help="List the papers' statements that they see to.")
+    ] = False,
+    paper: Annotated[str, typer.Option(help=f"Only those of one paper: {', '.join(PAPERS)}.")] = "",
+    why: Annotated[str, typer.Option(metavar="ALGORITHM", help="Say of each whether it is asked of this one.")] = "",
+    as_json: Json = False,
+) -> None:
+    """List the laws."""
+    if statements or paper:
+        return _invariants(paper, as_json)
+    if why:
+        return _reasons(why, as_json)
+    rows: list[dict[str, Any]] = [
+        {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
+        for w in LAWS.values()
+    ]
+    words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
+    rows.append(
+        {"id": REQUIREMENT, "levels": ["server", "round"], "words": words, "source": "the reading", "reads_rule": False}
+    )
+    if as_json:
+        return emit(rows)
+    t = table.plain("law", "levels", "what it says", "source")
+    for row in rows:
+        t.add_row(row["id"], " ".join(row["levels"]), row["words"], row["source"])
+    console().print(t)
+
+
+def _reasons(name: str, as_json: bool) -> None:
+    rows = [*reasons(name)]
+    if as_json:
+        return emit(rows)
+    laws: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        laws.setdefault(row["why_not"], {}).setdefault(row["law"], []).append(row["level"])
+    asked = laws.pop("", {})
+    t = table.plain("asked of the canonical reading", "levels", "what it says")
+    for law, levels in asked.items():
+        t.add_row(law, " ".join(levels), LAWS[law].words)
+    console().print(t)
+    t = table.plain("not asked, since", "laws")
+    for reason, those in laws.items():
+        t.add_row(reason, ", ".join(those))
+    console().print(t)
+
+
+def reasons(name: str) -> Iterator[dict[str, str]]:
+    """Whether each law is asked of an algorithm's canonical reading, at each of its levels where the law is at home."""
+    a = find(name)
+    for level in a.levels:
+        # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
+        offer = next(iter(offers(a, level)))
+        setting = setting_of(offer)
+        for law in LAWS.values():
+            if level in law.levels:
+                why_not = law.why_not(setting, offer.intermediates, concurrent=True)
+                yield {"law": law.id, "level": level, "why_not": why_not}
+
+
+def _invariants(paper: str, as_json: bool) -> None:
+    chosen = of_paper(paper)
+    if as_json:
+        return emit([v.record() for v in chosen])
+    t = table.plain("invariant", "what it says", "source", "looked after by", "what is not, and why")
+    for v in chosen:
+        t.add_row(
+            v.id, v.says, v.source, "\n".join((*v.laws, *(n.split("::", 1)[1] for n in v.tests), *v.proofs)), v.why
+        )
+    console().print(t)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(laws)

@@ -1,0 +1,52 @@
+"""The command ``fedspec new``: a file with an own algorithm, to be changed into another."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedspec.catalogue import ALIASES, CATALOGUE
+from fedspec.errors import FedspecError, UnknownNameError
+from fedspec_suite.report.terminal import console
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its id: small letters, digits and hyphens.")],
+    folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
+) -> None:
+    """Write a file with an algorithm of your own: its box, rule, row, closed form and two mistakes."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise UnknownNameError(f"name: got {name!r}; an id is of small letters, digits and single hyphens: fed-exp")
+    if name in CATALOGUE or name in ALIASES:
+        raise UnknownNameError(f"name: an algorithm is called {name!r} already (fedspec show {name}); take another")
+    path = folder / f"{name.replace('-', '_')}.py"
+    text = files("fedspec_suite").joinpath("own_algorithm.txt").read_text(encoding="utf-8")
+    words = [part.capitalize() for part in name.split("-")]
+    parts = {"NAME": name, "RULE": name.replace("-", "_"), "RECORD": "".join(words), "TITLE": " ".join(words)}
+    for mark, said in parts.items():
+        text = text.replace(f"<{mark}>", said)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise FedspecError(f"new: {path} is there already; choose another name, or --folder") from None
+    except OSError as error:
+        raise FedspecError(f"new: cannot write {path} ({error.strerror}); choose another --folder") from error
+    out = console()
+    out.print(f"{path} holds FedAvg with a server that averages its changes, under the name {name}. Look at it:")
+    for asked in (
+        f"show {name}",
+        f"check spec --only {name}",
+        f"mutants run '{name}-*'",
+        f"simulate {name} --rounds 5",
+    ):
+        out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(new)

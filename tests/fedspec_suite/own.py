@@ -1,0 +1,57 @@
+"""What a file with an own algorithm may say beside its row, in words that import nothing else of the suite.
+
+Such a file is imported while the catalogue is put together (:mod:`fedspec.plugins`); whatever needs the catalogue does
+not exist yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec.contract import Level
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """What could be got wrong: an edit of one function of the file; stands in ``MUTANTS``.
+
+    Attributes:
+        id: stable slug.
+        words: what is wrong, as a diagnosis prints it.
+        function: what is edited.
+        old: a piece of its source, found exactly once.
+        new: what stands there instead; it may use everything in ``fedspec.arith``.
+        algorithms: where it shows; all rows of the file where it does not say.
+        options: the reading under which the edit is made, where it is not the canonical one.
+    """
+
+    id: str
+    words: str
+    function: Callable[..., Any]
+    old: str
+    new: str
+    algorithms: tuple[str, ...] = ()
+    options: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """With some hyper-parameters at a value, the algorithm is another one; stands in ``EDGES``.
+
+    Attributes:
+        target: the other one.
+        values: the hyper-parameters, by name.
+        cited: where that is said, or why it is so.
+        levels: where it holds.
+        algorithm: the one of the file, where it holds several rows.
+        hyper: hyper-parameters that the target has and this one has not, by name.
+    """
+
+    target: str
+    values: Mapping[str, float]
+    cited: str
+    levels: tuple[Level, ...] = ("server", "round")
+    algorithm: str = ""
+    hyper: Mapping[str, float] | None = None

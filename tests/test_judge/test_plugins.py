@@ -1,0 +1,277 @@
+"""Algorithms in files of their own: every command works on them, and what cannot be taken is refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.support import FEW
+
+HOME = Path(__file__).resolve().parents[2]
+FEDEXP = HOME / "examples" / "fedexp.py"
+
+COMMAND = """
+import sys
+from fedspec_suite import cli_plugins
+sys.argv[1:] = cli_plugins.prepare(sys.argv[1:])
+from fedspec_suite.judge.runner import PROFILES
+PROFILES["quick"] = {cases}
+from fedspec_suite.cli import main
+main()
+"""
+"""The command, with fewer cases; what judges is imported when the plugins are known."""
+
+
+def fedspec(
+    *words: str, cwd: Path, cases: int = FEW, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200", **(env or {})}
+    command = [sys.executable, "-c", COMMAND.format(cases=cases), *words]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def start(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """The command as it is installed."""
+    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", *words]
+    environment = {**os.environ, "COLUMNS": "200", **(env or {})}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what `fedspec new` writes."""
+    folder = tmp_path_factory.mktemp("own")
+    done = start("new", "fed-mean", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "fedspec show fed-mean --plugin fed_mean.py" in done.stdout
+    return folder
+
+
+def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
+    plugin = ("--plugin", "fed_mean.py")
+    shown = start("show", "fed-mean", *plugin, cwd=written)
+    assert "m = beta m + (1 - beta) Delta" in shown.stdout and "fed-mean.step" in shown.stdout
+    listed = start(*plugin, "list", "--json", cwd=written)
+    assert "fed-mean" in {row["id"] for row in json.loads(listed.stdout)}
+    drawn = start("graph", "--of", "fed-mean", "--format", "json", *plugin, cwd=written)
+    assert [(e["source"], e["target"]) for e in json.loads(drawn.stdout)] == [("fed-mean", "fedavg")]
+    why = json.loads(start("laws", "--why", "fed-mean", "--json", *plugin, cwd=written).stdout)
+    reasons = {(row["law"], row["level"]): row["why_not"] for row in why}
+    assert reasons["unrolled", "server"] == reasons["mean", "server"] == reasons["fed-mean-is-fedavg", "round"] == ""
+    assert reasons["joint-moments", "round"] == "it is about adaptive clients under an adaptive server"
+
+
+@pytest.mark.slow
+def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> None:
+    judged = fedspec(
+        *("check", "spec", "torch", "--only", "fed-mean", "--profile", "quick", "--jobs", "2", "--json"),
+        *("--plugin", "fed_mean.py"),
+        cwd=written,
+    )
+    assert judged.returncode == 0, judged.stderr + judged.stdout
+    results = json.loads(judged.stdout)
+    assert {r["level"] for r in results} == {"server", "round"}
+    assert "unrolled" in {o["law"] for r in results for o in r["obligations"] if o["status"] == "pass"}
+    wrong = fedspec(
+        *("check", "mutant:fed-mean-undamped", "--only", "fed-mean/server", "--profile", "quick", "--jobs", "1"),
+        *("--json", "--plugin=fed_mean.py"),
+        cwd=written,
+    )
+    assert wrong.returncode == 1, wrong.stderr
+    for result in json.loads(wrong.stdout):
+        failed = {o["law"] for o in result["obligations"] if o["status"] == "fail"}
+        assert {"follows-x", "unrolled"} <= failed
+        assert "the average is a sum" in result["nearest"]
+
+
+BROKEN = {
+    "no-file": (None, "there is no file"),
+    "no-row": ("x = 1\n", "says no ROW"),
+    "no-algorithm": ("ROW = 1\n", "is of type int; want Algorithm"),
+    "taken": (
+        "from dataclasses import replace\nfrom fedspec.algorithms.fedavg import ROW\n",
+        "as fedspec does; rename",
+    ),
+    "syntax": ("def\n", "SyntaxError"),
+    "raises": ("\n\n1 / 0\n", "line 3: ZeroDivisionError"),
+    "mistake": (
+        "from dataclasses import replace\nfrom fedspec.algorithms.fedavg import ROW as R\n"
+        "ROW = replace(R, id='other', aliases={})\nMUTANTS = (1,)\n",
+        "MUTANTS of own.py holds 1; want fedspec_suite.own.Mistake",
+    ),
+    "edge": (
+        "from dataclasses import replace\nfrom fedspec.algorithms.fedavg import ROW as R\n"
+        "ROW = replace(R, id='other', aliases={})\nEDGES = (1,)\n",
+        "EDGES of own.py holds 1; want fedspec_suite.own.Reduction",
+    ),
+    "number": (
+        "from fedspec.domains import COUNT, Parameter, declare\ndeclare('eta', Parameter(COUNT, 'depth'))\n",
+        "eta: is the server learning rate, > 0; one name means one thing, so rename it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_taken_is_refused(name: str, tmp_path: Path) -> None:
+    text, said = BROKEN[name]
+    if text is not None:
+        (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    done = start("list", "--plugin", "own.py", cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_the_option_wants_a_file(tmp_path: Path) -> None:
+    done = start("list", "--plugin", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "fedspec: --plugin: names no file; write --plugin my_algorithm.py\n")
+
+
+def ids(*words: str, cwd: Path, **env: str) -> tuple[set[str], str]:
+    done = start("list", "--json", *words, cwd=cwd, env=env)
+    assert done.returncode == 0, done.stderr
+    return {row["id"] for row in json.loads(done.stdout)}, done.stderr
+
+
+def test_who_names_it(written: Path, tmp_path: Path) -> None:
+    """The environment, a pyproject.toml above, which is told, and an installed package."""
+    before, told = ids(cwd=tmp_path)
+    assert "fed-mean" not in before and told == ""
+    file = str(written / "fed_mean.py")
+    assert ids(cwd=tmp_path, FEDSPEC_PLUGINS=file)[0] - before == {"fed-mean"}
+
+    (tmp_path / "pyproject.toml").write_text(f'[tool.fedspec]\nplugins = ["{file}"]\n', encoding="utf-8")
+    (within := tmp_path / "src").mkdir()
+    added, told = ids(cwd=within)
+    assert added - before == {"fed-mean"}
+    assert told == f"fedspec: running {file}, which {tmp_path / 'pyproject.toml'} names under [tool.fedspec] plugins\n"
+
+    installed = tmp_path / "installed"
+    package = installed / "fed_mean-1.dist-info"
+    package.mkdir(parents=True)
+    shutil.copy(file, installed)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fed-mean\nVersion: 1\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[fedspec.algorithms]\nmean = fed_mean\n", encoding="utf-8")
+    path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
+    assert ids(cwd=written, PYTHONPATH=path)[0] - before == {"fed-mean"}
+
+
+def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("raise SystemExit('ran')\n", encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.fedspec]\nplugins = ["own.py"]\n', encoding="utf-8")
+    (tmp_path / "kept.json").write_text("{}", encoding="utf-8")
+    words = ("replay", "kept.json", "spec")
+    for env in ({}, {"FEDSPEC_PLUGINS": "own.py"}):
+        done = start(*words, cwd=tmp_path, env=env)
+        assert done.returncode == 2 and "kept.json" in done.stderr and "ran" not in done.stderr
+    assert "ran" in start(*words, "--plugin", "own.py", cwd=tmp_path).stderr
+    assert "ran" in start("list", cwd=tmp_path).stderr
+
+
+def test_new_writes_over_nothing(written: Path) -> None:
+    for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "small")):
+        done = start("new", name, cwd=written)
+        assert done.returncode == 2 and said in done.stderr
+
+
+def row() -> Any:
+    from fedspec.plugins import load
+
+    return load(str(FEDEXP)).ROW
+
+
+def test_what_a_row_denies_is_not_asked_with_its_reason() -> None:
+    done = start("laws", "--why", "fedexp", "--json", "--plugin", str(FEDEXP), cwd=HOME)
+    reasons = {(r["law"], r["level"]): r["why_not"] for r in json.loads(done.stdout)}
+    assert reasons["coordinates", "server"] == "its rate is one number over the whole model"
+    assert reasons["mean", "server"].endswith("and its rate reads each change's norm")
+    assert reasons["scales", "server"] == reasons["follows-x", "server"] == ""
+
+
+def test_fedexp_by_hand() -> None:
+    """Four orthogonal changes of length 2: the mean is 1/2 in each, its square 1, so the rate is 16 / (8 (1 + eps))."""
+    r = row()
+    from fedspec.plan import Message
+
+    h = r.run.hyper(eta_l=1, eps=Fraction(1, 10))
+    state = r.run.init(h, np.array([Fraction(0)] * 4))
+    sent = [Message(np.array([Fraction(2 * (i == j)) for j in range(4)]), 1, 1, 1) for i in range(4)]
+    state, _ = r.run.server(h, state, sent)
+    assert [*state.x] == [Fraction(10, 11)] * 4
+    # Changes that agree are worth no more than their mean.
+    state, _ = r.run.server(h, r.run.init(h, np.array([Fraction(0)])), [Message(np.array([Fraction(3)]), 1, 1, 1)] * 2)
+    assert [*state.x] == [3]
+
+
+@pytest.mark.slow
+def test_fedexp_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
+    words = ("check", "spec", "mutant:fedexp-no-half", "--only", "fedexp/server", "--profile", "quick", "--json")
+    done = fedspec(*words, "--jobs", "2", "--plugin", str(FEDEXP), cwd=tmp_path)
+    results = json.loads(done.stdout)
+    wrong = [r for r in results if "fedexp-no-half" in r["id"]]
+    assert {r["verdict"] for r in results if r not in wrong} == {"conforms"}, done.stdout
+    assert {r["verdict"] for r in wrong} == {"does not conform"}
+    assert all("the factor 2 is forgotten" in r["nearest"] for r in wrong)
+
+
+def test_a_row_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object joins the catalogue, once; another one of its name is refused."""
+    from dataclasses import replace
+
+    from fedspec import catalogue
+    from fedspec.errors import PluginError
+
+    for table in ("CATALOGUE", "ALIASES", "FAMILIES"):
+        monkeypatch.setattr(catalogue, table, dict(getattr(catalogue, table)))
+    r = row()
+    assert catalogue.find(r) is catalogue.find(r) is r
+    with pytest.raises(PluginError, match="'fedexp' is the name of"):
+        catalogue.find(replace(r, title="another"))
+    assert r.id in catalogue.CATALOGUE
+
+
+def test_the_mirror_trains_with_it_as_a_plain_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its messages are read twice: for the mean, and for their norms."""
+    import torch
+    from torch import nn
+
+    from fedspec import catalogue
+    from fedspec_torch import Federation, cohorts, simulate
+
+    monkeypatch.setattr(catalogue, "CATALOGUE", dict(catalogue.CATALOGUE))
+    generator = torch.Generator().manual_seed(1)
+    data = [
+        (torch.randn(4, 3, generator=generator, dtype=torch.float64), torch.randn(4, 1, generator=generator).double())
+        for _ in range(5)
+    ]
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    start = [p.detach().clone() for p in model.parameters()]
+    federation = Federation(model, nn.MSELoss(), data, batch_size=4, shuffled=False)
+    run = simulate(row(), federation, plan=cohorts(5, steps=2), rounds=3, eta_l=0.1, eps=1e-3, block=2)
+    list(run)
+
+    rates, x = [], start
+    for _ in range(3):
+        changes = []
+        for inputs, targets in data:
+            y = [v.clone() for v in x]
+            for _ in range(2):
+                leaves = [v.requires_grad_() for v in y]
+                out = torch.tanh(inputs @ leaves[0].T + leaves[1]) @ leaves[2].T + leaves[3]
+                g = torch.autograd.grad(((out - targets) ** 2).mean(), leaves)
+                y = [(v - 0.1 * d).detach() for v, d in zip(leaves, g, strict=True)]
+            changes.append(torch.cat([(a - b).ravel() for a, b in zip(y, x, strict=True)]))
+        mean = sum(changes) / 5
+        rates.append(max(1.0, float(sum(c @ c for c in changes) / (10 * (mean @ mean + 1e-3)))))
+        flat = torch.cat([v.ravel() for v in x]) + rates[-1] * mean
+        x = [part.view_as(v) for part, v in zip(flat.split([v.numel() for v in x]), x, strict=True)]
+    assert max(rates) > 1, "the case shows nothing of the rate"
+    torch.testing.assert_close(run.state.x, flat, rtol=1e-12, atol=1e-12)
