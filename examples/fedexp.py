@@ -18,6 +18,7 @@ from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
 from fedspec.arith import Scalar, Stack, Vector, maximum
 from fedspec.client.sgd import sgd
+from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
@@ -88,6 +89,7 @@ ROW = Algorithm(
     ),
     shows=("delta",),
     run=Method(hyper=FedExp, init=init, server=server, local=local_sgd, norm=sgd_norm),
+    costs=Costs(down="m d", up="m d", server="d"),
     denies={
         Fact.PLAIN_MEAN: "its rate reads each change's norm",
         Fact.ADAPTIVE: "its eps keeps a rate finite; a step is as long as the changes",

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_torch.ranks import running
 
@@ -30,6 +31,7 @@ FORMAT = "2"
 """The version of the layout: 2 has one digest over header and tensors."""
 
 OWN = ("fedspec", "fedspec_torch")
+PLUGINS = "fedspec.plugins."
 
 
 class CheckpointError(FedspecError):
@@ -49,7 +51,15 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     if file.is_dir():
         raise CheckpointError(f"{file}: a folder; give the name of a file in it")
     tensors: dict[str, Tensor] = {}
-    told = json.dumps({name: _told(value, tensors) for name, value in content.items()})
+    parts = {name: _told(value, tensors) for name, value in content.items()}
+    for name in ("h", "state"):
+        if parts.get(name, ...) is None and content[name] is not None:
+            kind = _name(content[name])
+            raise CheckpointError(
+                f"{file}: {kind} is in no file that holds a row of the catalogue, and a saved run looks up no other; "
+                f"write the algorithm's records beside its row"
+            )
+    told = json.dumps(parts)
     # The format wants one tensor at least.
     tensors = tensors or {"empty": torch.zeros(0)}
     header = {"fedspec": FORMAT, "content": told, "digest": digest(told, tensors)}
@@ -131,7 +141,7 @@ def _told(value: Any, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, StrEnum):
         return {"enum": _name(value), "value": str(value)}
     if is_dataclass(value) and not isinstance(value, type):
-        if _name(value).split(".")[0] not in OWN:
+        if not _looked_up(type(value).__module__):
             return None
         parts = {f.name: _told(getattr(value, f.name), tensors) for f in fields(value) if f.init}
         return {"record": _name(value), "fields": parts}
@@ -172,11 +182,18 @@ def _name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
+def _looked_up(module: str) -> bool:
+    """Whether a module is fedspec's own, or says a row of the catalogue."""
+    return module.split(".", maxsplit=1)[0] in OWN or any(
+        getattr(a.run, "init", a).__module__ == module for a in CATALOGUE.values()
+    )
+
+
 def _own(name: str, kind: type) -> Any:
-    """A record or reading of fedspec's own by its dotted name; nothing else is ever looked up."""
+    """A record or reading of fedspec's own, or of a row's file, by its dotted name; nothing else is ever looked up."""
     module, _, cls = name.rpartition(".")
-    if module.split(".")[0] not in OWN:
-        raise ValueError(f"{name} is none of fedspec's records")
+    if not _looked_up(module) or (module.startswith(PLUGINS) and module not in sys.modules):
+        raise ValueError(f"{name} is none of fedspec's records; if it is of an own algorithm, name its file (--plugin)")
     found = getattr(sys.modules.get(module) or import_module(module), cls)
     own = isinstance(found, type) and issubclass(found, kind)
     if not own or not (is_dataclass(found) or issubclass(found, StrEnum)):

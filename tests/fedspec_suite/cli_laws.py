@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec.catalogue import find
+from fedspec.catalogue import CATALOGUE, find
 from fedspec.papers import PAPERS
 from fedspec.reference import offers
 from fedspec_suite.judge.runner import REQUIREMENT
@@ -55,14 +55,19 @@ def _reasons(name: str, as_json: bool) -> None:
     for row in rows:
         laws.setdefault(row["why_not"], {}).setdefault(row["law"], []).append(row["level"])
     asked = laws.pop("", {})
-    t = table.plain("asked of the canonical reading", "levels", "what it says")
+    others = {law for reason in laws for law in laws[reason] if reason.removeprefix("it is about ") in CATALOGUE}
+    t = table.plain("asked", "levels", "what it says")
     for law, levels in asked.items():
         t.add_row(law, " ".join(levels), LAWS[law].words)
     console().print(t)
     t = table.plain("not asked, since", "laws")
     for reason, those in laws.items():
-        t.add_row(reason, ", ".join(those))
+        if left := [law for law in those if law not in others]:
+            t.add_row(reason, ", ".join(left))
     console().print(t)
+    console().print(
+        f"{len(asked)} laws are asked of {name}'s canonical reading; {len(others)} are about other algorithms"
+    )
 
 
 def reasons(name: str) -> Iterator[dict[str, str]]:

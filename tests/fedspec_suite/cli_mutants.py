@@ -18,7 +18,7 @@ from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.kills import stored as store
 from fedspec_suite.kills.fingerprints import of_mutant
 from fedspec_suite.laws import LAWS
-from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
+from fedspec_suite.mutants import MUTANTS, OWN, Mutant, blamed, find, texts
 from fedspec_suite.report import kills, table, terminal
 from fedspec_suite.report.terminal import Json
 
@@ -152,6 +152,8 @@ def run_(
             "stale: says by itself what is asked, in up to two parts; leave out patterns, --law and --out"
         )
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
+    if save and not stale and (own := [name for name in names if name in OWN]):
+        raise FedspecError(f"store: {', '.join(own)} of a plugin; the matrix holds fedspec's own, leave --store out")
     laws = chosen(law or (), LAWS, "law", "fedspec laws")
     parts = _stale() if stale else [(names, laws)]
     # What cannot be written is refused before the work, not after it.
@@ -183,5 +185,6 @@ def run_(
 def _stale() -> list[tuple[list[str], list[str]]]:
     """Which mutants are to be asked of which laws, so that all is current; the laws last, since they ask everybody."""
     stored = store.load()
-    parts = [(stored.stale_mutants(), list(LAWS)), (list(MUTANTS), stored.stale_laws())]
+    ours = [name for name in MUTANTS if name not in OWN]
+    parts = [([name for name in stored.stale_mutants() if name not in OWN], list(LAWS)), (ours, stored.stale_laws())]
     return [(names, laws) for names, laws in parts if names and laws]

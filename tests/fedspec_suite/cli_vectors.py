@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec.catalogue import id_of
+from fedspec.catalogue import ADDED, id_of
 from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.cli_check import EXIT_CODES
@@ -57,6 +57,10 @@ def make(
 ) -> None:
     """Make the vectors again, from the specification: the same bytes whenever and wherever (minutes)."""
     begun, wanted = time.monotonic(), chosen(names)
+    if folder == FOLDER and (own := [name for name in wanted if name in ADDED]):
+        if names:
+            raise FedspecError(f"folder: {', '.join(own)} of a plugin; name a --folder for its vectors")
+        wanted = [name for name in wanted if name not in ADDED]
     with progress() as told:
         if anew := wanted if choose else making.unchosen(wanted):
             if check:

@@ -36,7 +36,7 @@ GROUND = {
 }
 RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
-ROOMS = ("measure", "laws", "mutants", "subjects", "judge", "kills", "vectors", "report", "cli")
+ROOMS = ("own", "measure", "laws", "mutants", "subjects", "judge", "kills", "vectors", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""
@@ -154,7 +154,7 @@ def test_mutants_and_subjects_need_the_specification_alone(part: str) -> None:
         known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
         # What makes the environments runs beside the judge, not in them.
         above = {"measure"} if path == SUITE / "subjects/environments.py" else set()
-        assert known <= {part} | above, name(path)
+        assert known <= {part, "own"} | above, name(path)
 
 
 def test_closed_forms_do_not_share_code_with_the_rules() -> None:

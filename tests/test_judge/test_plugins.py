@@ -275,3 +275,30 @@ def test_the_mirror_trains_with_it_as_a_plain_loop_does(monkeypatch: pytest.Monk
         x = [part.view_as(v) for part, v in zip(flat.split([v.numel() for v in x]), x, strict=True)]
     assert max(rates) > 1, "the case shows nothing of the rate"
     torch.testing.assert_close(run.state.x, flat, rtol=1e-12, atol=1e-12)
+
+
+def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
+    plugin = ("--plugin", "fed_mean.py")
+    stored = start("mutants", "run", "fed-mean-*", "--store", *plugin, cwd=written)
+    assert stored.returncode == 2 and "leave --store out" in stored.stderr
+    made = start("vectors", "make", "fed-mean", *plugin, cwd=written)
+    assert made.returncode == 2 and "name a --folder" in made.stderr
+    made = start("vectors", "make", "fed-mean", "--folder", "vectors", *plugin, cwd=written)
+    assert made.returncode == 0 and (written / "vectors/fed-mean.json").exists(), made.stderr
+    judged = start("vectors", "check", "spec", "--only", "fed-mean", "--folder", "vectors", *plugin, cwd=written)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+@pytest.mark.slow
+def test_a_saved_run_of_an_own_algorithm_goes_on(written: Path) -> None:
+    words = ("--rounds", "2", "--clients", "6", "--cohort", "3")
+    plugin = ("--plugin", "fed_mean.py")
+    saved = start("simulate", "fed-mean", *words, "--save", "a.run", "--out", "first", *plugin, cwd=written)
+    assert saved.returncode == 0, saved.stderr
+    gone = start("simulate", "fed-mean", *words, "--resume", "a.run", "--out", "second", *plugin, cwd=written)
+    assert gone.returncode == 0, gone.stderr
+    first, second = (json.loads((written / f"{name}.json").read_text()) for name in ("first", "second"))
+    numbers = [[(r["loss"], r["test_loss"]) for r in run["runs"][0]["rounds"]] for run in (first, second)]
+    assert numbers[0] == numbers[1] and len(numbers[0]) == 2
+    other = start("simulate", "fedavg", *words, "--resume", "a.run", "--out", "third", cwd=written)
+    assert other.returncode == 2 and "if it is of an own algorithm, name its file (--plugin)" in other.stderr

@@ -15,6 +15,7 @@ from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Readi
 from fedspec.errors import PluginError, none_called
 
 __all__ = [
+    "ADDED",
     "ALIASES",
     "CATALOGUE",
     "FAMILIES",
@@ -68,7 +69,11 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
 
 
 _OURS = [*_rows()]
-_ROWS = sorted([*_OURS, *_added(_OURS)], key=lambda a: (a.place, a.id))
+_ADDED = [*_added(_OURS)]
+_ROWS = sorted([*_OURS, *_ADDED], key=lambda a: (a.place, a.id))
+
+ADDED = frozenset(a.id for a in _ADDED)
+"""The ids of plugins' algorithms."""
 
 FAMILIES: dict[str, tuple[Algorithm, ...]] = {f.value: tuple(a for a in _ROWS if a.family is f) for f in Family}
 """Every algorithm, by what sets it apart from federated averaging."""

@@ -16,8 +16,7 @@ def about(*facts: Fact, **options: str) -> Applies:
 
     def why_not(setting: Setting) -> str:
         if missing := [fact for fact in facts if not setting.algorithm.has(fact)]:
-            denied = setting.algorithm.denies.get(missing[0], "")
-            return f"it is about {missing[0]}" + (f", and {denied}" if denied else "")
+            return f"it is about {missing[0]}"
         return next((f"it is about {n} = {v}" for n, v in options.items() if setting.options.get(n, v) != v), "")
 
     return why_not

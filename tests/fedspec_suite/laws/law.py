@@ -65,6 +65,8 @@ class Law:
         if self.id in setting.algorithm.denies:
             return setting.algorithm.denies[self.id]
         if reason := self.applies(setting):
+            denied = [why for what, why in setting.algorithm.denies.items() if reason.endswith(what)]
+            reason += f", and {denied[0]}" if denied else ""
             limited = not reason.startswith("not offered") and not self.applies(setting.unlimited)
             return f"not offered: {reason}" if limited else reason
         if self.shows and self.shows not in setting.algorithm.shows_at(setting.level):

@@ -29,6 +29,7 @@ from fedspec_suite.own import Mistake
 
 __all__ = [
     "MUTANTS",
+    "OWN",
     "Mutant",
     "Mutated",
     "Thread",
@@ -95,7 +96,13 @@ def _added() -> Iterator[Mutant]:
 
 
 MUTANTS: dict[str, Mutant] = {m.id: m for mutants in said(__name__, "MUTANTS", _FIRST) for m in mutants}
-MUTANTS |= {m.id: m for m in _added()}
+OWN: dict[str, Mutant] = {m.id: m for m in _added()}
+"""Those of plugins, which are in no stored matrix."""
+
+for _id in OWN:
+    if _id in MUTANTS:
+        raise PluginError(f"plugin: a mutant of fedspec is called {_id!r}; take another id")
+MUTANTS |= OWN
 
 
 def find(name: str) -> Mutant:
