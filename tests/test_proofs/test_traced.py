@@ -63,7 +63,11 @@ def shifted(t: Traced, by: float, seed: int = 0) -> Any:
 
     def shift(leaf: Any) -> Any:
         floats = isinstance(leaf, float) or getattr(leaf, "dtype", np.dtype(int)).kind == "f"
-        return leaf + by * rng.normal(size=np.shape(leaf))[()] if floats else leaf
+        if not floats:
+            return leaf
+        along = rng.normal(size=np.shape(leaf))[()]
+        # Hyper-parameters that may be 0 may not be less.
+        return leaf + by * (abs(along) if np.ndim(leaf) == 0 and leaf == 0 else along)
 
     return jax.tree.map(shift, t.moved)
 
