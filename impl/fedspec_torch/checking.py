@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,11 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, ShapeError
-from fedspec_torch.arith import Vector
+from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.choosing import first_line
-from fedspec_torch.gradients import Loss, Network
+from fedspec_torch.data import Minibatch
+from fedspec_torch.gradients import Loss, Network, looped
 from fedspec_torch.memories import Written, kept_by
 from fedspec_torch.refusals import LossError, ModuleError, Reason
+from fedspec_torch.watching import Watching
 
 
 def check_module(module: nn.Module, loss: Loss) -> None:
@@ -100,7 +102,7 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
         network.put(x)
         try:
             for _ in range(2):
-                with torch.enable_grad(), Written(given) as written:
+                with torch.enable_grad(), Watching(network.asked), Written(given) as written:
                     loss = network.value_of(network.module, inputs, targets)
                 losses.append(loss.detach())
                 known.append(kept_by(network.module, network.loss))
@@ -156,15 +158,43 @@ def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator
         yield
     except (FedspecError, torch.OutOfMemoryError):
         raise
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+    except Exception as error:
+        # An assertion, a key that is not there: whatever a forward or a loss raises.
         inputs, targets = examples()
-        classes = "" if targets.is_floating_point() else f" from {int(targets.min())} to {int(targets.max())}"
         raise ModuleError(
-            f"model: it, or the loss, does not take a minibatch of {whose}, inputs {tuple(inputs.shape)} "
-            f"{inputs.dtype} and targets {tuple(targets.shape)} {targets.dtype}{classes}: {type(error).__name__}: "
+            f"model: it, or the loss, does not take a minibatch of {whose}, inputs {_told(inputs)} and targets "
+            f"{_told(targets)}: {type(error).__name__}: "
             f"{first_line(error)}; see that plain torch trains on one, "
             f"and give data that fit the model, in its type"
         ) from error
+
+
+@contextmanager
+def of_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
+    """What is not taken of the last of these minibatches is told with the clients."""
+    some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
+    with named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets)):
+        yield
+
+
+@contextmanager
+def blamed(network: Network, who: Sequence[int], x: Stack, batches: Sequence[Minibatch]) -> Iterator[None]:
+    """The same, with the one client whose minibatch plain autograd does not take, whichever way it was found in.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    with of_clients(who, batches):
+        try:
+            yield
+        except (FedspecError, torch.OutOfMemoryError):
+            raise
+        except Exception:
+            for j, client in enumerate(who[: len(batches[-1].inputs)] if batches else ()):
+                alone = Minibatch(batches[-1].inputs[j : j + 1], batches[-1].targets[j : j + 1])
+                with of_clients([client], [alone]):
+                    looped(network, x[j : j + 1], alone)
+            raise
 
 
 def check_test(pair: Any) -> None:
@@ -177,6 +207,12 @@ def check_test(pair: Any) -> None:
     if not is_pair or not all(part.ndim for part in pair) or not 0 < len(pair[0]) == len(pair[1]):
         got = tuple(tuple(part.shape) for part in pair) if is_pair else type(pair).__name__
         raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples")
+
+
+def _told(part: Tensor) -> str:
+    """Shape and type, and of whole numbers which."""
+    whole = part.numel() and not (part.is_floating_point() or part.is_complex())
+    return f"{tuple(part.shape)} {part.dtype}" + (f" from {int(part.min())} to {int(part.max())}" if whole else "")
 
 
 def _generators(device: torch.device) -> list[bytes]:

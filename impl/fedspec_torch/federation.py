@@ -168,7 +168,7 @@ class Federation:
             self._look(self.choices[size].name, here, plain)
         return self.choices[size].name
 
-    def _look(self, name: str, here: Look, plain: Plain | None = None, *, advised: bool = True) -> None:
+    def _look(self, name: str, here: Look, plain: Plain, *, advised: bool = True) -> None:
         try:
             look(self.network, name, here, plain)
         except LayersError as error:
@@ -176,7 +176,7 @@ class Federation:
         except (FedspecError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            why = f"the module, or the loss, {Reason.UNBEARABLE}: {first_line(error)}"
+            why = f"the module, or the loss, {Reason.UNBEARABLE}: {type(error).__name__}: {first_line(error)}"
             raise LayersError(f"{name}: {why}; {OTHERWISE}" if advised else why) from error
         self._agreed.add(name)
 
@@ -194,8 +194,10 @@ class Federation:
         """
         check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
+        # What plain autograd does not take, no way is to blame for.
+        plain = here.plain()
         for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
-            self._look(name, here)
+            self._look(name, here, plain)
         for first, (models, *then) in self._first:
             # One client is enough of what has been seen.
             batch = Minibatch(first.batch.inputs[:1], first.batch.targets[:1])

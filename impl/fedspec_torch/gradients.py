@@ -36,6 +36,7 @@ from fedspec_torch.descent import gradients
 from fedspec_torch.graphs import Recordings
 from fedspec_torch.loops import Loops, refusal
 from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.watching import guard
 from fedspec_torch.workspace import Workspace
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -57,11 +58,13 @@ class Network:
         loss: of an output and its targets.
         precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
             ``torch.autocast`` does it, and everything else in float32.
+        asked: what module and loss asked torch at the first call (:mod:`fedspec_torch.watching`).
     """
 
     module: nn.Module
     loss: Loss
     precision: str | None = None
+    asked: set[str] = field(default_factory=set, init=False, repr=False)
     _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @cached_property
@@ -237,7 +240,7 @@ class Network:
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """All clients forward at once, one backward pass of the sum of their losses."""
     leaf = x.detach().requires_grad_()
-    with torch.enable_grad(), network.turn:
+    with torch.enable_grad(), network.turn, guard(network.asked):
         losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     return g, losses.detach()
@@ -249,7 +252,7 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
         return network.value(network.named(row), inputs, targets)
 
-    with network.turn:
+    with network.turn, guard(network.asked):
         g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
     # What the loss holds beside may want gradients of its own.
     return g.detach(), losses.detach()

@@ -20,6 +20,7 @@ from fedspec_torch.data import Minibatch
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Network, looped
 from fedspec_torch.layered import LayersError, hooked
 from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.watching import asks
 
 BESIDE = 1e-2
 """How far beside, as a share of a parameter and of all parameters' root mean square."""
@@ -137,7 +138,7 @@ def refusal(network: Network, name: str) -> str:
         if name == "stacked" and isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.padding_idx is not None:
             # torch's backward pass of stacked embeddings leaves out the padding row of the first client only.
             return f"{where or 'the module'} ({type(part).__name__}) has a padding row, which {Reason.UNBEARABLE}"
-    return ""
+    return asks(network.module, network.asked, name)
 
 
 def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:

@@ -46,6 +46,9 @@ class Reason(StrEnum):
     HOOKED = "has a hook"
     """The ways ``stacked`` and ``vmapped`` would call it with stacks of clients, or not at all."""
 
+    ASKS = "asks how it is differentiated"
+    """The ways ``stacked`` and ``vmapped`` answer otherwise: ``requires_grad``, ``grad_fn``, a hook on an output."""
+
     UNBEARABLE = "is more than vmap bears"
     """torch.func.vmap takes no numbers out of tensors, and not every operation."""
 

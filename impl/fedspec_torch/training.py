@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from torch import Tensor
 from fedspec_torch import descent, graphs
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.batches import Batches
-from fedspec_torch.checking import named
+from fedspec_torch.checking import blamed, of_clients
 from fedspec_torch.data import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, layered
 from fedspec_torch.layered import OTHERWISE, LayersError, cross_entropy
@@ -84,7 +83,8 @@ class Training:
             alone = Batches(f.pool, last.clients[one : one + 1], f.batch_size, f.seed, self.round, f.shuffled)
             check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round))
         ways = self.ways - set(WRITTEN_OUT) if Trained(self, last).ignored else self.ways
-        with Trained.named([last.clients[i] for i in (one, other)], [batch]):
+        who = [last.clients[i] for i in (one, other)]
+        with blamed(f.network, who, x.expand(len(who), -1), [batch]):
             self.federation.look_again(ways, self.round, x, batch)
 
 
@@ -163,7 +163,9 @@ class Trained:
             return descent.run_in_place(*network.written_out, solver, x, noted, work, tau)
 
         self.training.ways.add("layered")
-        with self.named(who, seen):
+        # What cannot be read is no fault of the module.
+        _ = self.batches.walk
+        with blamed(network, who, x, seen):
             ended = self._replayed(solver, x, tau, run, [work, *work.vectors.values()])
             found, losses = ended or run(x, lambda k, n: self._batch(k, self.batches.first(n)))
         self.tell(who, losses)
@@ -219,7 +221,7 @@ class Trained:
         except NoClassError as error:
             seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
-            with self.named([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
+            with of_clients([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
                 raise
         self.tell(who[: len(x)], losses)
         return losses
@@ -233,7 +235,7 @@ class Trained:
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         f = self.training.federation
-        with self.named(who, [batch]):
+        with blamed(f.network, who, x, [batch]):
             way = f.way_for(x, batch, self.ignored)
             if self._aside(way):
                 way = "looped"
@@ -262,7 +264,7 @@ class Trained:
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
         who = [self.batches.clients[r] for r in rows]
-        with self.named(who, [batch]):
+        with blamed(f.network, who, x[rows], [batch]):
             f.way_for(x[rows], batch)
 
     @cached_property
@@ -291,12 +293,6 @@ class Trained:
 
     def _untold(self, who: Sequence[int]) -> bool:
         return any(i not in self.training.losses for i in who)
-
-    @staticmethod
-    def named(who: Sequence[int], batches: Sequence[Minibatch]) -> AbstractContextManager[None]:
-        """What is not taken of the last of these minibatches is told with the clients."""
-        some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
-        return named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets))
 
     def tell(self, who: Sequence[int], losses: Weights) -> None:
         """Keep the losses of clients of whom none is known yet."""

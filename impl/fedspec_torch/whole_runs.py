@@ -11,7 +11,6 @@ A client's model stays near the core through all of its steps in all of them but
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from fedspec_torch import fused, loops
 from fedspec_torch.arith import Ended, Stack, Vector
+from fedspec_torch.checking import of_clients
 from fedspec_torch.choosing import IN_PLACE, Run
 from fedspec_torch.data import Examples, Minibatch
 from fedspec_torch.gradients import Network
@@ -76,8 +76,15 @@ def runs(clients: Trained, solver: InPlace, x: Stack) -> dict[str, Run | str]:
         losses = y.new_empty(len(y))
         clients.training.ways.add("alone")
         for i, client in enumerate(who):
-            with clients.named([client], [Minibatch(*(part[None] for part in walk.at(i, 0)))]):
-                losses[i] = descend_alone(network, y[i], partial(walk.at, i), [rate(k) for k in range(tau[i])])
+            seen: list[Minibatch] = []
+
+            def noted(k: int, i: int = i, seen: list[Minibatch] = seen) -> Examples:
+                pair = walk.at(i, k)
+                seen[:] = [Minibatch(*(part[None] for part in pair))]
+                return pair
+
+            with of_clients([client], seen):
+                losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])])
         return (y,), losses
 
     def in_place(tau: Sequence[int]) -> Ended:

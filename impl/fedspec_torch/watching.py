@@ -1,0 +1,117 @@
+"""What a module asks torch for that torch's vmap answers otherwise and in silence, and a guard for some of it.
+
+Tables of many clients lie one below the other under vmap, so that an index outside of one is inside its neighbour's.
+And a stack that is passed forward says that nobody wants its gradient. Both are seen at the first call: where no such
+question was asked, nothing is guarded, and nothing costs.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from fedspec_torch.refusals import Reason
+
+INDEXED = frozenset({"embedding", "embedding_bag", "one_hot", "index_fill", "index_fill_"})
+"""Functions that check what they are given, but not under vmap."""
+
+PADDED = "padding_idx"
+"""Of stacked embeddings torch's backward pass leaves out the padding row of the first client only."""
+
+GRAPH = frozenset({"is_leaf", "grad_fn", "grad", "retains_grad", "retain_grad", "register_post_accumulate_grad_hook"})
+"""What a parameter of one client says, and a row of a stack does not."""
+
+FORWARD = frozenset({"requires_grad", "register_hook"})
+"""What an output says while one client is differentiated, and not while all clients are passed forward."""
+
+
+class Watching(TorchFunctionMode):
+    """While it is on, what is asked of torch is noted by name."""
+
+    def __init__(self, asked: set[str]) -> None:
+        super().__init__()
+        self.asked = asked
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Note a call, or the reading of a property."""
+        name = _name(func)
+        if name in INDEXED | GRAPH | FORWARD:
+            self.asked.add(name)
+            if name in INDEXED and _is_padded(func, args, kwargs or {}):
+                self.asked.add(PADDED)
+        return func(*args, **(kwargs or {}))
+
+
+class Guarding(TorchFunctionMode):
+    """While it is on, an index outside its table is an error under vmap too."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Check a call.
+
+        Raises:
+            IndexError: an index is not of the table.
+        """
+        if _name(func) in INDEXED:
+            _check(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def guard(asked: set[str]) -> AbstractContextManager[Any]:
+    """What is on while all clients are passed forward at once."""
+    return Guarding() if asked & INDEXED else nullcontext()
+
+
+def asks(module: nn.Module, asked: set[str], name: str) -> str:
+    """Why a way under vmap is not taken after what was asked; nothing where it may be."""
+    for where, part in module.named_modules():
+        # The calls of a script do not come by here.
+        if isinstance(part, torch.jit.ScriptModule) and any(f"::{op}" in str(part.inlined_graph) for op in UNSEEN):
+            return f"{where or 'the module'} is a script that looks into a table, which {Reason.UNBEARABLE}"
+    if name == "stacked" and PADDED in asked:
+        return f"it calls an embedding with a padding row, which {Reason.UNBEARABLE}"
+    found = sorted(asked & (GRAPH | FORWARD if name == "stacked" else GRAPH))
+    return f"the module, or the loss, {Reason.ASKS} ({', '.join(found)})" if found else ""
+
+
+UNSEEN = INDEXED | {"requires_grad"}
+"""What a script may ask."""
+
+
+def _name(func: Any) -> str:
+    """Of a function of torch, an operator's or a property's."""
+    name: str = getattr(func, "__name__", "")
+    name = func.__self__.__name__ if name == "__get__" else name.split(".", maxsplit=1)[0]
+    return name.removeprefix("_") if name.startswith("_embedding_bag") else name
+
+
+def _is_padded(func: Any, args: Any, kwargs: Any) -> bool:
+    """Whether an embedding has a padding row: in nn.functional None is none, in an operator a negative number."""
+    place = {"embedding": 2, "embedding_bag": 10 if type(func) is FunctionType else 8}.get(_name(func), len(args))
+    row = args[place] if place < len(args) else kwargs.get(PADDED)
+    return row is not None and (type(func) is FunctionType or row >= 0)
+
+
+def _check(func: Any, args: Any, kwargs: Any) -> None:
+    name, tensors = _name(func), [part for part in (*args, *kwargs.values()) if isinstance(part, Tensor)]
+    if name.startswith("embedding"):
+        table = kwargs.get("weight", next(part for part in tensors if part.is_floating_point()))
+        # Of a bag the indices come before the places where bags begin.
+        indices, least, count = next(part for part in tensors if not part.is_floating_point()), 0, table.shape[0]
+    elif name == "one_hot":
+        indices, least = tensors[0], 0
+        count = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    else:
+        given = dict(zip(("self", "dim", "index"), args, strict=False)) | kwargs
+        indices, count = given["index"], given["self"].shape[given["dim"]] if given["self"].ndim else 1
+        least = -count
+    while torch._C._functorch.is_functorch_wrapped_tensor(indices):
+        indices = torch._C._functorch.get_unwrapped(indices)
+    if indices.numel() and count >= 0:
+        low, high = (int(part) for part in indices.aminmax())
+        if not least <= low <= high < count:
+            raise IndexError(f"{name}: index {high if high >= count else low} of a table of {count} rows")
