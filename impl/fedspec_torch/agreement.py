@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from hashlib import sha256
 from math import nan
-from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fedspec_torch.choosing import IN_PLACE, Choice
 from fedspec_torch.federation import Federation
+from fedspec_torch.own import digest
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks import RankError, Ranks, here
 from fedspec_torch.shards import Shards
@@ -93,9 +90,7 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "shuffled": federation.shuffled,
         "precision": federation.precision,
         "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
-        "loss's own numbers": digest(own_numbers(federation.loss)),
-        "module's digest": digest([re.sub("0x[0-9a-f]+", "", repr(federation.model)).encode()]),
-        "module's own numbers": digest(own_numbers(federation.model)),
+        **federation.own,
         "data's digest": sampled(federation),
     }
 
@@ -112,59 +107,6 @@ def sampled(federation: Federation) -> str | None:
     some = data[:: max(1, len(data) // SAMPLED)]
     ends = (part[k].detach().reshape(-1).cpu() for pair in some for part in pair for k in (0, -1))
     return digest(end.view(torch.uint8).numpy().tobytes() for end in ends)
-
-
-def own_numbers(value: Any, depth: int = 6) -> Iterator[bytes]:
-    """What a module or a loss computes with beside the parameters that are trained.
-
-    Frozen parameters, buffers, numbers in attributes; of a function those that its text, its defaults, its closure and
-    its module's globals hold.
-    """
-    match value:
-        case _ if depth == 0:
-            return
-        case Tensor() | np.ndarray():
-            array = value.detach().cpu().numpy() if isinstance(value, Tensor) else value
-            yield f"{array.dtype} {array.shape}".encode()
-            yield np.ascontiguousarray(array).tobytes()
-        case None | bool() | int() | float() | complex() | str() | bytes() | torch.dtype():
-            yield repr(value).encode()
-        case Mapping():
-            for key, entry in value.items():
-                yield repr(key).encode()
-                yield from own_numbers(entry, depth - 1)
-        case list() | tuple():
-            for entry in value:
-                yield from own_numbers(entry, depth - 1)
-        case nn.Module():
-            tensors = {**dict(value.named_parameters()), **dict(value.named_buffers())}
-            yield from own_numbers({n: t for n, t in tensors.items() if not t.requires_grad})
-            for name, part in value.named_modules():
-                yield name.encode()
-                yield from own_numbers({n: v for n, v in vars(part).items() if not n.startswith("_")}, depth - 1)
-        case partial():
-            yield from own_numbers((value.func, value.args, value.keywords), depth - 1)
-        case MethodType():
-            yield from own_numbers((value.__self__, value.__func__), depth - 1)
-        case FunctionType():
-            code, cells = value.__code__, value.__closure__ or ()
-            seen = [value.__globals__[n] for n in code.co_names if isinstance(value.__globals__.get(n), NUMBERS)]
-            held = [cell.cell_contents for cell in cells]
-            yield from own_numbers((code.co_consts, value.__defaults__, value.__kwdefaults__, held, seen), depth - 1)
-        case _ if hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
-            yield from own_numbers(vars(value), depth - 1)
-
-
-NUMBERS = (int, float, complex, Tensor, np.ndarray)
-"""Of what a function's module holds, these; others are functions and modules with names of their own."""
-
-
-def digest(pieces: Iterable[bytes]) -> str:
-    """Of some bytes, short."""
-    found = sha256()
-    for piece in pieces:
-        found.update(piece)
-    return found.hexdigest()[:16]
 
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
     if not callable(loss):
         raise LossError(f"loss: got {loss!r}; give a function of output and targets, such as F.cross_entropy")
+    check_mode("Federation")
+    check_listed(module)
     for name, part in module.named_modules():
         where = f"model: {name or 'the module'} ({type(part).__name__})"
         if getattr(part, "track_running_stats", False):
@@ -52,6 +55,11 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad and a number in it")
     kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
     for dtype, device in sorted(kinds, key=str):
+        if dtype.is_complex:
+            raise ModuleError(
+                f"model: it has parameters of {dtype}, and runs are in real numbers; hold real and imaginary parts in "
+                f"a parameter of float32 or float64 (torch.view_as_real) and join them in forward (view_as_complex)"
+            )
         if dtype not in (torch.float32, torch.float64):
             raise ModuleError(
                 f"model: it has parameters of {dtype}, and runs are in float32 or float64; give model.float(), "
@@ -64,10 +72,72 @@ def check_module(module: nn.Module, loss: Loss) -> None:
             f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
             f"one vector holds them all, so give all one type and device"
         )
+    check_apart({name: p for name, p in module.named_parameters() if p.requires_grad and p.numel()})
 
 
-def check_same_parameters(network: Network) -> None:
-    """Refuse a module of which a part was replaced, added or unfrozen since: nobody would train it.
+def check_mode(what: str) -> None:
+    """Refuse to begin where torch differentiates nothing, whatever a module is.
+
+    Raises:
+        ModuleError: torch.inference_mode is on.
+    """
+    if torch.is_inference_mode_enabled():
+        raise ModuleError(f"{what}: torch.inference_mode is on, in which no gradient can be computed; leave it before")
+
+
+def check_listed(module: nn.Module) -> None:
+    """Refuse a module that says of itself that it has other parameters than its parts have.
+
+    Raises:
+        ModuleError: with those of which nobody knows whether they are to be trained.
+    """
+    held = dict(nn.Module.named_parameters(module))
+    trained = {id(p) for p in held.values() if p.requires_grad}
+    # The second of them asks the first.
+    for name in ("named_parameters", "parameters"):
+        listed = {id(p) for p in map(_parameter, getattr(module, name)()) if p.requires_grad}
+        others = [at for at, p in held.items() if id(p) in trained ^ listed]
+        if listed != trained:
+            raise ModuleError(
+                f"model: {type(module).__name__} has a method {name} of its own, which lists other parameters than its "
+                f"parts have ({', '.join(others[:5]) or 'not of any part'}); leave it as torch has it, and call "
+                f"requires_grad_(False) on what is not to be trained"
+            )
+
+
+def _parameter(listed: Any) -> Tensor:
+    found: Tensor = listed[1] if isinstance(listed, tuple) else listed
+    return found
+
+
+def check_apart(parameters: Mapping[str, Tensor]) -> None:
+    """Refuse parameters that lie in the same memory, each of which would be written over by the other.
+
+    Raises:
+        ModuleError: with two of them.
+        ModuleError: one was made in torch.inference_mode.
+    """
+    ends: list[tuple[int, int, str]] = []
+    for name, p in parameters.items():
+        if p.is_inference():
+            raise ModuleError(f"model: {name} was made in torch.inference_mode, and has no gradient; make it outside")
+        if p.layout != torch.strided or p.device.type == "meta":
+            continue
+        if any(n > 1 and step == 0 for n, step in zip(p.shape, p.stride(), strict=True)):
+            raise ModuleError(f"model: numbers of {name} lie in the same memory (expand); give it a clone of its own")
+        length = 1 + sum((n - 1) * step for n, step in zip(p.shape, p.stride(), strict=True))
+        ends.append((p.data_ptr(), p.data_ptr() + length * p.element_size(), name))
+    ends.sort()
+    for (_, end, one), (begin, _, other) in pairwise(ends):
+        if begin < end:
+            raise ModuleError(
+                f"model: {one} and {other} are two parameters in the same memory (tied by .data); give both parts one "
+                f"parameter (a.weight = b.weight), or compute one from the other in forward"
+            )
+
+
+def check_same_parameters(network: Network, who: str = "it") -> None:
+    """Refuse a module of which a part was replaced, added, frozen or unfrozen since: nobody would train it.
 
     Raises:
         ModuleError: with the names of its parameters.
@@ -77,11 +147,11 @@ def check_same_parameters(network: Network) -> None:
         held = dict(network.module.named_parameters())
     now = {name: p for name, p in held.items() if p.requires_grad and p.numel()}
     added = [name for name, p in now.items() if network.parameters.get(name) is not p]
-    others = added + [name for name in network.parameters if name not in held]
+    others = added + [name for name in network.parameters if name not in now]
     if others:
         raise ModuleError(
-            f"model: it has other parameters than when the federation was made: {', '.join(others[:5])} "
-            f"(replaced, added, removed or unfrozen); make another federation of it"
+            f"model: {who} has other parameters than when the federation was made: {', '.join(others[:5])} "
+            f"(replaced, added, removed, frozen or unfrozen); make another federation of it"
         )
 
 
@@ -94,7 +164,7 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
         LossError: the loss does not depend on what is trained, or is no number.
     """
     kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
-    drawn, losses, known = _generators(x.device), [], []
+    drawn, losses, known, wrote = _generators(x.device), [], [], list[list[str]]()
     given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
     given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
     with network.lent(), warnings.catch_warnings():
@@ -106,16 +176,23 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
                     loss = network.value_of(network.module, inputs, targets)
                 losses.append(loss.detach())
                 known.append(kept_by(network.module, network.loss))
+                wrote.append(written.names)
         except UserWarning as error:
             raise ShapeError(
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
                 f"give targets in the shape of the output (unsqueeze)"
             ) from error
-    if written.names:
+    if wrote[0] and not wrote[1]:
         raise ModuleError(
-            f"model: it, or the loss, {Reason.WRITES}: {', '.join(written.names)} (inplace=True, a clamp, max_norm); "
+            f"model: it, or the loss, {Reason.WRITES} when it is first called: {', '.join(wrote[0])}, as if it began "
+            f"with the data; make it anew, and call it once on a minibatch before the federation is made"
+        )
+    if wrote[1]:
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.WRITES}: {', '.join(wrote[1])} (inplace=True, a clamp, max_norm); "
             f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
         )
+    check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
     if drawn != _generators(x.device):
         raise ModuleError(
             f"model: it, or the loss, {Reason.DRAWS} (dropout, noise), so that no run could be repeated or resumed; "
@@ -132,7 +209,7 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
         if known[0].get(where) != value:
             raise ModuleError(
                 f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
-                f"parameters and minibatch; make it a function of its inputs"
+                f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
             )
     # A GPU may add in another order.
     if not torch.allclose(losses[0], losses[1], rtol=1e-3, atol=0, equal_nan=True):

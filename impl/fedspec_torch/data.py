@@ -142,6 +142,18 @@ def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor]) -> None:
             )
 
 
+def without_number(pool: Pool, who: Sequence[int]) -> str:
+    """Which clients have examples that are not finite, in words; of clients that are not in memory, these alone."""
+    found: list[str] = []
+    for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
+        inputs, targets, starts = pool.of([i])
+        rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
+        if not bool(inputs[rows].isfinite().all() & targets[rows].isfinite().all()):
+            found.append(str(i))
+    some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+    return f"client{'s' * (len(found) > 1)} {some}" if found else ""
+
+
 def has_ignored(targets: Tensor) -> bool:
     """Whether there is an example that cross-entropy leaves out."""
     return not targets.is_floating_point() and bool((targets == IGNORED).any())
@@ -175,6 +187,13 @@ def check_examples(i: int, pair: Any, like: Any) -> None:
             got += f" of {', '.join(type(part).__name__ for part in pair)}"
         raise ShapeError(f"data: client {i} is {got}; give a tuple (inputs, targets) of two tensors")
     inputs, targets = pair
+    for what, part in (("inputs", inputs), ("targets", targets)):
+        kind = "nested" if part.is_nested else "meta" if part.device.type == "meta" else str(part.layout)
+        if kind != "torch.strided":
+            raise ShapeError(
+                f"data: client {i} has {what} that are {kind.removeprefix('torch.')}; "
+                f"give a plain tensor that holds every number (to_dense, pad)"
+            )
     if not (inputs.ndim and targets.ndim and len(inputs) == len(targets)):
         raise ShapeError(
             f"data: client {i} has inputs {tuple(inputs.shape)} and targets {tuple(targets.shape)}; "

@@ -18,7 +18,8 @@ from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, di
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
 from fedspec_torch.layered import OTHERWISE, LayersError
-from fedspec_torch.looking import Look, apart, look
+from fedspec_torch.looking import Look, apart, beside, look
+from fedspec_torch.own import own_of
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError, Reason
 from fedspec_torch.training import Training
@@ -91,7 +92,7 @@ class Federation:
         if not callable(self.data) and self.examples:
             raise PlanError("examples: given, but data says it; leave it out")
         # The model is read now: what becomes of the module later is another one.
-        _ = self.pool, self.x0
+        _ = self.pool, self.x0, self.own
 
     @cached_property
     def network(self) -> Network:
@@ -109,6 +110,11 @@ class Federation:
     def x0(self) -> Vector:
         """The initial model: the module's parameters when the federation was made."""
         return self.network.vector()
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """What module and loss computed with beside the parameters when the federation was made."""
+        return own_of(self.model, self.loss)
 
     @cached_property
     def setup(self) -> Setup:
@@ -146,9 +152,10 @@ class Federation:
         if known:
             return known
         check_same_parameters(self.network)
-        if not self._first:
-            check_first(self.network, x[0], batch.inputs[0], batch.targets[0])
         here = Look.at(self.network, x, batch)
+        if not self._first:
+            # Beside the model: what moves towards it does not move where it is.
+            check_first(self.network, beside(here.about, here.seed)[0], batch.inputs[0], batch.targets[0])
         plain = here.plain()
         if not self._first:
             self._first.append((here, plain))
@@ -194,14 +201,11 @@ class Federation:
         """
         check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
-        # What plain autograd does not take, no way is to blame for.
-        plain = here.plain()
-        for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
-            self._look(name, here, plain)
+        # What was changed since is told as changed, in whatever way it shows.
         for first, (models, *then) in self._first:
             # One client is enough of what has been seen.
-            batch = Minibatch(first.batch.inputs[:1], first.batch.targets[:1])
-            gap = apart(looped(self.network, models[:1], batch), [part[:1] for part in then])
+            alone = Minibatch(first.batch.inputs[:1], first.batch.targets[:1])
+            gap = apart(looped(self.network, models[:1], alone), [part[:1] for part in then])
             # A GPU may add in another order, and less exactly than it is asked.
             if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
                 raise ModuleError(
@@ -209,6 +213,10 @@ class Federation:
                     f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was "
                     f"changed since; make it a function of its inputs, and another federation of another module"
                 )
+        # What plain autograd does not take, no way is to blame for.
+        plain = here.plain()
+        for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
+            self._look(name, here, plain)
 
     def know(self, n: int, like: int) -> None:
         """Take for blocks of n clients the way that was measured for fewer, unless there is one."""

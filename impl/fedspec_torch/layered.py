@@ -87,6 +87,7 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
         match part:
             case nn.Linear():
                 bias: Any = part.bias
+                check_shapes(part)
                 c = None if bias is None else places[id(bias)]
                 linears.append(Linear(places[id(part.weight)], c, part.in_features, part.out_features))
                 activations.append([])
@@ -96,6 +97,22 @@ def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
                 activations[-1].append("tanh")
     first, *others = map(tuple, activations)
     return Chain(first, tuple(map(Stage, linears, others)))
+
+
+def check_shapes(part: nn.Linear) -> None:
+    """Refuse a layer whose weights were cut since it was made.
+
+    Raises:
+        LayersError: they have not the shape that its numbers of features say.
+    """
+    outputs, inputs = part.out_features, part.in_features
+    bias: Any = part.bias
+    if part.weight.shape != (outputs, inputs) or (bias is not None and bias.shape != (outputs,)):
+        shapes = f"{tuple(part.weight.shape)}" + ("" if bias is None else f" and {tuple(bias.shape)}")
+        raise LayersError(
+            f"a Linear with weights of {shapes}, not of {(outputs, inputs)} as its in_features and out_features say, "
+            f"is {Reason.NOT_WRITTEN_OUT}"
+        )
 
 
 def _chain(part: nn.Module) -> Iterator[nn.Module]:
@@ -142,9 +159,9 @@ def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[
     Raises:
         LayersError: the targets are no class numbers.
     """
-    if targets.ndim != 2 or targets.is_floating_point():
+    if targets.ndim != 2 or targets.dtype != torch.int64:
         others = f"others are {Reason.NOT_WRITTEN_OUT}"
-        raise LayersError(f"cross-entropy of class numbers only, one for each example; {others}")
+        raise LayersError(f"cross-entropy of class numbers (int64) only, one for each example; {others}")
     at = targets[:, None, :]
     losses = (z.logsumexp(1, keepdim=True) - z.gather(1, at)).mean((1, 2)) if told else z.new_empty(0)
     torch.ops.aten._softmax.out(z, 1, False, out=out)
@@ -178,10 +195,17 @@ def written_out(loss: Any) -> Loss:
     if loss is functional.mse_loss:
         return mean_square
     # Of these types exactly: what is derived from them may do anything.
+    plain: dict[str, Any] = {"reduction": "mean"}
     if type(loss) is nn.CrossEntropyLoss:
-        plain = (loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing) == (None, IGNORED, "mean", 0)
-        if plain:
-            return cross_entropy
-    if type(loss) is nn.MSELoss and loss.reduction == "mean":
-        return mean_square
+        plain |= {"weight": None, "ignore_index": IGNORED, "label_smoothing": 0}
+    if type(loss) in (nn.CrossEntropyLoss, nn.MSELoss):
+        others = [name for name, want in plain.items() if _is_other(getattr(loss, name), want)]
+        if not others:
+            return cross_entropy if type(loss) is nn.CrossEntropyLoss else mean_square
+        raise LayersError(f"the loss {type(loss).__name__} with {', '.join(others)} is {Reason.NOT_WRITTEN_OUT}")
     raise LayersError(f"the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")
+
+
+def _is_other(got: Any, want: Any) -> bool:
+    """Whether an option is not as it is by default; a tensor never is."""
+    return isinstance(got, Tensor) or got != want

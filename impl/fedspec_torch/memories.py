@@ -59,7 +59,7 @@ def kept_by(module: nn.Module, loss: Any) -> dict[str, Hashable]:
 
     Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
     """
-    found: dict[str, Hashable] = {"the loss": value_of(loss)}
+    found: dict[str, Hashable] = {"what the loss holds (its closure or attributes)": value_of(loss)}
     for name, part in module.named_modules():
         for attribute, value in vars(part).items():
             if attribute not in HELD:
@@ -107,10 +107,17 @@ def _value_of(thing: Any, above: tuple[int, ...]) -> Hashable:
         case MethodType():
             return _value_of((thing.__func__, thing.__self__), inner)
         case FunctionType():
-            cells = [_content(cell) for cell in thing.__closure__ or ()]
+            cells = [content(cell) for cell in thing.__closure__ or ()]
             return _value_of((cells, thing.__defaults__, thing.__kwdefaults__, thing.__dict__), inner)
         case type():
             return thing.__qualname__
+    if isinstance(thing, nn.Module):
+        # However deep its parts are: a teacher that a loss moves, say.
+        tensors = {**dict(thing.named_parameters()), **dict(thing.named_buffers())}
+        told = [(name, _of_tensor(tensor)) for name, tensor in tensors.items()]
+        for name, part in thing.named_modules():
+            told += [(f"{name}.{n}", _value_of(v, inner)) for n, v in vars(part).items() if n not in HELD]
+        return (type(thing).__qualname__, *told)
     if type(thing).__module__.startswith("torch.") and not isinstance(thing, nn.Module):
         # A compiler's caches, say.
         return type(thing).__qualname__
@@ -126,7 +133,8 @@ def _of_tensor(tensor: Tensor) -> Hashable:
     return (*like, plain.view(torch.uint8).numpy().tobytes())
 
 
-def _content(cell: CellType) -> Any:
+def content(cell: CellType) -> Any:
+    """What a closure holds; None: nothing yet."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,12 +20,14 @@ from fedspec.readings import CoverName
 from fedspec_torch import kept, late_updates, saved, sharded
 from fedspec_torch.agreement import fingerprint, first_losses, mean_loss
 from fedspec_torch.arith import Vector
+from fedspec_torch.checking import check_mode
 from fedspec_torch.covers import named_cover
-from fedspec_torch.data import Examples
+from fedspec_torch.data import Examples, without_number
 from fedspec_torch.fast import client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.loops import lent
+from fedspec_torch.own import own_of
 from fedspec_torch.ranks import Ranks
 from fedspec_torch.rates import Rated
 from fedspec_torch.rounds import run_round, run_step
@@ -133,6 +135,7 @@ class Run:
             DivergedError: a client's loss, or the model after the last round, is no number.
             PlanError: a round was broken off after it had begun to write over the state.
         """
+        check_mode(f"round {len(self.history)}")
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         if not self.whole:
             raise PlanError(
@@ -145,7 +148,8 @@ class Run:
             state = self._after(clients, events)
         self.lends = clients.ways == {"compiled"}
         losses = first_losses(clients, self.ranks)
-        check_losses(losses, number)
+        unclean = partial(without_number, self.federation.pool, [*clients.losses])
+        check_losses(losses, number, unclean)
         loss = mean_loss(losses, self.federation.pool.examples)
         done = Round(number, loss, before + self.sent(events))
         ends = number + 1 == self.rounds
@@ -153,7 +157,7 @@ class Run:
         looks, tests = ends or (number and number & (number + 1) == 0), ends or (number + 1) % self.test_every == 0
         x = self._model(state) if looks or (tests and self.test is not None) else None
         if x is not None and ends and not bool(x.isfinite().all()):
-            raise DivergedError(f"round {number}: the model is no number after it, the last round; {DIVERGED}")
+            raise DivergedError(f"round {number}: the model is no number after it, the last round; {why(unclean())}")
         if x is not None and looks:
             with self.ranks.alone():
                 clients.look_again(x)
@@ -235,6 +239,7 @@ class Run:
             "history": tuple(self.history),
             "choices": self.federation.choices,
             "federation": fingerprint(self.federation),
+            "later": own_of(self.federation.model, self.federation.loss),
             "shards": self.shards.count if self.shards else 1,
             "lends": self.lends,
         }
@@ -266,8 +271,13 @@ def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
         )
 
 
-def check_losses(losses: Mapping[int, float], round: int) -> None:
+def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], str] = str) -> None:
     """Refuse losses that are no numbers, of the models that clients began a round from.
+
+    Args:
+        losses: of some clients.
+        round: its number.
+        unclean: which clients have examples that are not finite.
 
     Raises:
         DivergedError: with the clients, and what to try.
@@ -277,9 +287,12 @@ def check_losses(losses: Mapping[int, float], round: int) -> None:
         return
     named = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
     who = "every client" if len(wrong) == len(losses) else f"client{'s' * (len(wrong) > 1)} {named}"
-    why = (
-        DIVERGED
-        if round
-        else "no step was taken before: look for numbers that are not finite in the data, the model or the loss itself"
-    )
-    raise DivergedError(f"round {round}: the loss is {losses[wrong[0]]} for {who}; {why}")
+    begun = "" if round else "no step was taken before: "
+    raise DivergedError(f"round {round}: the loss is {losses[wrong[0]]} for {who}; {begun}{why(unclean(), round)}")
+
+
+def why(unclean: str, round: int = 1) -> str:
+    """What to think of numbers that are none, and what to do."""
+    if unclean:
+        return f"examples of {unclean} are not finite: leave them out, or fill them"
+    return DIVERGED if round else "look for numbers that are not finite in the data, the model or the loss itself"

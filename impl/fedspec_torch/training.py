@@ -14,7 +14,7 @@ from torch import Tensor
 from fedspec_torch import descent, graphs
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.batches import Batches
-from fedspec_torch.checking import blamed, of_clients
+from fedspec_torch.checking import blamed, check_same_parameters, of_clients
 from fedspec_torch.data import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, layered
 from fedspec_torch.layered import OTHERWISE, LayersError, cross_entropy
@@ -252,6 +252,7 @@ class Trained:
         f = self.training.federation
         if not f.way or f.known_way(len(x)):
             return
+        check_same_parameters(f.network)
         self._aside({"fused": "layered"}.get(f.way, f.way))
         try:
             if f.way == "compiled":

@@ -239,7 +239,7 @@ def run(federation: Federation | None = None, **more: Any) -> Any:
 def test_a_loss_that_is_no_number_at_first_names_the_clients() -> None:
     pairs = data()
     pairs[2] = (pairs[2][0] * torch.nan, pairs[2][1])
-    with pytest.raises(DivergedError, match="round 0: the loss is nan for client 2; no step was taken before: look"):
+    with pytest.raises(DivergedError, match=r"nan for client 2; no step .*: examples of client 2 are not finite"):
         run(Federation(nn.Linear(3, 2), F.cross_entropy, pairs)).step()
     with pytest.raises(DivergedError, match="for every client; no step"):
         run(Federation(nn.Linear(3, 2), lambda z, t: F.cross_entropy(z, t) * torch.nan, data())).step()

@@ -174,7 +174,11 @@ class Own(nn.Sequential):
         (nn.Sequential(nn.Linear(2, 2), nn.GELU()), nn.functional.cross_entropy, "GELU is not written out"),
         (Own(nn.Linear(2, 2)), nn.functional.cross_entropy, "Own is not written out"),
         (nn.Sequential(nn.Flatten(0), nn.Linear(2, 2)), nn.functional.cross_entropy, "Flatten is not written out"),
-        (nn.Linear(2, 2), nn.CrossEntropyLoss(label_smoothing=0.1), "the loss CrossEntropyLoss is not written out"),
+        (
+            nn.Linear(2, 2),
+            nn.CrossEntropyLoss(label_smoothing=0.1),
+            "Loss with label_smoothing is not written out",
+        ),
         (nn.Linear(2, 2), nn.functional.l1_loss, "the loss l1_loss is not written out"),
         (
             nn.Sequential(*[nn.Linear(2, 2)] * 2),

@@ -109,18 +109,24 @@ def removed(module: nn.Sequential) -> None:
     module[0].register_parameter("bias", None)
 
 
+def frozen(module: nn.Sequential) -> None:
+    module[0].requires_grad_(False)
+
+
 CHANGES: list[tuple[Callable[[nn.Sequential], None], str]] = [
     (replaced, "0.weight, 0.bias"),
     (added, "3.weight, 3.bias"),
     (removed, "0.bias"),
+    (frozen, "0.weight, 0.bias"),
 ]
 
 
 @pytest.mark.parametrize(("change", "names"), CHANGES)
 @pytest.mark.parametrize("late", [False, True])
-def test_parameters_that_the_module_had_not_at_first_are_refused(change: Any, names: str, late: bool) -> None:
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "looped"])
+def test_parameters_that_the_module_had_not_at_first_are_refused(change: Any, names: str, late: bool, way: str) -> None:
     module = mlp()
-    federation = Federation(module, F.cross_entropy, data(), batch_size=2, way="looped")
+    federation = Federation(module, F.cross_entropy, data(), batch_size=2, way=way)
     run = simulate("fedavg", federation, plan=cohorts(3, steps=2), rounds=9, eta_l=0.1)
     if late:
         run.step()
@@ -134,7 +140,7 @@ def test_a_layer_that_is_unfrozen_later_is_refused() -> None:
     module[0].requires_grad_(False)
     federation = Federation(module, F.cross_entropy, data(), batch_size=2)
     module[0].requires_grad_(True)
-    with pytest.raises(ModuleError, match=r"0.weight, 0.bias \(replaced, added, removed or unfrozen\)"):
+    with pytest.raises(ModuleError, match=r"0.weight, 0.bias \(replaced, added, removed, frozen or unfrozen\)"):
         simulate("fedavg", federation, plan=cohorts(3), rounds=2, eta_l=0.1).step()
 
 

@@ -1,0 +1,326 @@
+"""A refusal says what is so: by whom, in which client, and what to do; whichever way is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_mirror.kinds import Around
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec.errors import FedspecError, ShapeError
+from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, resume, simulate
+from fedspec_torch.layered import LayersError
+from fedspec_torch.memories import value_of
+
+Pairs = list[tuple[Tensor, Tensor]]
+WAYS = [None, "looped", "vmapped", "stacked"]
+
+
+def data(clients: int = 3) -> Pairs:
+    """Five numbers and three classes."""
+    torch.manual_seed(0)
+    return [(torch.randn(8, 5).double(), torch.randint(3, (8,))) for _ in range(clients)]
+
+
+def mlp() -> nn.Sequential:
+    """Two layers."""
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+
+
+def run(module: nn.Module, loss: Any = F.cross_entropy, pairs: Any = None, way: str | None = None) -> Any:
+    """Three rounds of everybody, of which none is done."""
+    federation = Federation(module, loss, pairs or data(), batch_size=4, shuffled=False, way=way)
+    return simulate("fedavg", federation, plan=cohorts(None, steps=2), rounds=3, eta_l=0.1)
+
+
+class FirstCall(nn.Module):
+    """Begins with the mean of the inputs that it is first called with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.b, self.begun = nn.Parameter(torch.zeros(5).double()), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The inputs less the first mean."""
+        if not self.begun:
+            with torch.no_grad():
+                self.b.copy_(-x.mean(0))
+            self.begun = True
+        return x + self.b
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_begins_with_its_first_inputs_is_called_once_before(way: str | None) -> None:
+    module = nn.Sequential(FirstCall(), nn.Linear(5, 3).double())
+    with pytest.raises(ModuleError, match=r"when it is first called: the parameter 0\.b, .*call it once"):
+        list(run(module, way=way))
+    module = nn.Sequential(FirstCall(), nn.Linear(5, 3).double())
+    module(data()[0][0])
+    assert len(list(run(module, way=way))) == 3
+
+
+class HeadOnly(nn.Module):
+    """Says that its head is all that it has."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(5, 4).double(), nn.Linear(4, 3).double()
+        self.name = name
+
+    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
+        """Those of the head, or all."""
+        return self.b.parameters(recurse) if self.name == "parameters" else super().parameters(recurse)
+
+    def named_parameters(self, *given: Any, **more: Any) -> Any:
+        """Those of the head, or all."""
+        own = self.name == "named_parameters"
+        return self.b.named_parameters(*given, **more) if own else super().named_parameters(*given, **more)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Both layers."""
+        return self.b(self.a(x))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", ["parameters", "named_parameters"])
+def test_a_module_that_lists_other_parameters_than_it_has_is_refused(name: str) -> None:
+    module = HeadOnly(name)
+    with pytest.raises(ModuleError, match=rf"HeadOnly has a method {name} .*\(a.weight, a.bias\).*requires_grad_"):
+        run(module)
+    # Where both say the same, the method does no harm.
+    if name == "parameters":
+        module.a.requires_grad_(False)
+        assert len(list(run(module))) == 3
+
+
+@pytest.mark.parametrize("way", ["layered", "compiled"])
+def test_layers_whose_weights_were_cut_are_not_written_out(way: str) -> None:
+    module = mlp()
+    first, last = (part for part in module if isinstance(part, nn.Linear))
+    first.weight, first.bias = (nn.Parameter(p.detach()[:4].clone()) for p in (first.weight, first.bias))
+    last.weight = nn.Parameter(last.weight.detach()[:, :4].clone())
+    with pytest.raises(LayersError, match=rf"{way}: a Linear with weights of \(4, 5\) .*\(7, 5\) .*not written out"):
+        run(module, way=way).step()
+    whole, alone = run(module), run(module, way="looped")
+    list(whole), list(alone)
+    assert torch.allclose(whole.x, alone.x, rtol=1e-10)
+
+
+def table(self: Any, x: Tensor) -> Tensor:
+    """Multiples by a table that is made at the first call."""
+    if not self.kept:
+        self.kept["table"] = torch.cos(torch.arange(5).double())
+    return self.part(x * self.kept["table"])  # type: ignore[no-any-return]
+
+
+def last(self: Any, x: Tensor) -> Tensor:
+    """Leaves its inputs behind."""
+    self.kept["x"] = x
+    return self.part(x)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize("call", [table, last])
+def test_a_run_of_a_module_that_keeps_a_table_goes_on_in_another_process(
+    call: Any, called: bool, tmp_path: Path
+) -> None:
+    """Another process has a fresh module; where it was called before, a table is there as it was when it was saved."""
+
+    def made() -> nn.Module:
+        torch.manual_seed(2)
+        return Around(call, part=nn.Linear(5, 3), kept={}).double()
+
+    begun = run(made(), way="looped")
+    begun.step()
+    begun.save(tmp_path / "run.pt")
+    list(begun)
+    module = made()
+    if called and call is table:
+        module(data()[0][0])
+    again = resume(tmp_path / "run.pt", Federation(module, F.cross_entropy, data(), 4, shuffled=False, way="looped"))
+    list(again)
+    assert torch.equal(again.x, begun.x)
+
+
+def test_another_number_of_the_module_is_refused_when_a_run_is_resumed(tmp_path: Path) -> None:
+    def made(by: float) -> nn.Module:
+        torch.manual_seed(2)
+        return Around(lambda self, x: self.part(x) * self.by, part=nn.Linear(5, 3), by=by).double()
+
+    run(made(2.0)).save(tmp_path / "run.pt")
+    with pytest.raises(FedspecError, match="module's own numbers"):
+        resume(tmp_path / "run.pt", Federation(made(3.0), F.cross_entropy, data(), 4, shuffled=False))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_parameters_in_one_memory_are_named(way: str | None) -> None:
+    one, two = nn.Linear(5, 3).double(), nn.Linear(3, 5).double()
+    two.weight.data = one.weight.data.t()
+    with pytest.raises(ModuleError, match=r"(0.weight and 1|1.weight and 0).weight are two parameters in the same mem"):
+        run(nn.Sequential(one, two), F.mse_loss, [(x, x) for x, _ in data()], way)
+    # Neighbours in one memory are apart.
+    both = torch.randn(20).double()
+    one.weight.data, two.weight.data = both[:15].view(3, 5), torch.randn(5, 3).double()
+    two.bias.data = both[15:]
+    assert len(list(run(nn.Sequential(one, two), F.mse_loss, [(x, x) for x, _ in data()], way))) == 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_teacher_that_the_loss_moves_is_something_kept(way: str | None) -> None:
+    module = mlp()
+    teacher = deepcopy(module).requires_grad_(False)
+
+    def loss(z: Tensor, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            for a, b in zip(teacher.parameters(), module.parameters(), strict=True):
+                a.lerp_(b, 0.1)
+        return F.mse_loss(z, teacher(x))
+
+    with pytest.raises(ModuleError, match="keeps something between calls: what the loss holds"):
+        run(module, loss, [(x, x) for x, _ in data()], way).step()
+
+
+def test_what_a_teacher_has_is_seen_however_deep_it_is() -> None:
+    deep = nn.Sequential(nn.Sequential(nn.Sequential(nn.Sequential(nn.Linear(2, 2)))))
+    held: Callable[[], Any] = lambda: deep  # noqa: E731
+    before = value_of(held)
+    assert before == value_of(held)
+    with torch.no_grad():
+        next(deep.parameters()).add_(1)
+    assert before != value_of(held)
+
+
+def test_notes_that_a_loss_takes_are_told_as_what_they_are() -> None:
+    seen: list[Tensor] = []
+
+    def loss(z: Tensor, t: Tensor) -> Tensor:
+        seen.append(F.cross_entropy(z, t).detach())
+        return F.cross_entropy(z, t)
+
+    with pytest.raises(ModuleError, match=r"what the loss holds \(its closure.* keep notes outside of it"):
+        run(mlp(), loss).step()
+
+
+def test_inference_mode_is_told_by_name() -> None:
+    begun = run(mlp())
+    with torch.inference_mode():
+        with pytest.raises(ModuleError, match=r"round 0: torch\.inference_mode is on"):
+            begun.step()
+        with pytest.raises(ModuleError, match=r"Federation: torch\.inference_mode is on"):
+            run(mlp())
+        inferred = mlp()
+    with pytest.raises(ModuleError, match=r"0\.weight was made in torch\.inference_mode"):
+        run(inferred)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_parameter_that_forward_replaces_is_named(way: str | None) -> None:
+    def call(self: Any, x: Tensor) -> Tensor:
+        self.part.weight = nn.Parameter(self.part.weight.detach().clone())
+        return self.part(x)  # type: ignore[no-any-return]
+
+    with pytest.raises(ModuleError, match=r"forward, or the loss, has changed which parameters it has; .*part\.weight"):
+        run(Around(call, part=nn.Linear(5, 3)).double(), way=way).step()
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_number_that_is_none_is_told_with_its_client(held: bool) -> None:
+    """It is in a minibatch that comes after the first step."""
+    pairs = data(20)
+    pairs[13][0][6, 1] = torch.nan
+    given: Any = {"data": pairs} if held else {"data": pairs.__getitem__, "examples": (8,) * 20}
+    federation = Federation(mlp(), F.cross_entropy, batch_size=4, shuffled=False, **given)
+    begun = simulate("fedavg", federation, plan=cohorts(None, steps=2), rounds=3, eta_l=0.1)
+    with pytest.raises(DivergedError, match="for every client; examples of client 13 are not finite: leave them out"):
+        list(begun)
+
+
+def test_a_model_that_is_no_number_before_the_first_step_has_not_diverged() -> None:
+    module = mlp()
+    with torch.no_grad():
+        module[0].weight[0, 0] = torch.nan
+    with pytest.raises(DivergedError, match="no step was taken before: look for numbers") as error:
+        list(run(module))
+    assert "diverged" not in str(error.value)
+
+
+def test_complex_parameters_are_not_told_to_be_rounded() -> None:
+    module = Around(lambda self, x: (x @ self.w).abs(), w=nn.Parameter(torch.randn(5, 3, dtype=torch.complex128)))
+    with pytest.raises(ModuleError, match=r"torch.complex128, .*real numbers.*view_as_real"):
+        run(module)
+
+
+ODD: list[tuple[Callable[[Tensor], Tensor], str]] = [
+    (lambda x: x.to_sparse(), "sparse_coo"),
+    (lambda x: torch.nested.as_nested_tensor([row[: 1 + i % 3] for i, row in enumerate(x)]), "nested"),
+    (lambda x: x.to("meta"), "meta"),
+]
+
+
+@pytest.mark.parametrize(("odd", "kind"), ODD)
+def test_inputs_that_are_no_plain_tensor_are_refused_by_kind(odd: Any, kind: str) -> None:
+    pairs = [(odd(inputs), targets) for inputs, targets in data()]
+    with pytest.raises(ShapeError, match=f"client 0 has inputs that are {kind}; give a plain tensor"):
+        run(mlp(), pairs=pairs)
+
+
+class OwnError(Exception):
+    """Of a user's."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("raised", [KeyError("a"), AssertionError("too small"), OwnError("my own"), StopIteration()])
+def test_whatever_a_forward_raises_is_told_with_the_client(raised: Exception, way: str | None) -> None:
+    def call(self: Any, x: Tensor) -> Tensor:
+        raise raised
+
+    with pytest.raises(ModuleError, match=rf"client 0, .*: {type(raised).__name__}: ") as error:
+        run(Around(call, part=nn.Linear(5, 3)).double(), way=way).step()
+    assert error.value.__cause__ is raised
+
+
+@pytest.mark.parametrize("way", [*WAYS, "layered", "compiled"])
+def test_a_class_in_a_later_minibatch_is_told_with_its_client_and_its_value(way: str | None) -> None:
+    pairs = data(20)
+    pairs[13][1][5] = 3
+    with pytest.raises(ModuleError, match=r"client 13, .*torch\.int64 from \d to 3: "):
+        list(run(mlp(), pairs=pairs, way=way))
+
+
+@pytest.mark.parametrize("way", ["layered", "compiled"])
+def test_what_is_not_written_out_of_a_loss_is_named(way: str) -> None:
+    bytes_ = [(inputs, targets.to(torch.uint8)) for inputs, targets in data()]
+    with pytest.raises(LayersError, match=rf"{way}: .*int64.*not written out"):
+        run(mlp(), pairs=bytes_, way=way).step()
+    losses: dict[str, Any] = {
+        "CrossEntropyLoss with weight": nn.CrossEntropyLoss(weight=torch.ones(3).double()),
+        "CrossEntropyLoss with ignore_index, label_smoothing": nn.CrossEntropyLoss(ignore_index=1, label_smoothing=0.1),
+        "MSELoss with reduction": nn.MSELoss(reduction="sum"),
+    }
+    for words, loss in losses.items():
+        with pytest.raises(LayersError, match=rf"{way}: the loss {words} is not written out"):
+            run(mlp(), loss, way=way).step()
+
+
+CHANGES: dict[str, Callable[[nn.Sequential], Any]] = {
+    "another activation": lambda module: module.__setitem__(1, nn.ReLU()),
+    "a hook": lambda module: module[0].register_forward_hook(lambda part, x, z: 2 * z),
+    "a forward": lambda module: setattr(module[1], "forward", torch.abs),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("way", [*WAYS, "layered", "compiled"])
+def test_a_module_that_is_changed_while_the_run_goes_on_is_told_as_changed(way: str | None, change: str) -> None:
+    module = mlp()
+    begun = run(module, way=way)
+    begun.step()
+    CHANGES[change](module)
+    with pytest.raises(ModuleError, match=r"after round \d .*or was changed since"):
+        list(begun)
