@@ -12,10 +12,11 @@ the round's number. Results have the dtype and the device of the inputs.
 """
 
 from fedspec_torch.begin import resume, simulate
+from fedspec_torch.diverged import DivergedError
 from fedspec_torch.federation import Federation, LossError, ModuleError
 from fedspec_torch.ranks import RankError
 from fedspec_torch.refusals import DataError
-from fedspec_torch.runs import DivergedError, Round, Run
+from fedspec_torch.runs import Round, Run
 from fedspec_torch.saved import CheckpointError
 from fedspec_torch.schedules import arrivals, cohorts, exchanges
 

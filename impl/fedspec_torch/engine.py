@@ -23,9 +23,10 @@ from fedspec_torch import schedules
 from fedspec_torch.agreement import divided
 from fedspec_torch.arith import Vector
 from fedspec_torch.begin import begun
+from fedspec_torch.diverged import DivergedError
 from fedspec_torch.federation import Federation
 from fedspec_torch.rows import whole
-from fedspec_torch.runs import DivergedError, Run
+from fedspec_torch.runs import Run
 from fedspec_torch.sessions import CaseSession
 
 ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {

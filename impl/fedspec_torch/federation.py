@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Stack, Vector, Weights, check_whole
-from fedspec_torch.checking import check_first, check_module, check_same_parameters, named
+from fedspec_torch.checking import check_first, check_same_parameters, named
 from fedspec_torch.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.data import Examples, Held, Made, Minibatch, Pool, check_counts
 from fedspec_torch.gradients import WAYS, WRITTEN_OUT, Loss, Network, looped
 from fedspec_torch.layered import OTHERWISE, LayersError
 from fedspec_torch.looking import Look, apart, beside, look
 from fedspec_torch.own import own_of
+from fedspec_torch.parts import check_module
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError, Reason
 from fedspec_torch.training import Training
@@ -271,14 +272,15 @@ class Federation:
         return self.model
 
     def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
-        """Loss, and the share of examples whose largest output is their target (NaN where targets are no classes)."""
+        """Loss, and the share of examples whose largest output is their target (NaN: no classes)."""
         inputs, targets = examples
         with self.network.lent(), torch.no_grad(), named("the test examples", lambda: examples):
             self.network.put(x)
             output = self.model(inputs)
             loss = float(self.loss(output, targets))
             one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1
-            classes = one and not targets.is_floating_point()
+            # Of one output there is no largest.
+            classes = one and output.shape[1] > 1 and not targets.is_floating_point()
             share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
         return loss, share
 

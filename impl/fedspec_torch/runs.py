@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,33 +14,27 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec.costs import floats
-from fedspec.errors import FedspecError, PlanError
+from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import kept, late_updates, saved, sharded
 from fedspec_torch.agreement import fingerprint, first_losses, mean_loss
 from fedspec_torch.arith import Vector
-from fedspec_torch.checking import check_mode
 from fedspec_torch.covers import named_cover
 from fedspec_torch.data import Examples, without_number
+from fedspec_torch.diverged import DivergedError, check_losses, why
 from fedspec_torch.fast import client_of
 from fedspec_torch.fast_servers import IN_PLACE
 from fedspec_torch.federation import Federation
 from fedspec_torch.loops import lent
 from fedspec_torch.own import own_of
+from fedspec_torch.parts import check_mode
 from fedspec_torch.ranks import Ranks
 from fedspec_torch.rates import Rated
 from fedspec_torch.rounds import run_round, run_step
 from fedspec_torch.schedules import Event, Schedule
 from fedspec_torch.shards import Shards
 from fedspec_torch.training import Training
-
-DIVERGED = "the model has diverged (a smaller eta_l or eta may help)"
-"""What to think of numbers that are none after some steps."""
-
-
-class DivergedError(FedspecError):
-    """The loss is no number any more; the message says when, and what to try."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,8 @@ class Round:
             by their sample sizes: so it is that of the model before the round. NaN where nobody computed a gradient.
         floats_sent: how many numbers were sent since the first round, to clients, from them and between them.
         test_loss: of the model after the round, where it was evaluated.
-        accuracy: likewise, the share of test examples that it puts into the right class.
+        accuracy: likewise, the share of test examples that it puts into the right class; None where targets are no
+            classes, or there is one output for each example.
     """
 
     round: int
@@ -269,30 +264,3 @@ def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
         raise PlanError(
             f"plan: round {round}: its events are {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
         )
-
-
-def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], str] = str) -> None:
-    """Refuse losses that are no numbers, of the models that clients began a round from.
-
-    Args:
-        losses: of some clients.
-        round: its number.
-        unclean: which clients have examples that are not finite.
-
-    Raises:
-        DivergedError: with the clients, and what to try.
-    """
-    wrong = [i for i, loss in losses.items() if not math.isfinite(loss)]
-    if not wrong:
-        return
-    named = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
-    who = "every client" if len(wrong) == len(losses) else f"client{'s' * (len(wrong) > 1)} {named}"
-    begun = "" if round else "no step was taken before: "
-    raise DivergedError(f"round {round}: the loss is {losses[wrong[0]]} for {who}; {begun}{why(unclean(), round)}")
-
-
-def why(unclean: str, round: int = 1) -> str:
-    """What to think of numbers that are none, and what to do."""
-    if unclean:
-        return f"examples of {unclean} are not finite: leave them out, or fill them"
-    return DIVERGED if round else "look for numbers that are not finite in the data, the model or the loss itself"

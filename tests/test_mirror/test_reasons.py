@@ -324,3 +324,12 @@ def test_a_module_that_is_changed_while_the_run_goes_on_is_told_as_changed(way: 
     CHANGES[change](module)
     with pytest.raises(ModuleError, match=r"after round \d .*or was changed since"):
         list(begun)
+
+
+def test_of_one_output_there_is_no_accuracy() -> None:
+    """The largest of one is always the first."""
+    torch.manual_seed(0)
+    pairs = [(torch.randn(8, 5).double(), torch.randint(2, (8,))) for _ in range(3)]
+    federation = Federation(nn.Linear(5, 1).double(), lambda z, t: (z[:, 0] - t).square().mean(), pairs)
+    done = simulate("fedavg", federation, plan=cohorts(None), rounds=1, eta_l=0.1, test=pairs[0]).step()
+    assert done.test_loss is not None and done.accuracy is None
