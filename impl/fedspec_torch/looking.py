@@ -138,7 +138,7 @@ def refusal(network: Network, name: str) -> str:
         if name == "stacked" and isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.padding_idx is not None:
             # torch's backward pass of stacked embeddings leaves out the padding row of the first client only.
             return f"{where or 'the module'} ({type(part).__name__}) has a padding row, which {Reason.UNBEARABLE}"
-    return asks(network.module, network.asked, name)
+    return asks(network.module, network.loss, network.asked, name)
 
 
 def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
 from fedspec_torch.refusals import Reason
@@ -30,6 +31,10 @@ FORWARD = frozenset({"requires_grad", "register_hook"})
 """What an output says while one client is differentiated, and not while all clients are passed forward."""
 
 
+SCRIPTED = "script"
+"""An operator alone is what a script calls, seen at the first call only, by who looks on while operators run."""
+
+
 class Watching(TorchFunctionMode):
     """While it is on, what is asked of torch is noted by name."""
 
@@ -42,6 +47,8 @@ class Watching(TorchFunctionMode):
         name = _name(func)
         if name in INDEXED | GRAPH | FORWARD:
             self.asked.add(name)
+            if isinstance(func, OpOverload):
+                self.asked.add(SCRIPTED)
             if name in INDEXED and _is_padded(func, args, kwargs or {}):
                 self.asked.add(PADDED)
         return func(*args, **(kwargs or {}))
@@ -66,17 +73,20 @@ def guard(asked: set[str]) -> AbstractContextManager[Any]:
     return Guarding() if asked & INDEXED else nullcontext()
 
 
-def asks(module: nn.Module, asked: set[str], name: str) -> str:
+def asks(module: nn.Module, loss: Any, asked: set[str], name: str) -> str:
     """Why a way under vmap is not taken after what was asked; nothing where it may be."""
-    for where, part in module.named_modules():
-        # The calls of a script do not come by here.
-        if isinstance(part, torch.jit.ScriptModule) and any(f"::{op}" in str(part.inlined_graph) for op in UNSEEN):
-            return f"{where or 'the module'} is a script that looks into a table, which {Reason.UNBEARABLE}"
+    # The calls of a script do not come by here.
+    scripts = (getattr(part, "inlined_graph", "") for part in (*module.modules(), loss) if isinstance(part, SCRIPTS))
+    if SCRIPTED in asked or any(f"::{op}" in str(graph) for graph in scripts for op in UNSEEN):
+        return f"a script looks into a table, or asks for requires_grad, which {Reason.UNBEARABLE}"
     if name == "stacked" and PADDED in asked:
         return f"it calls an embedding with a padding row, which {Reason.UNBEARABLE}"
     found = sorted(asked & (GRAPH | FORWARD if name == "stacked" else GRAPH))
     return f"the module, or the loss, {Reason.ASKS} ({', '.join(found)})" if found else ""
 
+
+SCRIPTS = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
+"""What torch runs by itself."""
 
 UNSEEN = INDEXED | {"requires_grad"}
 """What a script may ask."""

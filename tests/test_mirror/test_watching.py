@@ -50,7 +50,7 @@ LOOKS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "nn.functional": F.embedding,
     "by name": lambda x, w: F.embedding(weight=w, input=x),
     "torch": lambda x, w: torch.embedding(w, x),
-    "aten": lambda x, w: torch.ops.aten.embedding.default(w, x),
+    "aten": lambda x, w: torch.ops.aten.embedding(w, x),
 }
 
 
@@ -99,11 +99,29 @@ def test_a_padding_row_of_a_function_is_not_trained(row: int) -> None:
         ended(made(), F.cross_entropy, words(), "stacked")
 
 
-def test_a_script_that_looks_into_a_table_is_looped_over() -> None:
-    module = torch.jit.script(nn.Sequential(nn.Embedding(ROWS, 4), nn.Flatten(), nn.Linear(24, 3)).double())
+@torch.jit.script
+def scripted(x: Tensor, w: Tensor) -> Tensor:
+    return torch.embedding(w, x)
+
+
+@torch.jit.script
+def scripted_loss(z: Tensor, t: Tensor) -> Tensor:
+    return ((z - F.one_hot(t, 3)) ** 2).mean()
+
+
+SCRIPTS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
+    "module": lambda: (torch.jit.script(nn.Sequential(nn.Embedding(ROWS, 4), nn.Flatten(), nn.Linear(24, 3))), None),
+    "function": lambda: (looked_up(scripted), None),
+    "loss": lambda: (looked_up(F.embedding), scripted_loss),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_that_looks_into_a_table_is_looped_over(name: str) -> None:
+    module, loss = SCRIPTS[name]()
     for way in ("stacked", "vmapped"):
-        with pytest.raises(LayersError, match=f"{way}: the module is a script that looks into a table"):
-            ended(module, F.cross_entropy, words(), way)
+        with pytest.raises(LayersError, match=f"{way}: a script looks into a table"):
+            ended(module.double(), loss or F.cross_entropy, words(), way)
 
 
 def clipped(self: Any, x: Tensor) -> Tensor:
