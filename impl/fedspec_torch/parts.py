@@ -61,14 +61,20 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     check_apart({name: p for name, p in module.named_parameters() if p.requires_grad and p.numel()})
 
 
-def check_mode(what: str) -> None:
-    """Refuse to begin where torch differentiates nothing, whatever a module is.
+def check_mode(what: str, device: str = "") -> None:
+    """Refuse to begin where torch differentiates nothing, or rounds what it is not asked to, whatever a module is.
 
     Raises:
-        ModuleError: torch.inference_mode is on.
+        ModuleError: torch.inference_mode is on, or torch.autocast on a device.
     """
     if torch.is_inference_mode_enabled():
         raise ModuleError(f"{what}: torch.inference_mode is on, in which no gradient can be computed; leave it before")
+    # It keeps rounded copies of parameters until it is left, whatever is written to them since.
+    if device and torch.is_autocast_enabled(device):
+        raise ModuleError(
+            f"{what}: torch.autocast is on around the run, which keeps rounded copies of parameters that are written "
+            f"over; leave it before, and enter it in forward, or give Federation(..., precision='bf16')"
+        )
 
 
 def check_listed(module: nn.Module) -> None:

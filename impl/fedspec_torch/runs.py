@@ -130,7 +130,7 @@ class Run:
             DivergedError: a client's loss, or the model after the last round, is no number.
             PlanError: a round was broken off after it had begun to write over the state.
         """
-        check_mode(f"round {len(self.history)}")
+        check_mode(f"round {len(self.history)}", self.federation.x0.device.type)
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         if not self.whole:
             raise PlanError(

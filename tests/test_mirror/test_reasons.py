@@ -219,6 +219,14 @@ def test_inference_mode_is_told_by_name() -> None:
         run(inferred)
 
 
+def test_a_run_that_autocast_is_around_is_told_by_name() -> None:
+    """Rounded copies that it keeps of parameters would be those of another client."""
+    begun = run(mlp().float(), pairs=[(inputs.float(), targets) for inputs, targets in data()])
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(ModuleError, match=r"round 0: torch\.autocast is on"):
+        begun.step()
+    assert len(list(begun)) == 3
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_parameter_that_forward_replaces_is_named(way: str | None) -> None:
     def call(self: Any, x: Tensor) -> Tensor:
