@@ -45,8 +45,11 @@ def check_same_parameters(network: Network, who: str = "it") -> None:
         )
 
 
-def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) -> None:
-    """Refuse what two calls at one model on one minibatch show: draws, something kept or written, no gradient.
+def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targets: Tensor) -> None:
+    """Refuse what two calls at a model on one minibatch show: draws, something kept or written, no gradient.
+
+    The first calls are at the model that a plain loop begins with. Two more are beside it: what a loss keeps and moves
+    towards the model does not move where it is.
 
     Raises:
         ModuleError: the module, or the loss, draws at random, keeps something between calls, or writes to its
@@ -59,9 +62,11 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
     given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
     with network.lent(), warnings.catch_warnings():
         warnings.filterwarnings("error", "Using a target size")
-        network.put(x)
         try:
-            for _ in range(2):
+            for model in (x, None, near, None):
+                # A second call is at the same versions of the same tensors: who goes by these keeps nothing.
+                if model is not None:
+                    network.put(model)
                 with torch.enable_grad(), Watching(network.asked), Written(given) as written:
                     loss = network.value_of(network.module, inputs, targets)
                 losses.append(loss.detach())
@@ -72,14 +77,15 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
                 f"give targets in the shape of the output (unsqueeze)"
             ) from error
-    if wrote[0] and not wrote[1]:
+    if wrote[0] and not any(wrote[1:]):
         raise ModuleError(
             f"model: it, or the loss, {Reason.WRITES} when it is first called: {', '.join(wrote[0])}, as if it began "
             f"with the data; make it anew, and call it once on a minibatch before the federation is made"
         )
-    if wrote[1]:
+    if any(wrote):
+        names = [*dict.fromkeys(name for some in wrote for name in some)]
         raise ModuleError(
-            f"model: it, or the loss, {Reason.WRITES}: {', '.join(wrote[1])} (inplace=True, a clamp, max_norm); "
+            f"model: it, or the loss, {Reason.WRITES}: {', '.join(names)} (inplace=True, a clamp, max_norm); "
             f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
         )
     check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
@@ -95,17 +101,19 @@ def check_first(network: Network, x: Vector, inputs: Tensor, targets: Tensor) ->
                 f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, as a running statistic, which "
                 f"no algorithm here averages; call model.eval(), or leave it as it is"
             )
-    for where, value in known[1].items():
-        if known[0].get(where) != value:
-            raise ModuleError(
-                f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
-                f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
-            )
-    # A GPU may add in another order.
-    if not torch.allclose(losses[0], losses[1], rtol=1e-3, atol=0, equal_nan=True):
+    moved = (where for one, other in (known[:2], known[2:]) for where in other if one.get(where) != other[where])
+    if where := next(moved, ""):
         raise ModuleError(
-            f"model: two calls with the same parameters and minibatch have losses {losses[0].item()} and "
-            f"{losses[1].item()}; it {Reason.KEEPS}, or {Reason.DRAWS}: make it a function of its inputs"
+            f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
+            f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
+        )
+    # A GPU may add in another order.
+    for one, other in (losses[:2], losses[2:]):
+        if torch.allclose(one, other, rtol=1e-3, atol=0, equal_nan=True):
+            continue
+        raise ModuleError(
+            f"model: two calls with the same parameters and minibatch have losses {one.item()} and "
+            f"{other.item()}; it {Reason.KEEPS}, or {Reason.DRAWS}: make it a function of its inputs"
         )
     if not loss.requires_grad:
         raise LossError(

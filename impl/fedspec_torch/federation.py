@@ -155,8 +155,8 @@ class Federation:
         check_same_parameters(self.network)
         here = Look.at(self.network, x, batch)
         if not self._first:
-            # Beside the model: what moves towards it does not move where it is.
-            check_first(self.network, beside(here.about, here.seed)[0], batch.inputs[0], batch.targets[0])
+            near = beside(here.about, here.seed)[0]
+            check_first(self.network, x[0], near, batch.inputs[0], batch.targets[0])
         plain = here.plain()
         if not self._first:
             self._first.append((here, plain))

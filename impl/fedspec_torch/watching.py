@@ -7,6 +7,7 @@ question was asked, nothing is guarded, and nothing costs.
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import Any
@@ -24,7 +25,7 @@ INDEXED = frozenset({"embedding", "embedding_bag", "one_hot", "index_fill", "ind
 PADDED = "padding_idx"
 """Of stacked embeddings torch's backward pass leaves out the padding row of the first client only."""
 
-GRAPH = frozenset({"is_leaf", "grad_fn", "grad", "retains_grad", "retain_grad", "register_post_accumulate_grad_hook"})
+GRAPH = frozenset({"is_leaf", "grad_fn", "register_post_accumulate_grad_hook"})
 """What a parameter of one client says, and a row of a stack does not."""
 
 FORWARD = frozenset({"requires_grad", "register_hook"})
@@ -45,7 +46,8 @@ class Watching(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Note a call, or the reading of a property."""
         name = _name(func)
-        if name in INDEXED | GRAPH | FORWARD:
+        # What torch asks itself, as its own transforms do, shows at a look: it does not hang on numbers.
+        if name in INDEXED or (name in GRAPH | FORWARD and not _is_torchs_own()):
             self.asked.add(name)
             if isinstance(func, OpOverload):
                 self.asked.add(SCRIPTED)
@@ -90,6 +92,15 @@ SCRIPTS = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
 
 UNSEEN = INDEXED | {"requires_grad"}
 """What a script may ask."""
+
+
+def _is_torchs_own() -> bool:
+    """Whether it is torch's own code that calls a function that a mode was asked about."""
+    frame: Any = sys._getframe(2)
+    # A method of tensors that is written in Python asks the mode itself.
+    while frame.f_back and frame.f_globals.get("__name__") in ("torch.overrides", "torch._tensor"):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", "")).startswith("torch.")
 
 
 def _name(func: Any) -> str:
