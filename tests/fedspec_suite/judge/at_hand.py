@@ -79,7 +79,7 @@ class Text:
         # What is called for what it does is not called once more.
         done = {value for statement, value in self.statements if isinstance(statement, ast.Expr)}
         read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr) and n not in done)
-        return {text: _compiled(text) for text in _texts(read)}
+        return {text: _compiled(text) for text in _texts(read) if text not in self.limits}
 
     @cached_property
     def calls(self) -> list[ast.Call]:
@@ -99,6 +99,17 @@ class Text:
         """How the text takes a part of something."""
         taken = (n for n in ast.walk(self.tree) if isinstance(n, ast.Subscript) and isinstance(n.value, CHAIN))
         return dict.fromkeys(ast.unparse(n).removeprefix(ast.unparse(n.value)) for n in taken)
+
+    @cached_property
+    def limits(self) -> set[str]:
+        """Names of what the text sets for good."""
+        return {
+            t.id
+            for s, value in self.statements
+            if isinstance(s, ast.Assign) and _set_for_good(value) and not isinstance(value, ast.Constant)
+            for t in s.targets
+            if isinstance(t, ast.Name)
+        }
 
     @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
@@ -125,7 +136,7 @@ class Text:
         if statement is None or statement in self.kinds:
             return
         found = self.kinds[statement] = {}
-        there = {n: v for n, v in frame.f_locals.items() if n.isidentifier()}
+        there = {n: v for n, v in frame.f_locals.items() if n.isidentifier() and n not in self.limits}
         of_records = {
             f"{n}.{f.name}": getattr(v, f.name, None)
             for n, v in there.items()
@@ -182,7 +193,17 @@ def asks_option(test: ast.expr) -> bool:
 
 
 def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:
-    return dict.fromkeys(ast.unparse(n) for n in nodes if not isinstance(n, UNREAD))
+    return dict.fromkeys(ast.unparse(n) for n in nodes if not isinstance(n, UNREAD) and not _set_for_good(n))
+
+
+def _set_for_good(node: ast.expr) -> bool:
+    """Whether an expression reads nothing: a limit that the text sets, which is no quantity of the rule."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _set_for_good(left) and _set_for_good(right)
+        case ast.IfExp(body=one, orelse=other):
+            return _set_for_good(one) and _set_for_good(other)
+    return isinstance(node, ast.Constant)
 
 
 @cache
