@@ -13,6 +13,7 @@ from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Given, off
 from fedspec_suite.judge.features import OTHERWISE, amounts
+from fedspec_suite.judge.held_out import Played, always, contradicted, held_out, how_often, not_always, related
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.probes import Ladder, ladders, otherwise, repeatable
 from fedspec_suite.judge.resized import longer, smaller
@@ -86,16 +87,34 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided
         first = _follows(known, known.samples[k], answers)
         asked.played.append((known.samples[k], -1 if first is None else first))
     found = _deciding(asked, setting, given)
-    if any(all(g.covers(s, first) is False for g in found) for s, first in asked.played if first >= 0):
-        return Decided()
+    if contradicted([g.covers for g in found], asked.played):
+        found = ()
+    held = asked.held_out(setting)
+    words = _held(found, held)
+    if not words:
+        # What clients are beside one another, or were before.
+        where, lacking = related(held)
+        return Decided((where,), lacking) if where else Decided()
     others = [
         s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
     ]
     # By the judge's own tolerance, which is finer than what a first look takes for equal.
-    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE] if found]
+    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE]]
     if True in seen:
         return Decided()
-    return Decided(tuple(g.words for g in found), seen.count(False))
+    return Decided(words, seen.count(False))
+
+
+def _held(found: Sequence[Gate], held: Played) -> tuple[str, ...]:
+    """What is said of features in whose absence nothing deviates; several are said where each decides by itself."""
+    covers = [g.covers for g in found]
+    if not found or contradicted(covers, held):
+        return ()
+    if always(covers, held) and (len(found) == 1 or all(how_often([c], held)[0] for c in covers)):
+        return tuple(g.words for g in found)
+    if len(found) > 1 or related(held)[0]:
+        return ()
+    return (not_always(found[0].words),)
 
 
 def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]:
@@ -176,6 +195,15 @@ class _Asked:
             return None
         event = _follows(self.known, s, answers)
         return -1 if event is None else event
+
+    def held_out(self, setting: Setting) -> list[tuple[Scenario, int]]:
+        """The cases held out, and from where on each deviates by more than rounding may."""
+        found = []
+        for s in held_out(setting):
+            first = self._first(s)
+            if first is not None and (first < 0 or _deviates(self.bench, s)):
+                found.append((s, first))
+        return found
 
     def shows(self, s: Scenario, other: Scenario) -> bool:
         """Whether what is claimed gives other models in one case than in another."""

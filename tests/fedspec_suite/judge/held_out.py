@@ -1,0 +1,186 @@
+"""Whether what is said of where a subject deviates holds in other cases of its offer, and what else may be said there.
+
+The cases are drawn anew; nothing that was found on others was found on these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Messages, Round
+from fedspec_suite.judge.beside_others import HOLDING, SHARES, History, histories, taking_part
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+COUNT = 40
+"""How many cases are drawn."""
+
+BOTH = 4
+"""In how many cases a feature must show, and in how many not, before it is said."""
+
+TIMES = 100
+"""By how much examples are multiplied in some cases: what is decided by shares must not be said of sizes."""
+
+SOME = (0.01, 0.03, 0.06, 0.09, 0.11, 0.2, 0.35, 0.45, 0.55, 0.7, 0.9)
+"""What shares of the examples one client has in some cases."""
+
+Played = Sequence[tuple[Scenario, int]]
+"""Cases that were played, and the event from which on each deviates, -1 if in none."""
+
+Covers = Callable[[Scenario, int], bool | None]
+"""Whether a case has a feature up to some event; None where nobody can say."""
+
+
+@lru_cache(maxsize=4)
+def held_out(setting: Setting) -> tuple[Scenario, ...]:
+    """Cases of an offer that nothing else is found on: up to six clients, and examples of other sizes."""
+    match setting.level:
+        case "client":
+            rich = scenarios(setting, steps=(2, 6), rounds=(1, 2))
+        case "server":
+            rich = scenarios(setting, rounds=(2, 5), clients=(1, 6))
+        case "trace":
+            rich = scenarios(setting, rounds=(4, 8), clients=(2, 5))
+        case _:
+            rich = scenarios(setting, rounds=(2, 4), clients=(1, 5))
+    # The first draws are the simplest ones.
+    found = drawn(rich, COUNT + 4, seed=2)[4:]
+    cases = [_larger(s) if k % 3 == 0 else s for k, s in enumerate(found)]
+    crowded = [s for s in cases if len(taking_part(s, s.events[0])) > 2]
+    same = [alike(s) for s in crowded[2:10]]
+    equal = [_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])]
+    return (*cases, *(shared(s, p) for s in crowded[:2] for p in SOME), *same, *equal)
+
+
+def alike(s: Scenario) -> Scenario:
+    """The case with as many steps of every client as the first has of its event, and the norm that belongs to them."""
+
+    def event(e: Any) -> Any:
+        match e:
+            case Messages(messages=(first, *_) as sent):
+                same = (replace(m, steps=first.steps, a_norm=first.a_norm) for m in sent)
+                return replace(e, messages=tuple(same))
+            case Round(steps=(first, *others)):
+                return replace(e, steps=(first,) * (1 + len(others)))
+        return e
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def shared(s: Scenario, share: float) -> Scenario:
+    """The case with examples such that the last client of the first event has about a share of them there."""
+    *others, last = taking_part(s, s.events[0])
+    rest = TIMES * sum(c.weight for c in others)
+    wanted = round(share / (1 - share) * rest)
+    return _weighing(s, lambda i, n: wanted if i == last.number else TIMES * n)
+
+
+def _larger(s: Scenario) -> Scenario:
+    """The case with many times as many examples of each client."""
+
+    return _weighing(s, lambda i, n: TIMES * n)
+
+
+def _weighing(s: Scenario, examples: Callable[[int, Any], Any]) -> Scenario:
+    """The case with other numbers of examples, by the number of a client and how many it has."""
+
+    def event(e: Any) -> Any:
+        if not isinstance(e, Messages):
+            return e
+        return replace(e, messages=tuple(replace(m, weight=examples(m.client, m.weight)) for m in e.messages))
+
+    problem = s.case.problem
+    if problem is not None:
+        sizes = [examples(i, n) for i, n in enumerate(problem.examples.tolist())]
+        problem = replace(problem, examples=np.array(sizes, problem.examples.dtype))
+    return replace(s, case=replace(s.case, problem=problem), events=tuple(map(event, s.events)))
+
+
+def contradicted(covers: Sequence[Covers], played: Played) -> bool:
+    """Whether some case deviates and has none of the features."""
+    return any(all(c(s, first) is False for c in covers) for s, first in played if first >= 0)
+
+
+def how_often(covers: Sequence[Covers], played: Played) -> tuple[int, int]:
+    """How many of the cases with one of the features deviate, and how many there are."""
+    having = [first >= 0 for s, first in played if any(c(s, _end(s, first)) is True for c in covers)]
+    return sum(having), len(having)
+
+
+def always(covers: Sequence[Covers], played: Played) -> bool:
+    """Whether every case with one of the features deviates."""
+    deviating, there = how_often(covers, played)
+    return deviating == there
+
+
+def _end(s: Scenario, first: int) -> int:
+    return first if first >= 0 else len(s.events) - 1
+
+
+def related(played: Played) -> tuple[str, int]:
+    """Where a subject deviates, by what clients are beside one another or were before, and how many cases lack that.
+
+    Every case that deviates has the feature in the event in which it begins to; some cases lack it, and follow. The
+    words are empty where nothing tells.
+    """
+    found: list[tuple[float, str, int]] = []
+    for words, holds in HOLDING.items():
+        if all(_any(holds, s, first, alone=True) for s, first in played if first >= 0):
+            share, lacking = _telling([(_any(holds, s, _end(s, first)), first >= 0) for s, first in played])
+            if share:
+                found.append((share, words if share == 1 else not_always(words), lacking))
+    for words, (size, upper) in SHARES.items():
+        if bound := _bound(size, upper, played):
+            found.append((1.0, words.format(bound), sum(first < 0 for _, first in played)))
+    # The first of several that tell as much.
+    return max(found, key=lambda f: f[0])[1:] if found else ("", 0)
+
+
+def not_always(words: str) -> str:
+    """What is said of a feature without which nothing deviates, and with which not everything does."""
+    return f"only {words}, and there not always"
+
+
+def _any(holds: Callable[[History], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
+    """Whether a feature holds in some event of a case up to one, or in that one alone."""
+    there = list(histories(s, last))
+    return any(holds(h) for h in (there[-1:] if alone else there))
+
+
+def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
+    """The share of the cases with a feature that deviate, and how many lack it; 0 where it tells too little."""
+    having = [deviates for has, deviates in cases if has]
+    lacking = [deviates for has, deviates in cases if not has]
+    if any(lacking) or len(lacking) < BOTH or sum(having) < BOTH:
+        return 0.0, 0
+    return sum(having) / len(having), len(lacking)
+
+
+def _bound(size: Callable[[History], float | None], upper: bool, played: Played) -> str:
+    """Between the numbers of events that are as claimed and of those that deviate, the shortest; empty if none is."""
+    sign = 1 if upper else -1
+    following, deviating = [], []
+    for s, first in played:
+        sizes = [size(h) for h in histories(s, _end(s, first))]
+        if first >= 0:
+            deviating += [v for v in sizes[-1:] if v is not None]
+            sizes.pop()
+        following += [v for v in sizes if v is not None]
+    if len(deviating) < BOTH or len(following) < BOTH:
+        return ""
+    most, least = max(sign * v for v in following), min(sign * v for v in deviating)
+    if most >= least:
+        return ""
+    for digits in range(1, 7):
+        near = round(most * 10**digits) / 10**digits
+        for bound in (near, near + 10**-digits):
+            if most <= bound < least:
+                return f"{abs(bound):.{digits}f}".rstrip("0").rstrip(".")
+    return ""
