@@ -145,6 +145,22 @@ def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
     return count
 
 
+def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
+    """Whether the models of a case are decidedly not those of a variant: by more than rounding may explain."""
+    if agrees(v, s, answers):
+        return False
+    try:
+        wanted = v.exact(s, v.editions()())
+    except CANNOT:
+        return False
+    info = np.finfo(s.case.dtype)
+    for got, want in zip(answers, wanted, strict=True):
+        ratios, sure = ratios_of(got["x"], want["x"], info)
+        if not (ratios[sure] <= THRESHOLD).all():
+            return True
+    return False
+
+
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
     """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
 

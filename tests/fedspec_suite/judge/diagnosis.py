@@ -116,7 +116,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     if decide.words and fitted.startswith("from "):
         # From which event on, and in how many samples, says less.
         fitted = ""
-    words = [fitted, course(bench, known.samples), without_effect(silent) if silent else ""]
+    like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
+    words = [fitted, *like, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),

@@ -50,6 +50,25 @@ def _stabilised(node: ast.expr, around: str) -> Iterator[Change]:
             yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 1)
 
 
+def _length_off_zero(node: ast.expr, around: str) -> Iterator[Change]:
+    """A length that a number is added to, and one that is no less than it, for one another."""
+    match node:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="norm")) as length, op=ast.Add(), right=e):
+            yield Change(
+                f"maximum({said(length)}, {said(e)}) stands for {said(node)}{around}",
+                node,
+                f"maximum({ast.unparse(length)}, {ast.unparse(e)})",
+                1,
+            )
+        case ast.Call(func=ast.Name(id="maximum"), args=[ast.Call(func=ast.Name(id="norm")) as length, e]):
+            yield Change(
+                f"{said(length)} + {said(e)} stands for {said(node)}{around}",
+                node,
+                f"{ast.unparse(length)} + {ast.unparse(e)}",
+                1,
+            )
+
+
 def _at_most(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """A quotient or a length that is kept on one side of one."""
     text = ast.unparse(node)
@@ -266,6 +285,7 @@ def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator
     """An expression in another form."""
     yield from _compounded(node, kinds, around)
     yield from _stabilised(node, around)
+    yield from _length_off_zero(node, around)
     yield from _at_most(node, kinds, around)
     yield from _of_rows(node, around)
     yield from _weighed(node, kinds, around)

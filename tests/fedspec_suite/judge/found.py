@@ -93,6 +93,9 @@ def _agreeing(
         lasts, wide = beyond.fits(v)
         if not lasts:
             continue
+        if elsewhere := beyond.elsewhere(v):
+            beyond.refuted.setdefault(plainly(v.words), elsewhere)
+            continue
         words = plainly(v.words) if wide else f"in small cases {plainly(v.words)}"
         one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names)
         (found if wide else small).append(one)

@@ -12,6 +12,7 @@ from fedspec.domains import DOMAINS
 from fedspec_suite.judge.comparing import Given
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.known import Known
+from fedspec_suite.judge.probes import far, valued
 from fedspec_suite.judge.variants import CANNOT, Variant
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.pools import POOLS
@@ -21,7 +22,7 @@ from fedspec_suite.measure.setting import Setting
 Play = Callable[[Scenario], list[Shown] | None]
 """What the subject answers; None where it does not."""
 
-TRIED = 4
+TRIED = 12
 """In so many cases a number is changed that changes what is claimed, before it is said to have no effect."""
 
 
@@ -49,8 +50,13 @@ def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterato
             changed = with_hyper(s, **{name: other})
             if name == "tau" and setting.v0_is_tau_squared:
                 changed = with_hyper(changed, v0=other**2)
-            if not _same(_claimed(known, s), _claimed(known, changed)):
-                yield k, changed
+            # What plays no part among usual numbers may play one far from them.
+            away = valued(setting, s, name, far(name, before))
+            others = {n for n in s.case.hyper if n != name}
+            alone = [c for c in map(away.at, away.values) if all(c.case.hyper[n] == s.case.hyper[n] for n in others)]
+            for case in (changed, *alone):
+                if not _same(_claimed(known, s), _claimed(known, case)):
+                    yield k, case
 
 
 def _claimed(known: Known, s: Scenario) -> list[Shown] | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
 
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.comparing import Given, agrees
+from fedspec_suite.judge.comparing import Given, agrees, apart
 from fedspec_suite.judge.known import Known
-from fedspec_suite.judge.probes import ladders, repeatable
+from fedspec_suite.judge.probes import at_edges, ladders, repeatable
 from fedspec_suite.judge.resized import longer
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
@@ -26,11 +27,17 @@ LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
 
 
 class Larger:
-    """The cases beyond the samples, which the subject plays when a name first asks for them."""
+    """The cases beyond the samples, which the subject plays when a name first asks for them.
+
+    Attributes:
+        refuted: by the words of what fits the samples, where it does not fit.
+    """
 
     def __init__(self, bench: Bench, setting: Setting, known: Known, given: Given) -> None:
         self.bench, self.setting, self.known, self.given = bench, setting, known, given
         self.played: list[tuple[bool, Scenario, list[Shown]]] | None = None
+        self.edges: list[tuple[str, Scenario, list[Shown]]] | None = None
+        self.refuted: dict[str, str] = {}
 
     def fits(self, v: Variant) -> tuple[bool, bool]:
         """Whether a variant agrees in a longer run of a sample, and whether it does in larger cases."""
@@ -39,19 +46,29 @@ class Larger:
         in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
         return in_time, all(agrees(v, s, answers) for time, s, answers in self.played if not time)
 
+    def elsewhere(self, v: Variant) -> str:
+        """Where a variant is another than the subject, by an edge of what cases are drawn from; empty where nowhere."""
+        if self.edges is None:
+            s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
+            cases = ((words, case, self._answers(case)) for words, case in at_edges(self.setting, s))
+            self.edges = [(words, case, answers) for words, case, answers in cases if answers]
+        return next((words for words, case, answers in self.edges if apart(v, case, answers)), "")
+
+    def _answers(self, case: Scenario) -> list[Shown]:
+        """What the subject answers; nothing where nobody can say."""
+        try:
+            return self.bench.play(copy.deepcopy(case))
+        except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
+            return []
+
     def _play(self) -> list[tuple[bool, Scenario, list[Shown]]]:
         s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
         wide = [(True, longer(s, LENGTH))] if repeatable(self.setting) else []
         for ladder in ladders(self.setting, [s], lambda one, two: True):
             if ladder.name in LARGER:
                 wide.append((False, ladder.at(LARGER[ladder.name])))
-        out = []
-        for time, case in wide:
-            try:
-                out.append((time, case, self.bench.play(case)))
-            except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
-                continue
-        return out
+        played = [(time, case, self._answers(case)) for time, case in wide]
+        return [(time, case, answers) for time, case, answers in played if answers]
 
 
 def _moved(answers: Sequence[Shown]) -> float:

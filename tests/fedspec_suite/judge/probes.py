@@ -5,7 +5,7 @@ Where it begins to deviate, that feature decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,6 +21,8 @@ MANY = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50)
 LONG = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 MAGNITUDES = tuple(2.0**k for k in (-20, -17, -13, -10, -7, -3, 0, 3, 7, 10, 13, 17, 20))
 SIZES = tuple(2.0**k for k in (2, 4, 6, 7, 8, 10, 12, 14, 15, 16, 20, 24, 26, 29))
+FAR = 64
+"""By how much a hyper-parameter is larger and smaller, where two rules are to be told apart."""
 
 
 Shows: TypeAlias = Callable[[Scenario, Scenario], bool]
@@ -112,11 +114,16 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 def _number(setting: Setting, s: Scenario, name: str) -> Ladder:
     """A hyper-parameter: the usual values, those at the edges of its domain, and some further up."""
-    rules = setting.algorithm.reading(setting.reading).requires
     pool = POOLS.get(name, (0.0, 0.0625, 1.0))
     most = max(pool)
     further = () if name in COUNTS or most < 1 or name.startswith("eta") else (2 * most, 4 * most)
-    values = sorted({float(v) for v in (*pool, *EDGES.get(name, ()), *further)})
+    return valued(setting, s, name, {*pool, *EDGES.get(name, ()), *further})
+
+
+def valued(setting: Setting, s: Scenario, name: str, some: Iterable[float]) -> Ladder:
+    """A hyper-parameter at those of some values that it may have."""
+    rules = setting.algorithm.reading(setting.reading).requires
+    values = sorted({float(v) for v in some})
     if name == "eta_l" and s.case.problem is not None:
         values = [v for v in values if v <= 0.125]
     kind = int if name in COUNTS else float
@@ -129,6 +136,25 @@ def _number(setting: Setting, s: Scenario, name: str) -> Ladder:
         if allowed and all(r.holds(hyper) for r in rules):
             cases[v] = with_hyper(s, **hyper)
     return Ladder(name, tuple(cases), cases.__getitem__)
+
+
+def far(name: str, value: float) -> tuple[float, ...]:
+    """Much more and much less than a hyper-parameter is; of counts and rates nothing is said so far away."""
+    return () if name in COUNTS or name.startswith("eta") else (FAR * value, value / FAR)
+
+
+def at_edges(setting: Setting, s: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """A case with each hyper-parameter at the edges of what it is drawn from and far beyond; and with other numbers.
+
+    What two rules have in common for usual numbers they often do not have there.
+    """
+    for name, value in s.case.hyper.items():
+        if name in setting.fixed or name not in DOMAINS:
+            continue
+        pool = POOLS.get(name, ())
+        ladder = valued(setting, s, name, {*EDGES.get(name, ()), *pool[:1], *pool[-1:], *far(name, value)})
+        yield from ((f"where {name} = {v:g}", ladder.at(v)) for v in ladder.values)
+    yield from ((f"with numbers of about {v:.0e}", scaled(s, v)) for v in (2.0**-10, 2.0**10))
 
 
 def _sizes(setting: Setting, s: Scenario) -> Iterator[Ladder]:
