@@ -8,6 +8,7 @@ import pytest
 
 from fedspec.contract import Offer
 from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.own_symbols import in_symbols
 from fedspec_suite.judge.plain_words import plainly
 from fedspec_suite.measure.setting import setting_of
 
@@ -51,3 +52,29 @@ def test_an_option_that_is_asked_for_is_said_as_its_reading() -> None:
     said = [v.words for v in known.mechanical if v.words.startswith("as if start")]
     assert said == ["as if start = zero"]
     assert not any("zero stands for" in v.words for v in known.mechanical)
+
+
+def test_of_two_squares_it_is_said_which() -> None:
+    known = known_of(setting_of(Offer("yogi", "client", "zaheer-2018")))
+    said = [plainly(v.words) for v in known.edits if v.words.startswith("the magnitude of g stands for its square")]
+    assert sorted(said) == [
+        "the magnitude of g stands for its square in (1 - beta2) * g^2",
+        "the magnitude of g stands for its square in sign(v - g^2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offer", "words", "wanted"),
+    [
+        ("lamb/client/you-2020", "p stands for the second q in q / norm(q)", "r stands for the second q"),
+        ("fed-ams/round/fed-ams", "p stands for x", "p stands for x"),
+        ("fedyogi/server/reddi-2021", "eps is squared", "tau is squared"),
+        ("yogi/client/zaheer-2018", "eps is squared", "eps is squared"),
+    ],
+)
+def test_a_name_is_said_in_the_symbols_of_what_is_judged(offer: str, words: str, wanted: str) -> None:
+    algorithm, level, reading = offer.split("/")
+    setting = setting_of(Offer(algorithm, level, reading))  # type: ignore[arg-type]
+    found = [v for v in known_of(setting).edits if v.mutants[0].rule == "fedspec.client.lamb.layer_step"]
+    v = found[0] if found else known_of(setting).claimed
+    assert in_symbols(words, v, setting).startswith(wanted)

@@ -50,6 +50,16 @@ def test_where_a_feature_decides_it_comes_before_the_numbers() -> None:
     assert head(r).endswith("small cases; it deviates from 21 clients on: in round 2 x[1] is 0.25, not 0.5")
 
 
+def test_some_small_cases_that_deviate_are_not_hidden() -> None:
+    r = wrong("x follows the claimed reading in some cases; it deviates with 1 client")
+    assert head(r).endswith("some cases; it deviates with 1 client: in round 2 x[1] is 0.25, not 0.5")
+
+
+def test_of_two_quantities_each_is_said_from_when_on() -> None:
+    r = wrong("no known variant; from round 2 on", asked("follows-lam-i", FAIL))
+    assert head(r) == "no known variant; x from round 2 on; first seen in round 2: lam_i[1] is 0.25, not 0.5"
+
+
 def test_the_quantity_is_the_one_that_the_law_reads() -> None:
     r = wrong("A", asked("follows-v-hat", FAIL), asked("follows-x", FAIL))
     assert head(r) == "A; first seen in round 2: v_hat[1] is 0.25, not 0.5"

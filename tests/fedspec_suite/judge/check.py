@@ -212,7 +212,7 @@ def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagn
     if "repeats" in failed:
         d = unrepeated(d)
     about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
-    return d, in_words(d, about_x)
+    return d, in_words(d, about_x, small="follows-x" not in failed)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -32,6 +32,7 @@ UNREPEATED = "the same case gives other numbers the second time: something outli
 WHOLE = "every step is "
 FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
+SOME = "x follows the claimed reading in some cases"
 
 
 @dataclass(frozen=True)
@@ -175,14 +176,21 @@ def unrepeated(d: Diagnosis) -> Diagnosis:
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
-def in_words(d: Diagnosis, model_failed: bool) -> str:
-    """A diagnosis in a sentence; empty where no case was played."""
+def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
+    """A diagnosis in a sentence; empty where no case was played.
+
+    Args:
+        d: the diagnosis.
+        model_failed: whether a law about the numbers of the model itself was broken.
+        small: whether the model was seen to deviate in larger cases alone.
+    """
     if not d.played:
         return ""
+    usual = SMALL if small else SOME
     if d.follows and d.gates:
-        return f"{SMALL}; it deviates {', or '.join(d.gates)}"
+        return f"{usual}; it deviates {', or '.join(d.gates)}"
     if d.follows:
-        return SMALL if model_failed else FOLLOWS
+        return usual if model_failed else FOLLOWS
     return d.instead("; or ")
 
 

@@ -17,7 +17,7 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
-from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead
+from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead, said
 from fedspec_suite.judge.trees import copied
 from fedspec_suite.mutants import Mutant, looked_up, parsed, source_of
 
@@ -86,17 +86,17 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
     tree = parsed(source)
     rule = f"{function.__module__}.{function.__name__}"
     out = []
-    said = equations(inspect.unwrap(function))
+    own = equations(inspect.unwrap(function))
     for path, statement in statements(tree):
-        known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in said})
+        known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in own})
         for words, changed in _changed(statement, known):
             edited = copied(tree)
             put_statement(edited, path, changed)
             symbol = symbol_of(statement)
-            out.append(Edit(words, symbol, _equation(said, symbol), _mutant(rule, words, source, edited)))
+            out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, edited)))
     for words, target, whole in rewritten(tree):
         symbol = "step" if target in {"x", "y"} else target
-        out.append(Edit(words, symbol, _equation(said, symbol), _mutant(rule, words, source, whole)))
+        out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, whole)))
     return tuple(out)
 
 
@@ -176,10 +176,22 @@ def _changed(statement: ast.stmt, known: AtHand) -> Iterator[tuple[str, ast.stmt
     for k, original in enumerate(ast.walk(statement)):
         if not isinstance(original, ast.expr):
             continue
-        for words, new in (*instead(original, known), *exchanged(statement, original, known)):
+        which = _which(statement, original)
+        found = [(f"{words}{which}", new) for words, new in instead(original, known)]
+        for words, new in (*found, *exchanged(statement, original, known)):
             changed = copied(statement)
             target = _nth(changed, k)
             yield words, _Swap(target, new).visit(changed)
+
+
+def _which(statement: ast.stmt, node: ast.expr) -> str:
+    """Which of several like powers one is: the largest expression around it that holds no other."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
+        return ""
+    nodes = [n for n in ast.walk(statement) if isinstance(n, ast.expr)]
+    like = [n for n in nodes if ast.dump(n) == ast.dump(node)]
+    around = [n for n in nodes if n is not node and [m for m in ast.walk(n) if m in like] == [node]]
+    return f" in {said(around[0])}" if len(like) > 1 and around else ""
 
 
 def _nth(statement: ast.stmt, k: int) -> ast.AST:

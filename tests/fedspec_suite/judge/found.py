@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fedspec_suite.judge.comparing import Evidence, Given, close, measured
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.lasting import Larger
+from fedspec_suite.judge.own_symbols import in_symbols
 from fedspec_suite.judge.plain_words import plainly
 from fedspec_suite.judge.variants import Variant
 
@@ -85,7 +86,10 @@ def _agreeing(
     found: list[Found] = []
     small: list[Found] = []
     for v in variants:
-        if plainly(v.words) in {f.words for f in found} or not close(known, v, given, told, names):
+        if not close(known, v, given, told, names):
+            continue
+        said = in_symbols(plainly(v.words), v, known.setting)
+        if said in {f.words for f in found}:
             continue
         near = measured(known, v, given, told)
         if not near.near or set(names) & set(near.unlike):
@@ -94,9 +98,9 @@ def _agreeing(
         if not lasts:
             continue
         if elsewhere := beyond.elsewhere(v):
-            beyond.refuted.setdefault(plainly(v.words), elsewhere)
+            beyond.refuted.setdefault(said, elsewhere)
             continue
-        words = plainly(v.words) if wide else f"in small cases {plainly(v.words)}"
+        words = said if wide else f"in small cases {said}"
         one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names)
         (found if wide else small).append(one)
         if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:

@@ -194,6 +194,9 @@ def _both_times(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iter
         kind = kinds[ast.unparse(node)]
         found = [(c.words, c.new, c.rank) for c in exchanged(node, kinds, "")]
         found += [(c.words, c.new, c.rank) for c in _powers(node, kinds)]
+        if isinstance(node, ast.BinOp) and is_array(kind):
+            base = ast.unparse(node.left)
+            found.append((f"the magnitude of {base} stands for {said(node)}", f"maximum({base}, -({base}))", 2))
         if is_list(kind):
             stacks = {symbol, symbol.upper()} & {n for n, its in kinds.items() if is_array(its) and len(its[1]) == 2}
             found += [(f"all rows stand for {said(node)}", f"list(range(len({X})))", 1) for X in sorted(stacks)]

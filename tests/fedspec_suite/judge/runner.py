@@ -13,7 +13,7 @@ import numpy as np
 from fedspec.contract import Offer, Subject
 from fedspec.errors import UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import LAWS, Law, follows_rule
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.pools import POOLS
@@ -292,16 +292,21 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     return verdict, passed, exercised, len(asked)
 
 
+MADE = {law.id for law in LAWS.values() if law.reads_rule} - {law.id for law in follows_rule.LAWS}
+"""Laws that hold the rule to cases that are made for them."""
+
+
 def first(obligations: Sequence[Obligation]) -> list[Obligation]:
     """Those that failed, the one to look at first in front: of the rule itself, in the order of its equations.
 
     A later number can be wrong because an earlier one was: the first event counts, and in it the first equation, which
-    is the order that the laws stand in. Small cases are easier to look at than large ones.
+    is the order that the laws stand in. Usual cases are easier to look at than large ones, or such as are made for one
+    law.
     """
     failed = [o for o in obligations if o.status is Status.FAIL]
     return sorted(
         failed,
-        key=lambda o: (not o.reads, o.law.startswith("far-"), o.deviation.event if o.reads and o.deviation else 0),
+        key=lambda o: (not o.reads, o.law in MADE, o.deviation.event if o.reads and o.deviation else 0),
     )
 
 

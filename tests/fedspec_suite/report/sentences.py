@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL
+from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.seen import AT_ONCE, INSIDE
 from fedspec_suite.judge.zeros import TAKES_ZERO
@@ -21,6 +21,9 @@ SINGLE = THRESHOLD * 2.0**29
 SEEN_SINGLE = INSIDE.format("float32")
 NEARLY = 2.0**20
 """The ratio up to which it is nearly right in float64: to ten digits, which no computation in float32 is."""
+
+LATER = re.compile(r"(^|; )(from \w+ \d+ on)\b")
+"""From when on the model deviates, where a diagnosis says no more."""
 
 SINGLE_ONLY = "agrees to float32 accuracy only"
 
@@ -132,10 +135,13 @@ def replays(r: Result) -> list[str]:
 def _wrong(r: Result) -> str:
     """What it is instead of what it claims, and the deviation that the judge looked at first."""
     cause, (where, said) = _cause(r), _first(r)
-    if cause in {FOLLOWS, SMALL}:
+    if cause in {FOLLOWS, SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
-    if cause.startswith(SMALL):
+    if cause.startswith((SMALL, SOME)):
         return f"{cause}: {f'in {where} ' if where else ''}{said}"
+    if said and not said.startswith("x["):
+        # What is seen in general is seen of the model.
+        cause = LATER.sub(r"\1x \2", cause)
     return "; ".join(filter(None, (cause, f"first seen in {where}: {said}" if where else said)))
 
 

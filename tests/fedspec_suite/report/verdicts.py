@@ -170,7 +170,9 @@ def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
         if len(line) <= width:
             return line
     kept = max(0, len(shortest[0]) - (len(line) - width) - len("..."))
-    return line.replace(shortest[0], shortest[0][:kept].rstrip() + "...")
+    # Whole words, if one fits.
+    some = shortest[0][: kept + 1].rpartition(" ")[0] or shortest[0][:kept]
+    return line.replace(shortest[0], some.rstrip(" ,;:") + "...")
 
 
 def _table(results: Sequence[Result], console: Console) -> None:
