@@ -283,7 +283,10 @@ def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     assert stored.returncode == 2 and "leave --store out" in stored.stderr
     made = start("vectors", "make", "fed-mean", *plugin, cwd=written)
     assert made.returncode == 2 and "name a --folder" in made.stderr
-    made = start("vectors", "make", "fed-mean", "--folder", "vectors", *plugin, cwd=written)
+    picks = HOME / "tests/fedspec_suite/vectors/picks.json"
+    before = picks.read_bytes()
+    made = start("vectors", "make", "fed-mean", "--choose", "--folder", "vectors", *plugin, cwd=written)
+    assert picks.read_bytes() == before
     assert made.returncode == 0 and (written / "vectors/fed-mean.json").exists(), made.stderr
     judged = start("vectors", "check", "spec", "--only", "fed-mean", "--folder", "vectors", *plugin, cwd=written)
     assert judged.returncode == 0, judged.stdout + judged.stderr

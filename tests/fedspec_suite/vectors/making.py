@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from fedspec.catalogue import ADDED
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.vectors import picks
@@ -81,7 +82,7 @@ def choose_anew(
         progress: is told how far it is.
         keep: leave the rows alone that have some, so that a new reading moves no vector of another.
     """
-    known = picks.load()
+    known, names = picks.load(), [name for name in names if name not in ADDED]
     of = partial(chosen, known=frozenset(known) if keep else frozenset())
     for done, (_, numbers) in enumerate(_each(of, names, jobs), 1):
         progress(f"vectors: chosen for {done} of {len(names)} algorithms")
@@ -93,7 +94,7 @@ def choose_anew(
 def unchosen(names: Sequence[str]) -> list[str]:
     """The algorithms that have a row without candidates."""
     known = picks.load()
-    return [name for name in names if any(r.name not in known for r in rows_of(name))]
+    return [name for name in names if name not in ADDED and any(r.name not in known for r in rows_of(name))]
 
 
 def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[tuple[str, T]]:
@@ -105,8 +106,8 @@ def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[t
 
 
 def file_of(algorithm: str) -> str:
-    """The file of one algorithm."""
-    return text(made(algorithm, picks.load()))
+    """The file of one algorithm; a plugin's candidates are chosen each time, and stand nowhere else."""
+    return text(made(algorithm, chosen(algorithm) if algorithm in ADDED else picks.load()))
 
 
 def copy(found: Iterable[Stored], folder: Path) -> None:
