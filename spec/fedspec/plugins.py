@@ -62,11 +62,26 @@ def load(name: str) -> ModuleType:
     return _run(Path(name)) if name.endswith(".py") else _imported(name, name)
 
 
+def blamed(error: BaseException) -> str:
+    """Whose fault an unexpected error is: the line of a plugin that was running last, else fedspec's or a plugin's."""
+    files = {module.__file__: where(module) for module in loaded()}
+    lines = [
+        f"{files[f.filename]}, line {f.lineno}"
+        for f in traceback.extract_tb(error.__traceback__)
+        if f.filename in files
+    ]
+    if lines:
+        return f"mend the own algorithm at {lines[-1]}"
+    bug = "this is a bug of fedspec, please report it"
+    return f"unless {', '.join(files.values())} says what no row can say, {bug}" if files else bug
+
+
 def _imported(name: str, by: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
-        raise _refused(by, error) from error
+    except (Exception, SystemExit) as error:
+        beside = f"; did you mean {name}.py?" if Path(f"{name}.py").is_file() else ""
+        raise _refused(by, error, beside) from error
 
 
 def _run(path: Path) -> ModuleType:
@@ -85,15 +100,15 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         found.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _refused(str(path), error) from error
     return module
 
 
-def _refused(where: str, error: Exception) -> PluginError:
+def _refused(where: str, error: BaseException, beside: str = "") -> PluginError:
     """What to raise for a file that does not run: its own last line that did, and the error."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == where]
     line = f", line {frames[-1].lineno}" if frames else ""
     kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
-    return PluginError(f"plugin: {where}{line}: {kind}{error}")
+    return PluginError(f"plugin: {where}{line}: {kind}{error}{beside}")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy
 import typer
 
-from fedspec import __version__
+from fedspec import __version__, plugins
 from fedspec.errors import FedspecError
 from fedspec_suite import (
     cli_catalogue,
@@ -177,6 +177,9 @@ def main() -> None:
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise
+            if (whose := plugins.blamed(error)).startswith("mend"):
+                complaints().print(f"fedspec: {type(error).__name__}: {error}; {whose}")
+                raise SystemExit(2) from None
             traceback.print_exc()
-            sys.stderr.write("fedspec: internal error: this is a bug of fedspec, not of a subject; please report it\n")
+            sys.stderr.write(f"fedspec: internal error: {whose}\n")
             raise SystemExit(2) from None

@@ -66,6 +66,10 @@ def _of_project(folder: Path) -> Iterator[str]:
         tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, ValueError) as error:
         raise PluginError(f"plugin: cannot read {path} ({error})") from error
-    for name in tool.get("fedspec", {}).get("plugins", ()):
+    said = tool.get("fedspec", {})
+    named = said.get("plugins", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named) or said.keys() - {"plugins"}:
+        raise PluginError(f'plugin: {path} has {said} under [tool.fedspec]; write plugins = ["my_algorithm.py"]')
+    for name in named:
         sys.stderr.write(f"fedspec: running {name}, which {path} names under [tool.fedspec] plugins\n")
         yield str((path.parent / name).resolve()) if name.endswith(".py") else name

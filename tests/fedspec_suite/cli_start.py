@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from fedspec.errors import PluginError, to_install
+from fedspec.errors import FedspecError, to_install
 
 NEEDED = ("hypothesis", "rich", "typer")
 
@@ -27,7 +27,7 @@ def main() -> None:
     try:
         sys.argv[1:] = cli_plugins.prepare(sys.argv[1:])
         from fedspec_suite.cli import main as run
-    except PluginError as error:
+    except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")
         raise SystemExit(2) from None
     run()

@@ -93,7 +93,39 @@ def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> N
         assert "the average is a sum" in result["nearest"]
 
 
+NEW = (HOME / "tests/fedspec_suite/own_algorithm.txt").read_text(encoding="utf-8")
+for mark, word in (("NAME", "own"), ("RULE", "own_step"), ("RECORD", "Own"), ("TITLE", "Own")):
+    NEW = NEW.replace(f"<{mark}>", word)
+
+
+def changed(old: str, new: str) -> str:
+    assert old in NEW, old
+    return NEW.replace(old, new, 1)
+
+
 BROKEN = {
+    "domain": (
+        changed("    beta: Scalar\n", "    beta: Scalar\n    shrink: Scalar = 1\n"),
+        "row 'own': hyper: 'shrink' has no domain and is no option; before the record write declare('shrink', ",
+    ),
+    "capitals": (changed('id="own"', 'id="Own"'), "an id is of small letters, digits and single hyphens"),
+    "comma": (changed('shows=("delta", "m")', 'shows=("delta")'), "shows: got a str; want a tuple"),
+    "level": (changed('levels=("server", "round")', 'levels=("rounds",)'), "levels: got 'rounds'; known: client, "),
+    "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: there is none"),
+    "rule": (changed("@rule\n", ""), "rules: own_step is no rule; put @rule (fedspec.rules) above it"),
+    "base": (changed("class Own(Hyper):", "class Own:"), "hyper: Own is no frozen dataclass derived from"),
+    "denial": (changed("denies={}", 'denies={"client-splitt": ""}'), "denies 'client-splitt', no fact and no law"),
+    "dimension": (changed("denies={}", 'dimensions={"betta": 1}'), "dimensions: 'betta' is none of its hyper-param"),
+    "cost": (changed('up="m d"', 'up="m dd"'), "'dd' is no symbol; known: d, n, m, tau"),
+    "target": (changed('target="fedavg"', 'target="fedvag"'), "none is called 'fedvag'; nearest: fedavg"),
+    "restriction": (changed('values={"beta"', 'values={"betta"'), "the Reduction of own to fedavg names betta, which"),
+    "edit": (changed('old="(1 - beta) * delta"', 'old="delta * delta"'), "found 0 times"),
+    "no-edit": (changed('new="delta"', 'new="(1 - beta) * delta"'), "puts there what stands there"),
+    "edit-syntax": (changed('new="delta"', 'new="delta *"'), "the text of mistake own-undamped cannot be run"),
+    "steps": (changed('STEPS = {"own"', 'STEPS = {"one"'), "STEPS of own.py is of 'one', no row of that file"),
+    "family": (changed("Family.SERVERS", "'servers'"), "family: got 'servers'; want one of Family.LOCAL_SOLVERS"),
+    "fixes": (changed("(Reading(", "(Reading(fixes={'weihgts': 'uniform'}, "), "fixes 'weihgts'; its options: weights"),
+    "leaves": ("raise SystemExit(3)\n", "line 1: SystemExit: 3"),
     "no-file": (None, "there is no file"),
     "no-row": ("x = 1\n", "says no ROW"),
     "no-algorithm": ("ROW = 1\n", "is of type int; want Algorithm"),
@@ -126,8 +158,32 @@ def test_what_cannot_be_taken_is_refused(name: str, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "own.py").write_text(text, encoding="utf-8")
     done = start("list", "--plugin", "own.py", cwd=tmp_path)
-    assert done.returncode == 2 and done.stdout == ""
+    assert done.returncode == 2 and done.stdout == "", done.stderr
     assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_an_error_in_the_file_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        changed("    x = state.x + eta * m\n", "    x = state.y + eta * m\n").replace(
+            '"state.x + eta * m"', '"state.y + eta * m"'
+        ),
+        encoding="utf-8",
+    )
+    done = start("smoke", "spec", "--json", "--plugin", "own.py", cwd=tmp_path)
+    answers = {row["answer"] for row in json.loads(done.stdout) if row["algorithm"] == "own"}
+    line = next(
+        i
+        for i, text in enumerate((tmp_path / "own.py").read_text().splitlines(), 1)
+        if 'state.y + eta * m"' not in text and "state.y" in text
+    )
+    assert answers and all(f"mend the own algorithm at own.py, line {line}" in said for said in answers), answers
+
+
+def test_a_pyproject_that_says_something_else_is_refused(tmp_path: Path) -> None:
+    for text in ('plugins = "own.py"', 'plugin = ["own.py"]'):
+        (tmp_path / "pyproject.toml").write_text(f"[tool.fedspec]\n{text}\n", encoding="utf-8")
+        done = start("list", cwd=tmp_path)
+        assert done.returncode == 2 and 'write plugins = ["my_algorithm.py"]' in done.stderr
 
 
 def test_the_option_wants_a_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from fedspec import plugins
+from fedspec.checked_rows import check_row
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
 from fedspec.errors import PluginError, none_called
@@ -36,7 +37,11 @@ __all__ = [
 
 def rows_of(module: ModuleType) -> tuple[Algorithm, ...]:
     """The rows that a file says."""
-    return (*([module.ROW] if hasattr(module, "ROW") else []), *getattr(module, "ROWS", ()))
+    several = getattr(module, "ROWS", ())
+    return (
+        *([module.ROW] if hasattr(module, "ROW") else []),
+        *([several] if isinstance(several, Algorithm) else several),
+    )
 
 
 def _rows() -> Iterator[Algorithm]:
@@ -59,8 +64,7 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
         if not rows:
             raise PluginError(f"plugin: {where} says no ROW; end it in `ROW = Algorithm(...)` (fedspec.entry)")
         for row in rows:
-            if not isinstance(row, Algorithm):
-                raise PluginError(f"plugin: the ROW of {where} is of type {type(row).__name__}; want Algorithm")
+            check_row(row, where)
             for name in (row.id, *row.aliases):
                 if name in taken:
                     raise PluginError(f"plugin: {where} calls its algorithm {name!r}, as {taken[name]} does; rename it")
@@ -97,6 +101,7 @@ def join(row: Algorithm) -> Algorithm:
         PluginError: another algorithm has its id, or one of its other names.
     """
     if CATALOGUE.get(row.id) is not row:
+        check_row(row, "its own making")
         for name in (row.id, *row.aliases):
             if (id := id_of(name)) in CATALOGUE:
                 raise PluginError(f"algorithm: {name!r} is the name of {CATALOGUE[id].title} already; take another")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from fedspec import plugins
 from fedspec.catalogue import id_of
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
@@ -119,9 +120,7 @@ def reason_of(error: Exception) -> str:
         return inert(str(error))
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return inert(
-        f"internal error: {type(error).__name__}: {error}{place}; this is a bug of fedspec, please report it", most=500
-    )
+    return inert(f"internal error: {type(error).__name__}: {error}{place}; {plugins.blamed(error)}", most=500)
 
 
 def failed(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fedspec.catalogue import Algorithm, join
+from fedspec import plugins
+from fedspec.catalogue import ADDED, Algorithm, find, join, rows_of
+from fedspec.errors import PluginError
+from fedspec.facts import Fact
 from fedspec_suite.laws import (
     aggregation,
     arrival_matrix,
@@ -79,6 +82,16 @@ LAWS: dict[str, Law] = {
     )
 }
 """Every law by its id, those that follow the rule first."""
+
+for _name in ADDED:
+    for _what in find(_name).denies:
+        if _what not in LAWS and _what not in {*Fact}:
+            raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
+for _module in plugins.loaded():
+    for _table in ("STEPS", "MAPS"):
+        for _name in getattr(_module, _table, {}):
+            if _name not in {row.id for row in rows_of(_module)}:
+                raise PluginError(f"plugin: {_table} of {plugins.where(_module)} is of {_name!r}, no row of that file")
 
 
 def know(row: Algorithm) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fedspec import plugins
 from fedspec.catalogue import rows_of
 from fedspec.discovered import said
-from fedspec.errors import PluginError, none_called
+from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Mutated,
@@ -95,13 +95,25 @@ def _added() -> Iterator[Mutant]:
             )
 
 
+def _check(m: Mutant) -> None:
+    """Refuse a mistake that edits nothing, or whose text cannot be run."""
+    try:
+        before, after = texts(m)
+        parsed(after.replace("@rule\n", ""))
+    except (UnknownNameError, SyntaxError) as error:
+        raise PluginError(f"plugin: the text of mistake {m.id} cannot be run: {error}") from error
+    if before == after:
+        raise PluginError(f"plugin: mutant: {m.id} puts there what stands there; say another text")
+
+
 MUTANTS: dict[str, Mutant] = {m.id: m for mutants in said(__name__, "MUTANTS", _FIRST) for m in mutants}
 OWN: dict[str, Mutant] = {m.id: m for m in _added()}
 """Those of plugins, which are in no stored matrix."""
 
-for _id in OWN:
+for _id, _mutant in OWN.items():
     if _id in MUTANTS:
         raise PluginError(f"plugin: a mutant of fedspec is called {_id!r}; take another id")
+    _check(_mutant)
 MUTANTS |= OWN
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from fedspec import plugins
-from fedspec.catalogue import rows_of
+from fedspec.catalogue import find, rows_of
 from fedspec.discovered import said
 from fedspec.errors import PluginError
 from fedspec_suite.laws.reductions.edge import Edge, law_of, pinned, told
@@ -36,6 +36,14 @@ def _added() -> Iterator[Edge]:
             if not isinstance(r, Reduction):
                 where = plugins.where(module)
                 raise PluginError(f"plugin: EDGES of {where} holds {r!r}; want fedspec_suite.own.Reduction")
+            row, target = rows_of(module)[0] if not r.algorithm else find(r.algorithm), find(r.target)
+            unknown = [n for n in r.values if n not in row.numbers]
+            unknown += [n for n in r.hyper or () if n not in target.numbers]
+            if unknown or not {*r.levels} <= {*row.levels} & {*target.levels}:
+                about = f"names {', '.join(unknown)}, which is no hyper-parameter" if unknown else "has other levels"
+                raise PluginError(
+                    f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
+                )
             (level, *also), source = r.levels, r.algorithm or rows_of(module)[0].id
             yield pinned(
                 source=source,

@@ -1,0 +1,96 @@
+"""What is refused of somebody's own row when it joins the catalogue, each with what to write instead."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from typing import Any
+
+from fedspec.contract import LEVELS
+from fedspec.costs import SYMBOLS, floats
+from fedspec.domains import DOMAINS
+from fedspec.entry import Algorithm, Family
+from fedspec.errors import FedspecError, PluginError
+from fedspec.functions import LocalSolver, Method, Program
+from fedspec.hyper import Hyper
+from fedspec.rules import RULES, equations
+
+SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+"""What an id is made of."""
+
+TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
+
+
+def check_row(row: Any, where: str) -> Algorithm:
+    """The row, if it is one.
+
+    Raises:
+        PluginError: it is none, or says what cannot be; with the file, the row and the remedy.
+    """
+    if not isinstance(row, Algorithm):
+        raise PluginError(f"plugin: the ROW of {where} is of type {type(row).__name__}; want Algorithm")
+    try:
+        wrong = next(_wrong(row), "")
+    except FedspecError as error:
+        wrong = str(error)
+    except Exception as error:
+        # Whatever a row holds, it is the file's fault and not a bug of fedspec.
+        wrong = f"{type(error).__name__}: {error}"
+    if wrong:
+        raise PluginError(f"plugin: {where}, row {row.id!r}: {wrong}")
+    return row
+
+
+def _wrong(row: Any) -> Iterator[str]:
+    """What is wrong, the first thing first: each check rests on those before it."""
+    if not isinstance(row.id, str) or not SLUG.fullmatch(row.id):
+        yield f"id: got {row.id!r}; an id is of small letters, digits and single hyphens: fed-exp"
+    if not isinstance(row.family, Family):
+        yield f"family: got {row.family!r}; want one of Family.{', Family.'.join(Family.__members__)}"
+    for name in TUPLES:
+        if not isinstance(given := getattr(row, name), tuple):
+            yield f"{name}: got a {type(given).__name__}; want a tuple: one of one thing has a comma, {name}=(...,)"
+    for level in row.levels:
+        if level not in LEVELS:
+            yield f"levels: got {level!r}; known: {', '.join(LEVELS)}"
+    if not row.readings:
+        yield "readings: there is none; say one, Reading(name=..., words=...), the definition that is published"
+    for rule in row.rules:
+        if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
+            yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"
+    if not isinstance(row.run, Method | LocalSolver | Program):
+        yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
+    yield from _wrong_numbers(row)
+    for reading in row.readings:
+        if unknown := [n for n in reading.fixes if n not in row.options]:
+            yield f"reading {reading.name!r} fixes {unknown[0]!r}; its options: {', '.join(row.options) or 'none'}"
+        row.resolve(reading.name, {})
+    for rule in row.rules:
+        equations(rule, row.defaults())
+    for name in row.dimensions:
+        if name not in row.numbers:
+            yield f"dimensions: {name!r} is none of its hyper-parameters; known: {', '.join(row.numbers)}"
+    for what, formula in vars(row.costs).items():
+        try:
+            floats("0" if what == "note" else formula, dict.fromkeys(SYMBOLS, 1))
+        except KeyError as error:
+            yield f"costs: {what} is {formula!r}, and {error} is no symbol; known: {', '.join(SYMBOLS)}"
+
+
+def _wrong_numbers(row: Algorithm) -> Iterator[str]:
+    if isinstance(row.run, LocalSolver):
+        return
+    record: Any = row.run.hyper
+    if not (isinstance(record, type) and issubclass(record, Hyper) and is_dataclass(record)):
+        yield f"hyper: {getattr(record, '__name__', record)} is no frozen dataclass derived from fedspec.hyper.Hyper"
+    hints = typing.get_type_hints(record)
+    for name in (f.name for f in fields(record)):
+        option = isinstance(hints[name], type) and issubclass(hints[name], StrEnum)
+        if name not in DOMAINS and not option and name != "cover":
+            yield (
+                f"hyper: {name!r} has no domain and is no option; before the record write "
+                f"declare({name!r}, Parameter(POSITIVE, 'what it is')), of fedspec.domains"
+            )
