@@ -47,6 +47,7 @@ class Reduction:
         levels: where it holds.
         algorithm: the one of the file, where it holds several rows.
         hyper: hyper-parameters that the target has and this one has not, by name.
+        options: options of the target that are not canonical, by name.
     """
 
     target: str
@@ -55,3 +56,4 @@ class Reduction:
     levels: tuple[Level, ...] = ("server", "round")
     algorithm: str = ""
     hyper: Mapping[str, float] | None = None
+    options: Mapping[str, str] | None = None

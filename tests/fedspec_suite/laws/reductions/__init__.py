@@ -29,6 +29,13 @@ _FIRST = (
 )
 
 
+class _Own(Edge):
+    """What a plugin says: its law is asked, and nothing else has looked at it."""
+
+    exact = "floats"
+    symbolic = "its law alone"
+
+
 def _added() -> Iterator[Edge]:
     """The reductions that plugins say."""
     for module in plugins.loaded():
@@ -39,21 +46,23 @@ def _added() -> Iterator[Edge]:
             row, target = rows_of(module)[0] if not r.algorithm else find(r.algorithm), find(r.target)
             unknown = [n for n in r.values if n not in row.numbers]
             unknown += [n for n in r.hyper or () if n not in target.numbers]
+            unknown += [n for n in r.options or () if n not in target.options]
             if unknown or not {*r.levels} <= {*row.levels} & {*target.levels}:
-                about = f"names {', '.join(unknown)}, which is no hyper-parameter" if unknown else "has other levels"
+                about = f"names {', '.join(unknown)}, which it has not" if unknown else "has other levels"
                 raise PluginError(
                     f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
                 )
             (level, *also), source = r.levels, r.algorithm or rows_of(module)[0].id
-            yield pinned(
+            edge = pinned(
                 source=source,
                 target=r.target,
                 cited=r.cited,
                 level=level,
                 also=tuple(also),
                 values=r.values,
-                carry=partial(told, algorithm=r.target, hyper=r.hyper or {}),
+                carry=partial(told, algorithm=r.target, hyper=r.hyper or {}, options=r.options or {}),
             )
+            yield _Own(**vars(edge))
 
 
 EDGES: tuple[Edge, ...] = (
