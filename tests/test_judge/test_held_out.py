@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from test_judge.test_gates import Behind, diagnosed, setting
 
+from fedspec_suite.judge import held_out as held_out_module
 from fedspec_suite.judge import known, search
 from fedspec_suite.judge.beside_others import taking_part
 from fedspec_suite.judge.held_out import alike, always, contradicted, held_out, shared
@@ -93,3 +94,11 @@ def test_a_feature_is_held_against_cases_on_which_it_was_not_found() -> None:
     assert contradicted([small], [(case, 5)]) and not contradicted([small, large], [(case, 9), (case, 0)])
     follows: Any = type("case", (), {"events": (0,)})
     assert always([small], [(case, 2)]) and not always([small], [(case, 2), (follows, -1)])
+
+
+def test_what_nearly_all_cases_have_tells_nothing() -> None:
+    """Eleven of seventy deviate, as many as of all: the feature is had by chance."""
+    chance = [(k < 70, k < 11) for k in range(74)]
+    assert held_out_module._telling(chance) == (0.0, 0)
+    assert held_out_module._telling([(k < 10, k < 8) for k in range(74)]) == (0.8, 64)
+    assert held_out_module._telling([(k < 60, k < 60) for k in range(74)]) == (1.0, 14)

@@ -25,6 +25,9 @@ COUNT = 40
 BOTH = 4
 """In how many cases a feature must show, and in how many not, before it is said."""
 
+MOSTLY = 0.5
+"""The share of the cases with a feature that must deviate, where not all of them do."""
+
 TIMES = 100
 """By how much examples are multiplied in some cases: what is decided by shares must not be said of sizes."""
 
@@ -155,12 +158,18 @@ def _any(holds: Callable[[History], bool | None], s: Scenario, last: int, alone:
 
 
 def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
-    """The share of the cases with a feature that deviate, and how many lack it; 0 where it tells too little."""
+    """The share of the cases with a feature that deviate, and how many lack it; 0 where it tells too little.
+
+    What nearly all cases have is had by those that deviate too: it tells where most of them do, and twice as many as of
+    all cases, or all.
+    """
     having = [deviates for has, deviates in cases if has]
     lacking = [deviates for has, deviates in cases if not has]
     if any(lacking) or len(lacking) < BOTH or sum(having) < BOTH:
         return 0.0, 0
-    return sum(having) / len(having), len(lacking)
+    share = sum(having) / len(having)
+    tells = share == 1 or (share >= MOSTLY and share >= 2 * sum(having) / len(cases))
+    return (share, len(lacking)) if tells else (0.0, 0)
 
 
 def _bound(size: Callable[[History], float | None], upper: bool, played: Played) -> str:
