@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,3 +103,11 @@ def test_what_nearly_all_cases_have_tells_nothing() -> None:
     assert held_out_module._telling(chance) == (0.0, 0)
     assert held_out_module._telling([(k < 10, k < 8) for k in range(74)]) == (0.8, 64)
     assert held_out_module._telling([(k < 60, k < 60) for k in range(74)]) == (1.0, 14)
+
+
+def test_cases_in_which_nothing_moves_are_not_held_out() -> None:
+    cases = held_out(setting("fedavgm", "server"))
+    assert len(cases) > 40 and not any(map(held_out_module.still, cases))
+    none = {n: 0 * a for n, a in cases[0].events[0].messages[0].delta.items()}  # type: ignore[union-attr]
+    events = [replace(e, messages=tuple(replace(m, delta=none) for m in e.messages)) for e in cases[0].events]  # type: ignore[union-attr]
+    assert held_out_module.still(replace(cases[0], events=tuple(events)))
