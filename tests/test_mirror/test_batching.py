@@ -99,13 +99,17 @@ def method(algorithm: Algorithm) -> tuple[Method, Any]:
     return mirror, mirror.hyper(**{n: HYPER[n] for n in algorithm.numbers_under("round", algorithm.defaults())})
 
 
-def changes(algorithm: Algorithm, device: str, block: int | None) -> Tensor:
-    """The changes of all participants, as the server gets them."""
+def changes(algorithm: Algorithm, device: str, block: int | None, ours: bool = True) -> Tensor:
+    """The changes of all participants, as the server gets them: ours as a stream, another as a stack."""
     mirror, h = method(algorithm)
 
     def server(h: Any, state: Any, messages: Messages) -> tuple[Any, dict[str, Any]]:
-        assert isinstance(messages.deltas, Stream)
-        return state, {"deltas": messages.deltas.stacked()}
+        sent: Any = messages.deltas
+        assert isinstance(sent, Stream) == ours
+        return state, {"deltas": sent.stacked() if ours else sent}
+
+    if ours:
+        server.__module__ = "fedspec.algorithms.looked_at"
 
     x = torch.tensor(dyadic(0, D), device=device)
     trace = run_round(replace(mirror, server=server), h, mirror.init(h, x), Given(device), PLAN, block=block)
@@ -119,6 +123,7 @@ def test_block_size_does_not_change_local_training(algorithm: Algorithm, device:
     whole = changes(algorithm, device, None)
     for block in (1, 2, 4, 10, 11, 100):
         assert torch.equal(changes(algorithm, device, block), whole)
+    assert torch.equal(changes(algorithm, device, 4, ours=False), whole)
 
 
 @pytest.mark.parametrize("device", DEVICES)
