@@ -19,6 +19,7 @@ from fedspec.hyper import Hyper
 from fedspec.rules import RULES, equations
 
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+ID = "an id is of small letters, digits and single hyphens: fed-exp"
 """What an id is made of."""
 
 TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
@@ -47,7 +48,7 @@ def check_row(row: Any, where: str) -> Algorithm:
 def _wrong(row: Any) -> Iterator[str]:
     """What is wrong, the first thing first: each check rests on those before it."""
     if not isinstance(row.id, str) or not SLUG.fullmatch(row.id):
-        yield f"id: got {row.id!r}; an id is of small letters, digits and single hyphens: fed-exp"
+        yield f"id: got {row.id!r}; {ID}"
     if not isinstance(row.family, Family):
         yield f"family: got {row.family!r}; want one of Family.{', Family.'.join(Family.__members__)}"
     for name in TUPLES:

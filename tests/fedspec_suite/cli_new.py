@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fedspec.catalogue import ALIASES, CATALOGUE
+from fedspec.checked_rows import ID, SLUG
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec_suite.report.terminal import console
 
@@ -19,8 +19,8 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
 ) -> None:
     """Write a file with an algorithm of your own: its box, rule, row, closed form and two mistakes."""
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        raise UnknownNameError(f"name: got {name!r}; an id is of small letters, digits and single hyphens: fed-exp")
+    if not SLUG.fullmatch(name):
+        raise UnknownNameError(f"name: got {name!r}; {ID}")
     if name in CATALOGUE or name in ALIASES:
         raise UnknownNameError(f"name: an algorithm is called {name!r} already (fedspec show {name}); take another")
     path = folder / f"{name.replace('-', '_')}.py"
