@@ -66,6 +66,9 @@ class Cover:
                 f"cover: coordinate {first} belongs to no set ({self.d - len(held)} of {self.d} missing); "
                 f"every coordinate needs at least one"
             )
+        if self.sets:
+            # Now, since what traces a rule cannot fill a cache.
+            _ = self._members, self._holders
 
     @property
     def q(self) -> int:

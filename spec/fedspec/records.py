@@ -67,14 +67,15 @@ def _taken_apart(record: Any) -> tuple[list[str], list[Any], _Rest]:
         else:
             names.append(f.name)
             parts.append(value)
-    return names, parts, _Rest(tuple(names), tuple(fixed))
+    return names, parts, _Rest(tuple(names), tuple(fixed), None if names else record)
 
 
 class _Rest(NamedTuple):
-    """What is no part of a record: the names of the parts, and what is fixed."""
+    """What is no part of a record: the names of the parts, and what is fixed; itself, where all of it is."""
 
     names: tuple[str, ...]
     fixed: tuple[tuple[str, Any], ...]
+    whole: Any
 
     def __hash__(self) -> int:
         # What is fixed may be a list, a mapping or slices, which are equal or not and have no hash.
@@ -83,7 +84,9 @@ class _Rest(NamedTuple):
 
 def _put_together(kind: type, of: _Rest, parts: Any) -> Any:
     """The record again; a transformation puts what is no number in its place, so nothing is checked."""
-    names, fixed = of
+    names, fixed, whole = of
+    if whole is not None:
+        return whole
     made: Any = object.__new__(kind)
     vars(made).update(fixed, **dict(zip(names, parts, strict=True)))
     return made

@@ -66,8 +66,10 @@ def shifted(t: Traced, by: float, seed: int = 0) -> Any:
         if not floats:
             return leaf
         along = rng.normal(size=np.shape(leaf))[()]
-        # Hyper-parameters that may be 0 may not be less.
-        return leaf + by * (abs(along) if np.ndim(leaf) == 0 and leaf == 0 else along)
+        # Hyper-parameters that may be 0 may not be less, and a share that is 1 not more.
+        if np.ndim(leaf) == 0 and leaf in (0, 1):
+            along = abs(along) * (1 - 2 * leaf)
+        return leaf + by * along
 
     return jax.tree.map(shift, t.moved)
 

@@ -18,6 +18,7 @@ from torch.utils import _pytree
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.momentum import Momentum, momentum
 from fedspec.client.sgd import sgd
+from fedspec.covers import Cover
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Setup
@@ -49,6 +50,14 @@ def test_a_record_taken_apart_and_put_together_is_itself(label: str) -> None:
         assert repr(jax.tree.unflatten(shape, leaves)) == repr(tree)
         assert hash(shape) == hash(jax.tree.structure(tree)) and shape == jax.tree.structure(tree)
         assert repr(_pytree.tree_unflatten(*_pytree.tree_flatten(tree))) == repr(tree)
+
+
+def test_a_record_of_which_nothing_is_traced_stays_the_one_it_is() -> None:
+    """What it has worked out stays with it: torch.compile enters no lock, and Python 3.11 fills a cache under one."""
+    cover = Cover(((0, 1), (1, 2)), 3)
+    assert _pytree.tree_map(lambda leaf: leaf, cover) is cover and jax.tree.map(lambda leaf: leaf, cover) is cover
+    compiled = torch.compile(cover.greatest, fullgraph=True, backend="eager")
+    assert compiled(torch.tensor([3.0, 1.0, 2.0])).tolist() == [3, 2]
 
 
 def test_what_is_fixed_makes_another_tree() -> None:
