@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import CATALOGUE, find
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.errors import FedspecError, to_install
 from fedspec.papers import PAPERS
 from fedspec_suite.report import graph as drawing
-from fedspec_suite.report import page, table
+from fedspec_suite.report import mirrored, page, table
 from fedspec_suite.report.terminal import Json, console, emit
 
 
@@ -39,13 +41,30 @@ def list_(as_json: Json = False) -> None:
     console().print(t)
 
 
-def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
+def show(
+    name: Annotated[str, typer.Argument(metavar="ID")],
+    mirror: Annotated[
+        bool, typer.Option("--mirror", help="Only what the mirror runs of its text, and what in another form.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps."""
     a = find(name)
+    parts = _parts(a) if mirror else ()
     if as_json:
-        emit([page.record(a)])
-        return
-    page.show(a, console())
+        emit([page.record(a) | ({"mirror": [asdict(part) for part in parts]} if mirror else {})])
+    elif mirror:
+        mirrored.show(a, parts, console())
+    else:
+        page.show(a, console())
+
+
+def _parts(a: Algorithm) -> tuple[Any, ...]:
+    try:
+        found: tuple[Any, ...] = import_module("fedspec_torch.text").parts(a)
+    except ModuleNotFoundError as missing:
+        raise FedspecError(f"show: --mirror needs {missing.name}: {to_install('torch')}") from missing
+    return found
 
 
 def graph(

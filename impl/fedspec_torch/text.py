@@ -1,0 +1,85 @@
+"""Which parts of an algorithm's text a run enters as they stand, and which it runs in another form."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec.algorithms import afga, local
+from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec_torch.fast import CLIENTS, FAST, UNDIVIDED
+from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.streamed import STREAMED
+
+RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
+"""Holds runs of every row, all of their parts together, to the specification in NumPy."""
+
+STEPS = "test_in_place.py::test_on_layers_and_by_gradients_as_the_text_has_it"
+SERVERS = "test_fast.py::test_servers_in_place_are_the_text"
+BLOCKS = "test_streamed.py::test_a_block_after_another_as_the_text_has_it"
+GOSSIP = "test_fast.py::test_gossip_in_two_stacks_is_the_text"
+AFGA = "test_fast.py::test_afga_in_two_stacks_is_the_text"
+
+ALONE = "where one process has all clients"
+LATER = "from the second round on"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of an algorithm's text, and what a run does with it.
+
+    Attributes:
+        what: which part of the algorithm it is.
+        text: the function of the specification that it is, or that it is a part of, by its dotted name.
+        by: what runs in its place, by its dotted name; empty: the text itself runs, on stacks of clients.
+        how: what the other form says of itself, and of the options that it leaves to the text.
+        when: what the other form waits for, and until then the text runs; empty: it always runs.
+        held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs.
+    """
+
+    what: str
+    text: str
+    by: str = ""
+    how: str = ""
+    when: str = ""
+    held_by: tuple[str, ...] = (RUNS,)
+
+
+def parts(row: Algorithm) -> tuple[Part, ...]:
+    """The parts of a row's text, in the order in which a round comes by them; none of a local solver's.
+
+    How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
+    """
+    return tuple(_parts(row.run))
+
+
+def _parts(run: Any) -> Iterator[Part]:
+    if isinstance(run, LocalSolver):
+        return
+    if isinstance(run, Method):
+        yield _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
+        yield _part("||a_i||_1", run.norm, {}, "", "")
+        yield _part("server", run.server, IN_PLACE, LATER, SERVERS)
+    elif run.step in UNDIVIDED:
+        held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: ""}.get(run.step, GOSSIP)
+        yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
+    else:
+        yield _part("round", run.step, STREAMED, ALONE, BLOCKS)
+        if run.step in CLIENTS:
+            steps = "" if run.event == "arrival" else STEPS
+            yield _part("what a client does", run.step, CLIENTS, "", steps)
+
+
+def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:
+    if text not in forms:
+        return Part(what, _named(text))
+    other = forms[text]
+    how = " ".join(re.sub(r":\w+:`([^`]+)`", r"\1", inspect.getdoc(other) or "").split())
+    return Part(what, _named(text), _named(other), how, when, (held_by, RUNS) if held_by else (RUNS,))
+
+
+def _named(f: Callable[..., Any]) -> str:
+    return f"{f.__module__}.{f.__qualname__}"

@@ -1,0 +1,45 @@
+"""What ``fedspec show --mirror`` prints: the parts of an algorithm's text that run as they stand, and the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fedspec.catalogue import Algorithm, LocalSolver
+from fedspec_suite.report.source import text_of
+
+
+def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
+    """Print each part of the text with what runs, what it waits for and which tests hold it to the text.
+
+    Args:
+        a: the row.
+        parts: its parts, as ``fedspec_torch.text`` has them.
+        out: where to.
+    """
+    out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))
+    if isinstance(a.run, LocalSolver):
+        rule = f"{a.run.rule.__module__}.{a.run.rule.__qualname__}"
+        out.print(Text(f"\nA rule by itself: the mirror steps a stack of clients with {rule} as it stands."))
+        return
+    t = Table.grid(padding=(0, 2))
+    t.add_column(no_wrap=True)
+    t.add_column(overflow="fold")
+    for part in parts:
+        waits = f", {part.when}" if part.when else ""
+        t.add_row()
+        t.add_row(part.what, Text(f"{part.by}{waits}" if part.by else f"the text: {part.text}"))
+        if part.by:
+            t.add_row("", Text(part.how, style="dim"))
+        for test in part.held_by[:-1]:
+            t.add_row("", Text(f"held to it by {test}", style="dim"))
+    out.print(t)
+    out.print(Text(f"\nall of it together, beside the specification in NumPy: {parts[0].held_by[-1]}", style="dim"))
+    if general := text_of(a).general:
+        plain = "test_spec/test_plain_boxes.py"
+        out.print(Text(f"{general} beside its plain form, which `fedspec show {a.id}` prints: {plain}", style="dim"))
+    out.print(Text("how gradients are found is no part of the text: `Federation.choices` says it", style="dim"))

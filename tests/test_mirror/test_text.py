@@ -1,0 +1,120 @@
+"""What ``fedspec show --mirror`` says: runs enter the parts that it says, and the tests that it names ask the row."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import pytest
+from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+from typer.testing import CliRunner
+
+from fedspec.catalogue import Algorithm, Method, find
+from fedspec_suite.cli import app
+from fedspec_torch import fast, rounds, simulate, text
+
+by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
+ROUNDS = 3
+
+
+def entered(row: Algorithm) -> Counter[str]:
+    """The functions of the specification and the mirror that a run enters, by their dotted names."""
+    federation, *_ = quadratic()
+    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+    seen: Counter[str] = Counter()
+
+    def look(frame: FrameType, event: str, arg: Any) -> None:
+        where = frame.f_globals.get("__name__", "")
+        if event == "call" and where.startswith(("fedspec.", "fedspec_torch.")):
+            seen[f"{where}.{frame.f_code.co_qualname}"] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        list(run)
+    finally:
+        sys.setprofile(before)
+    return seen
+
+
+def told(row: Algorithm, seen: Counter[str]) -> list[str]:
+    """The parts of which a run does otherwise than is said."""
+    wrong = []
+    for part in text.parts(row):
+        mine, other = seen[part.text], seen[part.by]
+        if part.what == "what a client does":
+            # The text's own clients: functions inside of its steps.
+            inside = re.compile(r"fedspec\.algorithms\..*<locals>\..*client")
+            mine = sum(n for name, n in seen.items() if inside.fullmatch(name))
+        times = (1, ROUNDS - 1) if part.when == text.LATER else (0, ROUNDS)
+        as_said = (mine, other) == times if part.by else mine >= ROUNDS
+        if not as_said:
+            wrong.append(f"{part.what}: the text {mine} times, {part.by or 'nothing'} {other}")
+    return wrong
+
+
+@by_id
+def test_a_run_enters_what_is_said(row: Algorithm) -> None:
+    assert text.parts(row) and not told(row, entered(row))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("fedada2", "CLIENTS"), ("cc-fedavg", "CLIENTS"), ("fedavg", "FAST"), ("dsgd", "UNDIVIDED")]
+)
+def test_a_form_that_is_not_taken_is_noticed(name: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables that runs look into, emptied; what is said stands."""
+    where = rounds if table in vars(rounds) and table != "CLIENTS" else fast
+    monkeypatch.setattr(where, table, {})
+    assert told(find(name), entered(find(name)))
+
+
+@pytest.mark.parametrize(("name", "table"), [("fedada2", "CLIENTS"), ("fedadam", "IN_PLACE"), ("scaffold", "STREAMED")])
+def test_a_form_that_is_not_said_is_noticed(name: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, parts = entered(find(name)), text.parts(find(name))
+    monkeypatch.setattr(text, table, {})
+    assert told(find(name), seen) or len(text.parts(find(name))) < len(parts)
+
+
+@by_id
+def test_the_tests_that_are_named_ask_rows_with_that_text(row: Algorithm) -> None:
+    for part in text.parts(row):
+        alike = [a.id for a in TRAINABLE if any((p.text, p.by) == (part.text, part.by) for p in text.parts(a))]
+        for named in part.held_by:
+            file, _, test = named.partition("::")
+            function = getattr(importlib.import_module(f"test_mirror.{file.removesuffix('.py')}"), test)
+            marks = [mark.args[1] for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
+            asked = str(marks) + inspect.getsource(function).replace('"', "'")
+            assert any(repr(name) in asked for name in alike), named
+
+
+def shown(name: str, *options: str) -> str:
+    ran = CliRunner().invoke(app, ["show", name, "--mirror", *options])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def test_the_command_says_what_runs_and_what_holds_it() -> None:
+    said = " ".join(shown("fedadam").split())
+    assert "fast_servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
+    (row,) = json.loads(shown("scaffold", "--json"))
+    first = row["mirror"][0]
+    assert first["by"] == "fedspec_torch.streamed.scaffold_step" and first["held_by"] == [text.BLOCKS, text.RUNS]
+    assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
+
+
+def test_a_row_of_ones_own_is_the_text_alone() -> None:
+    row: Any = find("fedavgm")
+    assert isinstance(row.run, Method)
+
+    def server(h: Any, state: Any, messages: Any) -> Any:
+        return row.run.server(h, state, messages)
+
+    last = text.parts(replace(row, run=replace(row.run, server=server)))[-1]
+    assert last.by == "" and last.text.endswith("server")
