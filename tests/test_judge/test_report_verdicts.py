@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from test_judge.results import asked, printed, result, wrong
 
+from fedspec_suite.judge.diagnosis import SMALL, SOME
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report.sentences import unknown
@@ -125,6 +126,13 @@ def test_every_offer_that_does_not_conform_has_its_sentence() -> None:
 def test_an_offer_has_three_lines_in_the_summary_at_most_and_two_more_where_nothing_fits(r: Result) -> None:
     lines = printed([r])
     assert 1 <= lines.index("", 2) - 3 <= 3 + 2 * unknown(r)
+
+
+@pytest.mark.parametrize("nearest", [SMALL, SOME])
+def test_who_deviates_in_a_law_s_cases_alone_is_told_the_law(nearest: str) -> None:
+    r = wrong(nearest, asked("tie-stays", Status.FAIL), asked("unanimous"))
+    assert f"    broken: {LAWS['tie-stays'].words}" in printed([r])
+    assert not any("broken:" in line for line in printed([wrong("v is forgotten", *r.obligations)]))
 
 
 def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:

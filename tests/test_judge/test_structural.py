@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,97 @@ def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
 def test_what_is_divided_before_the_momentum_is_told() -> None:
     d = told(Written("fedadam", "reddi-2021", "divided"))
     assert names(d) == ["delta is divided by sqrt(v) + tau before the momentum takes it, not the momentum"]
+
+
+PERIOD = """
+def period(X, n):
+    kept = X
+    for t in range(n):
+        Z = 2
+        X = X + 10**t
+        X = Z * X
+    return X
+"""
+
+
+def test_a_statement_of_a_loop_may_be_left_out_in_one_turn_or_done_in_one_alone() -> None:
+    """What has no value to go on with cannot be left out."""
+    found = {r.words: r for r in rebuilt(ast.parse(PERIOD)) if "turn" in r.words}
+    ends = {}
+    for words, r in found.items():
+        made: dict[str, Any] = {}
+        exec(compile(ast.fix_missing_locations(r.tree), "period", "exec"), made)
+        ends[words] = made["period"](0, 3)
+    # All turns: 2 (2 (2 (0 + 1) + 10) + 100) = 248.
+    assert ends == {
+        "X = X + 10 ** t is left out in the last turn": 2 * (2 * (2 * 1 + 10)),
+        "X = X + 10 ** t is left out in the first turn": 2 * (2 * (0 + 10) + 100),
+        "X = X + 10 ** t is done in the last turn alone": 2 * 100,
+        "X = X + 10 ** t is done in the first turn alone": 2 * 2 * 2 * 1,
+        "X = Z * X is left out in the last turn": 2 * (2 * 1 + 10) + 100,
+        "X = Z * X is left out in the first turn": 2 * (2 * (1 + 10) + 100),
+        "X = Z * X is done in the last turn alone": 2 * (1 + 10 + 100),
+        "X = Z * X is done in the first turn alone": 2 * 1 + 10 + 100,
+    }
+    assert {r.symbol for r in found.values()} == {"X"}
+
+
+@pytest.mark.slow
+def test_a_step_that_the_last_turn_leaves_out_is_named() -> None:
+    """Written out: the mean where the period ends comes in the place of the gradient step, not behind it."""
+
+    class Peers:
+        def __init__(self, case: Case) -> None:
+            assert case.problem
+            ((self.name, self.X),) = case.x0.items()
+            self.problem, self.eta_l = case.problem, case.hyper["eta_l"]
+
+        def step(self, event: Any) -> Mapping[str, Any]:
+            for t in range(1, 1 + len(event.computing)):
+                slopes = np.stack([H @ x for H, x in zip(self.problem.H, self.X, strict=True)]) - self.problem.e
+                ends = t == len(event.computing)
+                self.X = 0 * self.X + self.X.mean(0) if ends else event.mixing @ (self.X - self.eta_l * slopes)
+            return {"x": {self.name: self.X}}
+
+    offer = Offer("gossip-pga", "trace", "chen-2021", dtypes=("float64",))
+    of = setting_of(offer)
+    d = identify(
+        bench_of(Inside(SimpleNamespace(info=SubjectInfo("peers", "1", (offer,)), start=Peers)), offer, of), of
+    )
+    assert names(d)[0].startswith("X = sgd(X, ") and names(d)[0].endswith(" is left out in the last turn")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("step", "where x first deviates, m and v are as claimed"),
+        ("v", "where x first deviates, m is as claimed and v is not"),
+    ],
+)
+def test_what_else_is_shown_says_how_far_the_claim_is_followed(wrong: str, words: str) -> None:
+    class Server:
+        def __init__(self, case: Case) -> None:
+            self.h, self.x, self.count = case.hyper, dict(case.x0), 0
+            self.m = {b: 0 * a for b, a in self.x.items()}
+            self.v = {b: 0 * a + case.hyper["v0"] for b, a in self.x.items()}
+
+        def step(self, event: Any) -> Mapping[str, Any]:
+            h, self.count = self.h, self.count + 1
+            # No factor that anybody has a name for.
+            odd = 1 + np.sin(1.7 * self.count + sum(len(m.delta) for m in event.messages)) / 3
+            for b in self.x:
+                delta = np.mean([m.delta[b] for m in event.messages], axis=0)
+                self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * delta
+                self.v[b] = h["beta2"] * self.v[b] + (odd if wrong == "v" else 1) * (1 - h["beta2"]) * delta**2
+                step = self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
+                self.x[b] = self.x[b] + (odd if wrong == "step" else 1) * h["eta"] * step
+            return {"x": self.x, "m": self.m, "v": self.v}
+
+    offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
+    of = setting_of(offer)
+    subject = Inside(SimpleNamespace(info=SubjectInfo("odd", "1", (offer,)), start=Server))
+    assert words in identify(bench_of(subject, offer, of), of).seen
 
 
 BOX = """

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec_suite.judge.along import along
 from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import explained, steps
@@ -118,7 +119,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         # From which event on, and in how many samples, says less.
         fitted = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
-    words = [fitted, *like, course(bench, known.samples), without_effect(silent) if silent else ""]
+    words = [fitted, *like, along(known, told), course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),

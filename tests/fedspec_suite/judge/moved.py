@@ -93,6 +93,38 @@ def _short(statement: ast.stmt) -> str:
     return ast.unparse(statement)
 
 
+TURNS = {
+    "{s} is left out in the last turn": "{k} != {last}",
+    "{s} is left out in the first turn": "{k} != {first}",
+    "{s} is done in the last turn alone": "{k} == {last}",
+    "{s} is done in the first turn alone": "{k} == {first}",
+}
+"""In which turns of a loop a statement may be done by mistake."""
+
+
+def in_some_turns(tree: ast.Module) -> Iterator[Rebuilt]:
+    """A statement of a loop over a range, which has a value to go on with, is done in some turns alone."""
+    loops = [n for n in ast.walk(tree) if isinstance(n, ast.For)]
+    for at_loop, loop in enumerate(loops):
+        match loop:
+            case ast.For(target=ast.Name(id=k), iter=ast.Call(func=ast.Name(id="range"), args=[*start, stop])):
+                first, last = ast.unparse(start[0]) if start else "0", f"{ast.unparse(stop)} - 1"
+            case _:
+                continue
+        for j, statement in enumerate(loop.body):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=n)]) if _had(tree, loop.body, 0, n):
+                    pass
+                case _:
+                    continue
+            for words, when in TURNS.items():
+                changed = copied(tree)
+                into = [node for node in ast.walk(changed) if isinstance(node, ast.For)][at_loop].body
+                test = ast.parse(when.format(k=k, first=first, last=last), mode="eval").body
+                into[j] = ast.If(test, [into[j]], [])
+                yield Rebuilt(words.format(s=_short(statement)), symbol_of(statement), changed)
+
+
 GATHERED = {
     "the squares of all {g} since the last update are added, not the last one's": "sum(a**2 for a in since)",
     "the mean of the squares of all {g} since the last update stands for the last one's": (

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from fedspec_suite.judge.moved import Rebuilt, assigned, gathering, moved
+from fedspec_suite.judge.moved import Rebuilt, assigned, gathering, in_some_turns, moved
 from fedspec_suite.judge.restated import restated
 from fedspec_suite.judge.slips import said
 from fedspec_suite.judge.trees import copied
@@ -26,6 +26,7 @@ def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
     yield from restated(tree)
     yield from gathering(tree)
     yield from moved(tree)
+    yield from in_some_turns(tree)
 
 
 def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:

@@ -8,6 +8,12 @@ _P = "fedspec.preconditioner."
 _ADAPTIVE = ("adagrad", "adam", "yogi", "amsgrad", "fedadagrad", "fedadam", "fedyogi", "fedamsgrad")
 _CORRECTED = ("adam", "yogi", "amsgrad", "fedadam", "fedyogi", "fedamsgrad")
 _MAXIMUM = ("amsgrad", "fedamsgrad")
+_SECOND = {
+    "adam": "fedspec.client.adam.general_adam",
+    "yogi": "fedspec.client.yogi.general_yogi",
+    "fedadam": "fedspec.server.adam.general_adam",
+    "fedyogi": "fedspec.server.yogi.general_yogi",
+}
 _STEP = ("adam", "fedadam", "fedyogi")
 _MOMENTS = {"bias_correction": "moments"}
 _IN_STEP = {"bias_correction": "step"}
@@ -86,6 +92,18 @@ MUTANTS = (
         old="(correction, BiasCorrection.NONE)",
         new="(BiasCorrection.NONE, BiasCorrection.NONE)",
         options=_MOMENTS,
+    ),
+    *(
+        Mutant(
+            id=f"{name}-correction-root",
+            words="v is divided by the root of 1 - beta2^t",
+            algorithms=(name,),
+            rule=rule,
+            old="v_hat = corrected(v, beta2, t, bias_correction)",
+            new="v_hat = v / sqrt(1 - beta2**t)",
+            options=_MOMENTS,
+        )
+        for name, rule in _SECOND.items()
     ),
     Mutant(
         id="rate-no-root",

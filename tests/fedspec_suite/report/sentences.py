@@ -246,8 +246,8 @@ def offer_fixed(r: Result) -> str:
 
 
 def unknown(r: Result) -> bool:
-    """Whether it does not conform and nothing known is like it."""
-    return r.verdict is Conformity.DOES_NOT and r.nearest.startswith(NONE)
+    """Whether it does not conform and nothing known is like it, or it was seen to deviate in a law's cases alone."""
+    return r.verdict is Conformity.DOES_NOT and r.nearest.startswith((NONE, SMALL, SOME))
 
 
 def broken(r: Result) -> list[str]:
