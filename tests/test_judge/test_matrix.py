@@ -7,7 +7,10 @@ import inspect
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -24,6 +27,7 @@ from fedspec_suite.kills.stored import KEPT, SURVIVORS
 from fedspec_suite.laws import LAWS, symmetries
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
+from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant, original, texts
 
 STORED = stored.load()
@@ -148,7 +152,8 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
             set(),
         ),
         (symmetries, "lambda k, x: 4 * x)", "lambda k, x: 5 * x)", {"rate"}),
-        (symmetries, "def _has_rate(", "def _has_rate(extra=1, *,", {"rate"}),
+        # How a law says whom it asks is no part of it.
+        (symmetries, "def _has_rate(", "def _has_rate(extra=1, *,", set()),
         (
             fedams_code,
             "T, squares = len(past)",
@@ -166,6 +171,48 @@ def test_a_law_that_changes_is_stale(
     monkeypatch.setattr(inspect, "getsource", lambda m: source(m).replace(old, new) if m is module else source(m))
     monkeypatch.setattr(fingerprints, "_parsed", functools.cache(fingerprints._Module))
     assert set(STORED.stale_laws()) == stale
+
+
+def test_whom_a_law_asks_is_in_its_fingerprint_and_not_how_it_says_so() -> None:
+    law = LAWS["rate"]
+    known = fingerprints.of_law(law)
+    asked = {*fingerprints.whom(law)}
+    otherwise = replace(law, applies=lambda setting: "" if of_offer(setting) in asked else "another reason")
+    assert fingerprints.of_law(otherwise) == known
+    for one in ("momentum/client/fednova", "fedadam/server/reddi-2021"):
+        assert one in asked
+        fewer = replace(law, applies=lambda setting, one=one: law.applies(setting) or one * (of_offer(setting) == one))
+        assert fingerprints.of_law(fewer) != known
+
+
+def of_offer(setting: Setting) -> str:
+    """The offer of the specification that a setting is of."""
+
+    def said(s: Setting) -> object:
+        return s.algorithm.id, s.level, s.reading, s.options, s.varies
+
+    return next(n for n, i in fingerprints.offers().items() if said(asking.offered(i)) == said(setting))
+
+
+def test_offers_that_the_matrix_does_not_know_make_no_law_stale() -> None:
+    gone = [name for name in STORED.offers if name.startswith("fedadam/")]
+    before = [name for name in STORED.offers if name not in gone]
+    law = LAWS["rate"]
+    old = replace(STORED, offers=tuple(before), laws={"rate": fingerprints.of_law(law, before), "scales": "0"})
+    assert gone and fingerprints.of_law(law, before) != fingerprints.of_law(law)
+    assert "rate" not in old.stale_laws()
+    new = stored.merged(old, matrix.Matrix(0, 12, (), ()), MUTANTS, LAWS)
+    assert new.offers == tuple(fingerprints.offers()) and "rate" not in new.stale_laws()
+    assert new.laws["scales"] == "0", "what was stale stays so"
+
+
+def test_rows_of_a_plugin_are_in_no_fingerprint() -> None:
+    said = "from fedspec_suite.laws import LAWS; print(fingerprints.of_law(LAWS['client-order']))"
+    told = f"from fedspec.catalogue import ADDED; print(*ADDED); from fedspec_suite.kills import fingerprints; {said}"
+    plugin = {**os.environ, "FEDSPEC_PLUGINS": str(Path(__file__).resolve().parents[2] / "examples/fedexp.py")}
+    ran = subprocess.run([sys.executable, "-c", told], env=plugin, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == ["fedexp", fingerprints.of_law(LAWS["client-order"])]
 
 
 def test_every_mutant_is_killed_twice() -> None:

@@ -28,7 +28,7 @@ from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.varied import varied_scenarios
-from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided
+from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided, declared
 from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh
 
 DTYPE = "float64"
@@ -53,6 +53,11 @@ class Asked:
     killed: tuple[str, ...] = ()
     survived: tuple[str, ...] = ()
     not_asked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def name(offer: Offer) -> str:
+    """An offer of the specification as lines of the matrix call it."""
+    return f"{offer.algorithm}/{offer.level}/{declared(offer)}"
 
 
 @cache

@@ -1,8 +1,9 @@
 """What a stored line rests on, in eight digits each: the edited function and the laws that were asked.
 
 Comments, docstrings and layout do not count. A law is its functions with everything that they name in
-``fedspec_suite.laws``; what all laws share below that (cases, bench, running error bounds) is not in it, nor is what an
-edited function calls: after a change there, the whole matrix is renewed.
+``fedspec_suite.laws``, and whom it asks: not how that is said, but which offers of the specification come of it. What
+all laws share below that (cases, bench, running error bounds) is not in it, nor is what an edited function calls: after
+a change there, the whole matrix is renewed. Rows of plugins are never in it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
 import fedspec_suite.laws
+from fedspec.catalogue import ADDED
+from fedspec.reference import SUBJECT
+from fedspec_suite.kills import asking
 from fedspec_suite.laws import Law
 from fedspec_suite.mutants import Mutant, texts
 
 _HERE = fedspec_suite.laws.__name__
-_SAID_ONLY = ("words", "source", "when", "cited", "simplify")
+_SAID_ONLY = ("words", "source", "when", "cited", "simplify", "applies")
 _ASKS_THE_SAME = {"costs": 1}
 """Fields that change what is asked of a mutant only where they differ from this."""
 
@@ -34,12 +38,26 @@ def of_mutant(mutant: Mutant) -> str:
     return _digits([*what, *(tree(ast.parse(text)) for text in texts(mutant))])
 
 
-def of_law(law: Law) -> str:
-    """What a law asks."""
+def of_law(law: Law, among: Iterable[str] = ()) -> str:
+    """What a law asks, and whom, among the offers of these names; among all of them where none are named."""
     found: dict[str, Any] = {}
     _collect(law, found)
     # Where a piece stands is not part of it.
-    return _digits(sorted(map(json.dumps, found.values())))
+    return _digits([sorted(map(json.dumps, found.values())), sorted({*(among or offers())} & {*whom(law)})])
+
+
+@functools.cache
+def offers() -> Mapping[str, int]:
+    """The number of each offer of the catalogue's own rows, by its name."""
+    numbered = enumerate(SUBJECT.info.offers)
+    return {asking.name(offer): number for number, offer in numbered if offer.algorithm not in ADDED}
+
+
+def whom(law: Law) -> Iterator[str]:
+    """The names of the offers that a law is asked of."""
+    for name, number in offers().items():
+        if not law.why_not(asking.offered(number), SUBJECT.info.offers[number].intermediates, concurrent=True):
+            yield name
 
 
 @functools.cache

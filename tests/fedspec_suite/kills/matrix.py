@@ -10,9 +10,9 @@ from typing import Any
 
 from fedspec.reference import SUBJECT
 from fedspec_suite.kills.asking import CASES, CRASHED, Asked, ask, offers_of
+from fedspec_suite.kills.asking import name as called
 from fedspec_suite.kills.fingerprints import of_mutant
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.verdict import declared
 from fedspec_suite.mutants import find
 
 
@@ -90,7 +90,7 @@ def run(
         o = SUBJECT.info.offers[number]
         progress(f"kill matrix: {done} of {len(tasks)} offers")
         for name, asked in results.items():
-            offers[name][f"{o.algorithm}/{o.level}/{declared(o)}"] = asked
+            offers[name][called(o)] = asked
     rows = [Row(n, of_mutant(find(n)), dict(sorted(found.items()))) for n, found in offers.items()]
     return Matrix(seed, cases, tuple(sorted(laws)), tuple(rows))
 

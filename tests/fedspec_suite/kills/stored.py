@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_suite.kills.fingerprints import of_law, of_mutant
+from fedspec_suite.kills.fingerprints import of_law, of_mutant, offers
 from fedspec_suite.kills.matrix import Matrix
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS
@@ -68,12 +68,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Stored:
-    """The lines by mutant, the laws that were asked, with their fingerprints, and how the cases were drawn."""
+    """The lines by mutant, the laws that were asked, with their fingerprints, and how the cases were drawn.
+
+    A fingerprint says whom its law asks among the offers that there were, so that a new algorithm makes no law stale:
+    its mutants have no line yet, and are asked by all.
+    """
 
     seed: int
     cases: int
     laws: Mapping[str, str]
     lines: Mapping[str, Line]
+    offers: tuple[str, ...] = ()
 
     def stale_mutants(self) -> list[str]:
         """The mutants that have no line, or one of another edit or another function."""
@@ -82,7 +87,7 @@ class Stored:
 
     def stale_laws(self) -> list[str]:
         """The laws that were not asked about all mutants as they are now."""
-        return [name for name, law in LAWS.items() if self.laws.get(name) != of_law(law)]
+        return [name for name, law in LAWS.items() if self.laws.get(name) != of_law(law, self.offers)]
 
 
 def lines(matrix: Matrix) -> dict[str, Line]:
@@ -102,7 +107,7 @@ def load(path: Path | None = None) -> Stored:
     try:
         body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         found = {n: Line(**{**line, "killed": tuple(line["killed"])}) for n, line in body["mutants"].items()}
-        return Stored(body["seed"], body["cases"], {**body["laws"]}, found)
+        return Stored(body["seed"], body["cases"], {**body["laws"]}, found, tuple(body["offers"]))
     except (KeyError, TypeError, ValueError) as error:
         raise FedspecError(f"mutants: {path} is no kill matrix ({error}); renew it: {COMMAND.format('')}") from error
 
@@ -118,14 +123,16 @@ def merged(old: Stored, matrix: Matrix, mutants: Iterable[str], laws: Iterable[s
         before = old.lines[name].killed if name in old.lines and set(matrix.laws) < laws else ()
         killed = {law for law in before if law in laws and law not in matrix.laws} | set(line.killed)
         out[name] = replace(line, killed=tuple(sorted(killed)))
-    asked = {law: of_law(LAWS[law]) for law in matrix.laws} if mutants <= set(new) else {}
+    # What is known of a law stays known: of the offers that are new, its mutants are asked by all laws.
+    current = {law for law, digits in old.laws.items() if law in LAWS and digits == of_law(LAWS[law], old.offers)}
+    asked = {law: of_law(LAWS[law]) for law in {*current, *(matrix.laws if mutants <= set(new) else ())}}
     known = {law: digits for law, digits in sorted({**old.laws, **asked}.items()) if law in laws}
-    return Stored(matrix.seed, matrix.cases, known, dict(sorted(out.items())))
+    return Stored(matrix.seed, matrix.cases, known, dict(sorted(out.items())), tuple(offers()))
 
 
 def text(stored: Stored) -> str:
     """The file: JSON, one line for each mutant."""
-    head = {"seed": stored.seed, "cases": stored.cases, "laws": dict(stored.laws)}
+    head = {"seed": stored.seed, "cases": stored.cases, "laws": dict(stored.laws), "offers": stored.offers}
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(asdict(line))}" for name, line in stored.lines.items())
     return f'{json.dumps(head)[:-1]}, "mutants": {{\n{rows}\n}}}}\n'
 
