@@ -10,12 +10,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fedspec.division import STABILISERS
+
 if TYPE_CHECKING:
     from fedspec.entry import Algorithm
 
 
 class Fact(StrEnum):
-    """The value completes "it is about ..."."""
+    """The value is what it is a fact of."""
 
     # Read off the row.
     GOSSIP = "a server whose clients mix"
@@ -54,7 +56,7 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
     Fact.PERIODIC: lambda a: a.runs("model_mean"),
     Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
-    Fact.ADAPTIVE: lambda a: bool({"eps", "tau"} & set(a.numbers)),
+    Fact.ADAPTIVE: lambda a: bool({*STABILISERS} & {*a.numbers}),
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
     Fact.DECAYING: lambda a: "lam" in a.numbers,
     Fact.LAYERED: lambda a: "phi" in a.options,

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec.catalogue import CATALOGUE, find
+from fedspec.catalogue import find
 from fedspec.papers import PAPERS
 from fedspec.reference import offers
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import of_paper
+from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, console, emit
@@ -23,7 +24,9 @@ def laws(
         bool, typer.Option("--invariants", help="List the papers' statements that they see to.")
     ] = False,
     paper: Annotated[str, typer.Option(help=f"Only those of one paper: {', '.join(PAPERS)}.")] = "",
-    why: Annotated[str, typer.Option(metavar="ALGORITHM", help="Say of each whether it is asked of this one.")] = "",
+    why: Annotated[
+        str, typer.Option(metavar="ALGORITHM", help="Say of each whether it is asked of this one, and why.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """List the laws."""
@@ -51,27 +54,32 @@ def _reasons(name: str, as_json: bool) -> None:
     rows = [*reasons(name)]
     if as_json:
         return emit(rows)
-    laws: dict[str, dict[str, list[str]]] = {}
+    asked: dict[tuple[str, str], list[str]] = {}
+    laws: dict[str, list[str]] = {}
     for row in rows:
-        laws.setdefault(row["why_not"], {}).setdefault(row["law"], []).append(row["level"])
-    asked = laws.pop("", {})
-    others = {law for reason in laws for law in laws[reason] if reason.removeprefix("it is about ") in CATALOGUE}
-    t = table.plain("asked", "levels", "what it says")
-    for law, levels in asked.items():
-        t.add_row(law, " ".join(levels), LAWS[law].words)
+        if row["why"]:
+            asked.setdefault((row["law"], row["why"]), []).append(row["level"])
+        elif row["law"] not in laws.setdefault(row["why_not"], []):
+            laws[row["why_not"]].append(row["law"])
+    others = {edge.id for edge in EDGES if edge.source != find(name).id}
+    t = table.plain("asked", "levels", "since it")
+    for (law, why), levels in asked.items():
+        t.add_row(law, " ".join(levels), why)
     console().print(t)
     t = table.plain("not asked, since", "laws")
     for reason, those in laws.items():
         if left := [law for law in those if law not in others]:
             t.add_row(reason, ", ".join(left))
     console().print(t)
+    left_out = len(others & {row["law"] for row in rows})
     console().print(
-        f"{len(asked)} laws are asked of {name}'s canonical reading; {len(others)} are about other algorithms"
+        f"{len({law for law, _ in asked})} laws are asked of {name}'s canonical reading; "
+        f"{left_out} are about other algorithms"
     )
 
 
 def reasons(name: str) -> Iterator[dict[str, str]]:
-    """Whether each law is asked of an algorithm's canonical reading, at each of its levels where the law is at home."""
+    """Whether each law is asked of an algorithm's canonical reading, and why, at each level that both have."""
     a = find(name)
     for level in a.levels:
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
@@ -79,8 +87,9 @@ def reasons(name: str) -> Iterator[dict[str, str]]:
         setting = setting_of(offer)
         for law in LAWS.values():
             if level in law.levels:
-                why_not = law.why_not(setting, offer.intermediates, concurrent=True)
-                yield {"law": law.id, "level": level, "why_not": why_not}
+                asked, words = law.answer(setting, offer.intermediates, concurrent=True)
+                said = {"why": words, "why_not": ""} if asked else {"why": "", "why_not": words}
+                yield {"law": law.id, "level": level, **said}
 
 
 def _invariants(paper: str, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from fedspec.rules import PLAIN
 from fedspec_suite.kills import asking, fingerprints, matrix, stored
 from fedspec_suite.kills.stored import KEPT, SURVIVORS
 from fedspec_suite.laws import LAWS, symmetries
+from fedspec_suite.laws.asked import both, where
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.measure.setting import Setting
@@ -145,15 +146,10 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
     [
         # A comment and a docstring change nothing; a check, what it calls and a table that it looks into do.
         (symmetries, "def _rated(", "def _rated(  # every rate\n", set()),
-        (
-            symmetries,
-            "_has_rate(setting: Setting) -> str:",
-            "_has_rate(setting: Setting) -> str:\n    'Whether.'",
-            set(),
-        ),
+        (symmetries, "s: Scenario) -> None:\n    rate =", "s: Scenario) -> None:\n    'A rate.'\n    rate =", set()),
         (symmetries, "lambda k, x: 4 * x)", "lambda k, x: 5 * x)", {"rate"}),
         # How a law says whom it asks is no part of it.
-        (symmetries, "def _has_rate(", "def _has_rate(extra=1, *,", set()),
+        (symmetries, 'number("eta_l"),', 'number("eta_l", "eta"),', set()),
         (
             fedams_code,
             "T, squares = len(past)",
@@ -177,11 +173,12 @@ def test_whom_a_law_asks_is_in_its_fingerprint_and_not_how_it_says_so() -> None:
     law = LAWS["rate"]
     known = fingerprints.of_law(law)
     asked = {*fingerprints.whom(law)}
-    otherwise = replace(law, applies=lambda setting: "" if of_offer(setting) in asked else "another reason")
+    otherwise = replace(law, applies=where(lambda setting: of_offer(setting) in asked, "it", "another reason"))
     assert fingerprints.of_law(otherwise) == known
     for one in ("momentum/client/fednova", "fedadam/server/reddi-2021"):
         assert one in asked
-        fewer = replace(law, applies=lambda setting, one=one: law.applies(setting) or one * (of_offer(setting) == one))
+        other = where(lambda setting, one=one: of_offer(setting) != one, "another", one)  # type: ignore[misc]
+        fewer = replace(law, applies=both(law.applies, other))
         assert fingerprints.of_law(fewer) != known
 
 

@@ -67,7 +67,8 @@ def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     why = json.loads(start("laws", "--why", "fed-mean", "--json", *plugin, cwd=written).stdout)
     reasons = {(row["law"], row["level"]): row["why_not"] for row in why}
     assert reasons["unrolled", "server"] == reasons["mean", "server"] == reasons["fed-mean-is-fedavg", "round"] == ""
-    assert reasons["joint-moments", "round"] == "it is about adaptive clients under an adaptive server"
+    said = "its row says no Fact.JOINT (adaptive clients under an adaptive server)"
+    assert reasons["joint-moments", "round"] == said
 
 
 @pytest.mark.slow
@@ -247,8 +248,8 @@ def row() -> Any:
 def test_what_a_row_denies_is_not_asked_with_its_reason() -> None:
     done = start("laws", "--why", "fedexp", "--json", "--plugin", str(FEDEXP), cwd=HOME)
     reasons = {(r["law"], r["level"]): r["why_not"] for r in json.loads(done.stdout)}
-    assert reasons["coordinates", "server"] == "its rate is one number over the whole model"
-    assert reasons["mean", "server"].endswith("and its rate reads each change's norm")
+    assert reasons["coordinates", "server"] == "its row denies coordinates: its rate is one number over the whole model"
+    assert reasons["mean", "server"].endswith(": its rate reads each change's norm")
     assert reasons["scales", "server"] == reasons["follows-x", "server"] == ""
 
 

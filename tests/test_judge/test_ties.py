@@ -76,4 +76,4 @@ def test_a_tie_tells_who_is_right(update: Update, right: bool) -> None:
 )
 def test_it_is_asked_where_the_square_is_exact(fixed: dict[str, float], asked: bool) -> None:
     setting = setting_of(replace(OFFER, fixed=fixed))
-    assert (not LAWS["tie-stays"].applies(setting)) is asked
+    assert LAWS["tie-stays"].applies(setting).asked is asked

@@ -23,7 +23,7 @@ import fedspec_suite.laws
 from fedspec.catalogue import ADDED
 from fedspec.reference import SUBJECT
 from fedspec_suite.kills import asking
-from fedspec_suite.laws import Law
+from fedspec_suite.laws import Law, asked
 from fedspec_suite.mutants import Mutant, texts
 
 _HERE = fedspec_suite.laws.__name__
@@ -66,9 +66,9 @@ def _said(node: ast.AST) -> Any:
 
 
 def tree(node: Any) -> Any:
-    """A piece of Python as nested lists, without its docstrings."""
+    """A piece of Python as nested lists, without its docstrings and without how a law says whom it asks."""
     match node:
-        case ast.Expr(value=ast.Constant(value=str())) | ast.expr_context():
+        case ast.Expr(value=ast.Constant(value=str())) | ast.expr_context() | ast.keyword(arg="applies"):
             return None
         case ast.AST():
             parts = ((name, tree(value)) for name, value in ast.iter_fields(node))
@@ -150,8 +150,8 @@ def _follow(module: _Module, name: str, found: dict[str, Any], line: int = 0) ->
 def _take(whole: str, found: dict[str, Any]) -> None:
     """Follow a dotted name to where it stands; all of it where it is a module."""
     origin, _, name = whole.rpartition(".")
-    if origin == Law.__module__:
-        # What a law may say of itself is not what a law says: its fields are looked at one by one.
+    if origin in (Law.__module__, asked.__name__):
+        # What a law may say of itself is not what a law says: its fields are looked at one by one, and whom it asks.
         return
     if whole in sys.modules:
         for each in _parsed(whole).defined:

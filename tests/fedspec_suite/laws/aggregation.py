@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
 from fedspec.facts import Fact
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, either, fact, if_option, option, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same
 from fedspec_suite.laws.weighing import counts
@@ -83,23 +83,6 @@ def _unweighed(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, _each(s, lambda ms: [replace(m, weight=draw(st.integers(1, 9))) for m in ms])
 
 
-def _by_examples(setting: Setting) -> str:
-    return "" if setting.options.get("weights") == "examples" else "clients are not weighted by examples"
-
-
-def _otherwise(setting: Setting) -> str:
-    return "clients are weighted by examples" if setting.options.get("weights") == "examples" else ""
-
-
-def _by_steps(setting: Setting) -> str:
-    return about(Fact.PLAIN_MEAN, weights="steps")(setting)
-
-
-def _at_any_number(setting: Setting) -> str:
-    sums = setting.algorithm.has(Fact.COUNTS_ALL) and not setting.algorithm.has(Fact.PLAIN_MEAN)
-    return "its step grows with the share of clients that take part" if sums else ""
-
-
 @st.composite
 def _busier(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting))
@@ -143,6 +126,7 @@ def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
     return many, _each(many, condense)
 
 
+BY_EXAMPLES = option("weights", "examples")
 LAWS = (
     Law(
         id="client-order",
@@ -159,7 +143,7 @@ LAWS = (
         source="FedNova, eq. (4): a sum over clients",
         cases=_split,
         check=same,
-        applies=_by_examples,
+        applies=BY_EXAMPLES,
     ),
     Law(
         id="zero-weight",
@@ -168,7 +152,7 @@ LAWS = (
         source="p_i = 0",
         cases=_weightless,
         check=same,
-        applies=_by_examples,
+        applies=BY_EXAMPLES,
         zeroes=("weight",),
     ),
     Law(
@@ -178,7 +162,7 @@ LAWS = (
         source="p_i = n_i / n",
         cases=_rescaled,
         check=same,
-        applies=_by_examples,
+        applies=BY_EXAMPLES,
     ),
     Law(
         id="weights-ignored",
@@ -187,7 +171,7 @@ LAWS = (
         source="p_i = 1 / |S|",
         cases=_unweighed,
         check=same,
-        applies=_otherwise,
+        applies=unless(BY_EXAMPLES),
     ),
     Law(
         id="steps-relative",
@@ -196,7 +180,7 @@ LAWS = (
         source="p_i = tau_i / sum of tau_j",
         cases=_busier,
         check=same,
-        applies=_by_steps,
+        applies=both(fact(Fact.PLAIN_MEAN), if_option("weights", "steps")),
     ),
     Law(
         id="unanimous",
@@ -205,7 +189,10 @@ LAWS = (
         source="sum p_i = 1",
         cases=_unanimous,
         check=same,
-        applies=_at_any_number,
+        applies=either(
+            fact(Fact.PLAIN_MEAN),
+            unless(fact(Fact.COUNTS_ALL), "its step grows with the share of clients that take part"),
+        ),
     ),
     Law(
         id="mean",
@@ -214,6 +201,6 @@ LAWS = (
         source="FedNova eq. (2)",
         cases=_condensed,
         check=same,
-        applies=about(Fact.PLAIN_MEAN),
+        applies=fact(Fact.PLAIN_MEAN),
     ),
 )

@@ -11,11 +11,10 @@ from fedspec.contract import Arrival
 from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, fact, if_option
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, local_run
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.scenario import Scenario, lift
-from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import arrival_scenarios
 
 
@@ -51,12 +50,6 @@ def companion(s: Scenario) -> list[Array]:
     return out
 
 
-def _is_linear(setting: Setting) -> str:
-    if setting.options.get("staleness", "constant") != "constant":
-        return "its weights need not be rational"
-    return about(Fact.BUFFERED, Fact.AFFINE)(setting)
-
-
 LAWS = (
     Law(
         id="arrivals-companion",
@@ -65,6 +58,6 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181), on quadratic clients",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 6)),
         check=lambda bench, s: bench.follows(s, companion(s)),
-        applies=_is_linear,
+        applies=both(fact(Fact.BUFFERED, Fact.AFFINE), if_option("staleness", "constant")),
     ),
 )

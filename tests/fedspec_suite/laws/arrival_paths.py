@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import fact
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, change_on, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -70,7 +70,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_unrolled,
-        applies=about(Fact.LATE),
+        applies=fact(Fact.LATE),
     ),
     Law(
         id="arrivals-telescope",
@@ -80,7 +80,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
         cases=constant,
         check=_telescopes,
-        applies=about(Fact.BUFFERED),
+        applies=fact(Fact.BUFFERED),
     ),
     Law(
         id="arrivals-conserved",
@@ -89,7 +89,7 @@ LAWS = (
         source="Client-Centric, L111 and L554, summed over the rounds",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_conserves,
-        applies=about(Fact.BUFFERED),
+        applies=fact(Fact.BUFFERED),
         shows="delta",
     ),
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, either, fact, measured, settable, stabilised, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench
@@ -46,12 +46,6 @@ def _scales(bench: Bench, drawn: tuple[Scenario, float]) -> None:
     related(bench, s, _in_other_units(s, c), lambda k, x: c * x)
 
 
-def _scalable(setting: Setting) -> str:
-    adaptive = {"tau", "eps"} & set(setting.numbers)
-    pinned = [n for n in ("tau", "eps", "v0", "eta") if adaptive and n in setting.fixed and n in setting.numbers]
-    return f"not offered: {pinned[0]} cannot be set" if pinned else about(Fact.LATE)(setting)
-
-
 def _louder(setting: Setting) -> st.SearchStrategy[Pair]:
     def scaled(s: Scenario) -> Pair:
         h = s.case.hyper
@@ -63,12 +57,6 @@ def _louder(setting: Setting) -> st.SearchStrategy[Pair]:
 def _as_loud(bench: Bench, pair: Pair) -> None:
     # Factors of four do not round.
     same_bits(bench, pair[0], bench.play(pair[0]), bench.play(pair[1]), "objectives times 4, eta_l / 4")
-
-
-def _loudness(setting: Setting) -> str:
-    if "mu" in setting.fixed:
-        return "not offered: mu cannot be set"
-    return about(Fact.LATE)(setting)
 
 
 @st.composite
@@ -109,7 +97,7 @@ LAWS = (
         source="homogeneity of every rule",
         cases=_scaled,
         check=_scales,
-        applies=_scalable,
+        applies=both(either(unless(stabilised), settable("eta", of=measured)), fact(Fact.LATE)),
     ),
     Law(
         id="arrivals-louder",
@@ -118,7 +106,7 @@ LAWS = (
         source="a local step is eta_l times a gradient",
         cases=_louder,
         check=_as_loud,
-        applies=_loudness,
+        applies=both(fact(Fact.LATE), settable("mu")),
         needs=("eta_l",),
     ),
     Law(
@@ -129,7 +117,7 @@ LAWS = (
         source="Client-Centric, L554, by Cauchy-Schwarz",
         cases=_convergent,
         check=_bounded,
-        applies=about(Fact.LATE, Fact.ADAPTIVE),
+        applies=fact(Fact.LATE, Fact.ADAPTIVE),
         needs=("beta1",),
     ),
 )

@@ -12,8 +12,8 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Arrival, Event
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.about import about
 from fedspec_suite.laws.arrival_paths import constant
+from fedspec_suite.laws.asked import both, fact, if_option, option, unless
 from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, discount
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
@@ -54,10 +54,6 @@ def _other_steps(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, replace(s, events=events)
 
 
-def _normalised(setting: Setting) -> str:
-    return "" if setting.options.get("normalise") == "per-step" else "its changes grow with the number of steps"
-
-
 @st.composite
 def _revisiting(draw: st.DrawFn, setting: Setting) -> Scenario:
     """The last buffer holds one client's update several times, from one old version."""
@@ -86,14 +82,6 @@ def _remembers(bench: Bench, s: Scenario) -> None:
     want = _completed(bench, bench.play(afresh), m - 1)
     bounds = 2 * bounds_of(bench.expect(afresh)[-1]["delta"]) + np.abs(want)
     bench.compare("delta", _completed(bench, played, len(played) - 1), want, f"arrival {len(played)}", bounds)
-
-
-def _steady(setting: Setting) -> str:
-    return "" if setting.options.get("staleness", "constant") == "constant" else "its weights depend on the delay"
-
-
-def _undiscounted(setting: Setting) -> str:
-    return about(Fact.BUFFERED)(setting) or _steady(setting)
 
 
 @st.composite
@@ -169,12 +157,6 @@ def _weighs_less(bench: Bench, drawn: tuple[Scenario, Scenario, float]) -> None:
     related(bench, fresh, late, lambda k, x: x0 + share * (x - x0))
 
 
-def _discounted(setting: Setting) -> str:
-    if setting.options.get("staleness", "constant") == "constant":
-        return "its weights do not depend on the delay"
-    return about(Fact.LATE)(setting)
-
-
 def _whole(setting: Setting) -> st.SearchStrategy[Scenario]:
     return _revisiting(setting).map(lambda s: with_hyper(s, mix=1.0))
 
@@ -191,6 +173,7 @@ def _takes_over(bench: Bench, s: Scenario) -> None:
     bench.compare("x", played[-1]["x"], want, f"arrival {len(played)}", bounds)
 
 
+STEADY = if_option("staleness", "constant")
 LAWS = (
     Law(
         id="waits",
@@ -199,7 +182,7 @@ LAWS = (
         source="Client-Centric, L187",
         cases=_cases,
         check=_waits,
-        applies=about(Fact.BUFFERED),
+        applies=fact(Fact.BUFFERED),
     ),
     Law(
         id="steps-uncounted",
@@ -208,7 +191,7 @@ LAWS = (
         source="Client-Centric, Alg. 3, line 9 (L175)",
         cases=_other_steps,
         check=same,
-        applies=lambda setting: about(Fact.BUFFERED)(setting) or _normalised(setting),
+        applies=both(fact(Fact.BUFFERED), option("normalise", "per-step")),
     ),
     Law(
         id="remembers",
@@ -217,7 +200,7 @@ LAWS = (
         source="Client-Centric, Alg. 3, line 8 (L173)",
         cases=_revisiting,
         check=_remembers,
-        applies=_undiscounted,
+        applies=both(fact(Fact.BUFFERED), STEADY),
         shows="delta",
     ),
     Law(
@@ -227,7 +210,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): a delay names a version",
         cases=_standing,
         check=same,
-        applies=lambda setting: about(Fact.LATE)(setting) or _steady(setting),
+        applies=both(fact(Fact.LATE), STEADY),
     ),
     Law(
         id="copies",
@@ -236,7 +219,7 @@ LAWS = (
         source="Client-Centric, L893: Delta is the mean of the buffer",
         cases=_copied,
         check=_as_one,
-        applies=about(Fact.BUFFERED),
+        applies=fact(Fact.BUFFERED),
         needs=("buffer",),
     ),
     Law(
@@ -246,7 +229,7 @@ LAWS = (
         source="Client-Centric, L893: Delta is the mean of the buffer",
         cases=_merged,
         check=_merges,
-        applies=_undiscounted,
+        applies=both(fact(Fact.BUFFERED), STEADY),
         shows="delta",
         needs=("buffer",),
     ),
@@ -257,7 +240,11 @@ LAWS = (
         source="external: Xie et al. (2019): alpha_t = alpha s(t - tau)",
         cases=_stranger_late,
         check=_weighs_less,
-        applies=_discounted,
+        applies=both(
+            fact(Fact.LATE),
+            option("staleness"),
+            unless(option("staleness", "constant"), "its weights do not depend on the delay"),
+        ),
     ),
     Law(
         id="takes-over",
@@ -266,7 +253,7 @@ LAWS = (
         source="external: Xie et al. (2019), Algorithm 1",
         cases=_whole,
         check=_takes_over,
-        applies=lambda setting: about(Fact.MIXED_MODELS)(setting) or _steady(setting),
+        applies=both(fact(Fact.MIXED_MODELS), STEADY),
         needs=("mix",),
     ),
 )

@@ -12,7 +12,7 @@ from fedspec.contract import Begin, Event, Gradient, Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Clipped
-from fedspec_suite.laws.about import about, about_any, unless
+from fedspec_suite.laws.asked import any_fact, both, fact, if_option, option, stabilised, unless
 from fedspec_suite.laws.joint import BOUNDED, FAR, law, rounds_of, shown, slack_of
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
@@ -26,11 +26,6 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 
 TURN = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
 """An orthogonal matrix of dyadic numbers that mixes all coordinates."""
-
-
-def _isotropic(setting: Setting) -> str:
-    adaptive = setting.options.get("server", "average") != "average"
-    return "its server's coordinates are special" if adaptive else about(Fact.ISOTROPIC)(setting)
 
 
 @st.composite
@@ -182,11 +177,6 @@ def _louder(bench: Bench, s: Scenario) -> None:
     related(bench, s, louder, lambda k, x: x)
 
 
-def _bounded(setting: Setting) -> str:
-    gradients = setting.options.get("clipped") == Clipped.GRADIENTS and "eps" in setting.numbers
-    return "its changes are quotients of clipped gradients" if gradients else ""
-
-
 BOTH: tuple[Level, ...] = ("client", "round")
 LAWS = (
     Law(
@@ -196,7 +186,7 @@ LAWS = (
         source="FedNova, eq. (2); FedAda2, App. A, eq. (2) (L377): vectors enter as a whole",
         cases=_turned,
         check=_turns_along,
-        applies=_isotropic,
+        applies=both(fact(Fact.ISOTROPIC), if_option("server", "average")),
     ),
     Law(
         id="normalised-step",
@@ -205,7 +195,7 @@ LAWS = (
         source="FedAda2, App. A, eq. (2) (L377)",
         cases=client_scenarios,
         check=_no_longer,
-        applies=about(Fact.NORMALISED),
+        applies=fact(Fact.NORMALISED),
     ),
     law(
         id="bounded-change",
@@ -213,7 +203,12 @@ LAWS = (
         source="App. A, eq. (2) (L377); DP-FedAvg (external)",
         cases=round_scenarios,
         check=_bounded_change,
-        applies=unless(about_any(*BOUNDED), _bounded),
+        applies=both(
+            any_fact(*BOUNDED),
+            unless(
+                both(option("clipped", Clipped.GRADIENTS), stabilised), "its changes are quotients of clipped gradients"
+            ),
+        ),
         shows="delta",
     ),
     law(
@@ -222,7 +217,7 @@ LAWS = (
         source="App. H.1 (L1647), clip value c; flat clipping (external)",
         cases=_alone,
         check=_shortened,
-        applies=about(Fact.PRIVATE, clipped="change"),
+        applies=both(fact(Fact.PRIVATE), if_option("clipped", "change")),
         shows="delta",
         needs=("clip_norm", "sigma"),
     ),
@@ -232,7 +227,7 @@ LAWS = (
         source="App. H.1 (L1647), gradient clip value c",
         cases=_constant,
         check=_louder,
-        applies=about(Fact.PRIVATE, clipped="gradients"),
+        applies=both(fact(Fact.PRIVATE), if_option("clipped", "gradients")),
         needs=("clip_norm",),
     ),
     law(
@@ -241,7 +236,7 @@ LAWS = (
         source="App. H.1 (L1639), noise multiplier sigma; DP-FedAvg (external)",
         cases=round_scenarios,
         check=_noise_adds,
-        applies=about(Fact.PRIVATE),
+        applies=fact(Fact.PRIVATE),
         shows="delta",
         needs=("sigma",),
         zeroes=("sigma",),

@@ -14,7 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, fact, if_option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
@@ -125,13 +125,6 @@ def _stays(bench: Bench, s: Scenario) -> None:
     bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
 
-def _settles(setting: Setting) -> str:
-    o = setting.options
-    if o.get("stored", "uncorrected") != "uncorrected" or o.get("loop", "shifted") != "shifted":
-        return "as printed, its correction swings"
-    return about(Fact.CONTROLLED)(setting)
-
-
 LAWS = (
     Law(
         id="corrections-cancel",
@@ -140,7 +133,7 @@ LAWS = (
         source="FedNova, L204",
         cases=_longer_at_largest_rate,
         check=_cancels("c_i", shares),
-        applies=about(Fact.CROSS_CLIENT),
+        applies=fact(Fact.CROSS_CLIENT),
         shows="c_i",
     ),
     Law(
@@ -179,6 +172,6 @@ LAWS = (
         source="FedNova, L204 on quadratics: c_i = -grad F_i(x*)",
         cases=_at_minimum,
         check=_stays,
-        applies=_settles,
+        applies=both(fact(Fact.CONTROLLED), if_option("stored", "uncorrected"), if_option("loop", "shifted")),
     ),
 )

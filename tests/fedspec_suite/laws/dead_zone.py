@@ -8,17 +8,14 @@ from hypothesis import strategies as st
 from fedspec.contract import Begin
 from fedspec.params import flatten
 from fedspec.readings import DeadZone
-from fedspec_suite.laws.delayed_preconditioner import deviates, displacements, local_law, one_round, where
+from fedspec_suite.laws.asked import both, option, unless
+from fedspec_suite.laws.delayed_preconditioner import DELAYED, deviates, displacements, local_law, one_round
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import client_scenarios
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-
-def _dead(setting: Setting) -> str:
-    return "it takes its short steps" if setting.options.get("dead_zone") == DeadZone.MOMENTUM else ""
 
 
 def _never_moves(bench: Bench, s: Scenario) -> None:
@@ -56,6 +53,7 @@ def _whole(bench: Bench, s: Scenario) -> None:
             deviates(bench, k, changed, d, free, "neither left out nor that of a run without dead zone")
 
 
+DEAD = both(DELAYED, unless(option("dead_zone", DeadZone.MOMENTUM), "it takes its short steps"))
 LAWS = (
     local_law(
         id="dead-zone-all",
@@ -63,7 +61,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=lambda setting: client_scenarios(setting).map(lambda s: with_hyper(s, eps_s=2.0**20)),
         check=_never_moves,
-        applies=where(_dead),
+        applies=DEAD,
         needs=("eps_s",),
     ),
     local_law(
@@ -72,7 +70,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=_edge,
         check=_none_or_long,
-        applies=where(_dead),
+        applies=DEAD,
         needs=("eps_s",),
     ),
     local_law(
@@ -81,7 +79,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=_edge,
         check=_whole,
-        applies=where(_dead),
+        applies=DEAD,
         needs=("eps_s",),
         zeroes=("eps_s",),
     ),

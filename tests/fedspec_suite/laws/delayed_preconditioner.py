@@ -14,6 +14,7 @@ from fedspec.contract import Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
+from fedspec_suite.laws.asked import Word, both, either, number, one, option, settable, unless, zero
 from fedspec_suite.laws.closed_forms import delayed_solvers
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
@@ -23,31 +24,6 @@ from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-Applies = Callable[[Setting], str]
-
-
-def where(*reasons: Applies) -> Applies:
-    """A delayed solver against which none of the reasons speaks."""
-    return lambda setting: next(filter(None, (reason(setting) for reason in (_delayed, *reasons))), "")
-
-
-def _delayed(setting: Setting) -> str:
-    return "" if "z" in setting.numbers else "it has no delay"
-
-
-def zero(*names: str) -> Applies:
-    """The names are zero or can be set to it."""
-
-    def why_not(setting: Setting) -> str:
-        pinned = [n for n in names if setting.fixed.get(n, 0) != 0]
-        return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
-
-    return why_not
-
-
-def _at_once(setting: Setting) -> str:
-    return "" if setting.fixed.get("z", 1) == 1 else "not offered: z cannot be set"
 
 
 def one_round(setting: Setting, zeroed: tuple[str, ...] = (), **values: float) -> st.SearchStrategy[Scenario]:
@@ -62,18 +38,6 @@ def _cover(s: Scenario) -> tuple[tuple[int, ...], ...]:
 
 def _gradients(s: Scenario) -> list[Array]:
     return [flatten(e.g) for e in s.events if isinstance(e, Gradient)]
-
-
-def _covered(setting: Setting) -> str:
-    return "" if "cover" in setting.options else "it has no cover"
-
-
-def _carried(setting: Setting) -> str:
-    return "its accumulators are cleared between updates" if setting.options.get("idle") == "reset" else ""
-
-
-def _summed(setting: Setting) -> str:
-    return "its second moment is an average" if "beta2" in setting.numbers else ""
 
 
 def displacements(bench: Bench, s: Scenario) -> Iterator[tuple[int, Array, Array]]:
@@ -115,10 +79,6 @@ def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
         return Scenario(replace(s.case, x0={"w": flatten(s.case.x0)}), events)
 
     return one_round(setting).map(flat)
-
-
-def _sliced(setting: Setting) -> str:
-    return "one set holds the whole block" if setting.options["cover"] == "one" else ""
 
 
 def _on_vectors(bench: Bench, s: Scenario) -> None:
@@ -170,12 +130,6 @@ def _repeated(setting: Setting) -> st.SearchStrategy[Scenario]:
     return one_round(setting, zeroed).map(lambda s: replace(s, events=(s.events[0],) * len(s.events)))
 
 
-def _known(setting: Setting) -> str:
-    if setting.options.get("cover") == "axes":
-        return "overlapping sets have no closed form"
-    return zero("v0")(setting) if "beta2" in setting.numbers else ""
-
-
 def _constant(bench: Bench, s: Scenario) -> None:
     sets = _cover(s) if "cover" in s.case.options else [(j,) for j in range(flatten(s.case.x0).size)]
 
@@ -187,7 +141,7 @@ def _constant(bench: Bench, s: Scenario) -> None:
     _compare_models(bench, s, direction)
 
 
-def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Applies, **more: Any) -> Law:
+def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Word, **more: Any) -> Law:
     return Law(
         id=id,
         words=words,
@@ -200,6 +154,9 @@ def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies:
     )
 
 
+DELAYED = number("z")
+SUMMED = unless(number("beta2"), "its second moment is an average")
+CARRIED = unless(option("idle", "reset"), "its accumulators are cleared between updates")
 LAWS = (
     local_law(
         id="delay-frozen",
@@ -207,7 +164,7 @@ LAWS = (
         source="Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64, epoch=1),
         check=_frozen,
-        applies=where(zero("eps_s", "beta1")),
+        applies=both(DELAYED, settable("eps_s", "beta1", fits=zero)),
         needs=("z", "epoch"),
         zeroes=("eps_s", "beta1"),
     ),
@@ -217,7 +174,7 @@ LAWS = (
         source="Algs. 2-4 and 9: the accumulators are monotone in what is added",
         cases=lambda setting: one_round(setting, ("eps_s",)),
         check=_no_shorter,
-        applies=where(_summed, _carried, zero("eps_s")),
+        applies=both(DELAYED, SUMMED, CARRIED, settable("eps_s", fits=zero)),
         needs=("z",),
         zeroes=("eps_s",),
     ),
@@ -227,7 +184,9 @@ LAWS = (
         source="Algs. 3-4 with singleton sets, Alg. 9",
         cases=_flat,
         check=_on_vectors,
-        applies=where(_covered, _sliced, _carried),
+        applies=both(
+            DELAYED, option("cover"), unless(option("cover", "one"), "one set holds the whole block"), CARRIED
+        ),
     ),
     local_law(
         id="delay-bound",
@@ -235,7 +194,7 @@ LAWS = (
         source="Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1")),
         check=_between,
-        applies=where(_covered, _carried, zero("eps_s", "beta1")),
+        applies=both(DELAYED, option("cover"), CARRIED, settable("eps_s", "beta1", fits=zero)),
         zeroes=("eps_s", "beta1"),
     ),
     local_law(
@@ -244,7 +203,7 @@ LAWS = (
         source="App. F (L1510): only a delay breaks this bound",
         cases=lambda setting: one_round(setting, z=1),
         check=_no_longer,
-        applies=where(_summed, _at_once),
+        applies=both(DELAYED, SUMMED, settable("z", fits=one)),
     ),
     local_law(
         id="delay-constant",
@@ -253,7 +212,12 @@ LAWS = (
         source="eq. (19) and the closed form of Alg. 9 with constant gradients",
         cases=_repeated,
         check=_constant,
-        applies=where(_known, zero("eps_s")),
+        applies=both(
+            DELAYED,
+            unless(option("cover", "axes"), "overlapping sets have no closed form"),
+            either(SUMMED, settable("v0", fits=zero)),
+            settable("eps_s", fits=zero),
+        ),
         zeroes=("eps_s",),
     ),
 )

@@ -12,8 +12,8 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about, about_any, unless
 from fedspec_suite.laws.affine import exchanged, stacked, unit, votes, zeros
+from fedspec_suite.laws.asked import any_fact, both, fact, option, unless
 from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.exchanges import complete, exchanges, size, unmixed
@@ -164,15 +164,6 @@ def _peaks(bench: Bench, s: Scenario) -> None:
             bench.compare("v_hat", got["v_hat"], peak, f"round {k + 1}", bounds_of(scale[k]["v_hat"]))
 
 
-def _from_the_server(setting: Setting) -> str:
-    return "its clients go on from their own models" if setting.options.get("broadcast") == "neighbours" else ""
-
-
-def _plain_steps(setting: Setting) -> str:
-    adapts = setting.algorithm.has(Fact.PEERS, Fact.ADAPTIVE)
-    return "its clients divide their gradients by what they were" if adapts else ""
-
-
 LAWS = (
     Law(
         id="gossip-history",
@@ -182,7 +173,7 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_follows_history,
-        applies=about(Fact.GOSSIP),
+        applies=fact(Fact.GOSSIP),
     ),
     Law(
         id="gossip-delta",
@@ -191,7 +182,10 @@ LAWS = (
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
         check=_delta_by_matrices,
-        applies=unless(about(Fact.GOSSIP), _from_the_server),
+        applies=both(
+            fact(Fact.GOSSIP),
+            unless(option("broadcast", "neighbours"), "its clients go on from their own models"),
+        ),
         shows="delta",
     ),
     Law(
@@ -201,7 +195,7 @@ LAWS = (
         source="AFGA, eqs. (9)-(11)",
         cases=_constant,
         check=_conserves,
-        applies=about(Fact.GOSSIP),
+        applies=fact(Fact.GOSSIP),
         shows="delta",
     ),
     Law(
@@ -211,7 +205,7 @@ LAWS = (
         source="AFGA, Alg. 1 with W = J",
         cases=_complete,
         check=same,
-        applies=about(Fact.FREE_SETS),
+        applies=fact(Fact.FREE_SETS),
     ),
     Law(
         id="gossip-coasts",
@@ -220,7 +214,7 @@ LAWS = (
         source="AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
         cases=_idle,
         check=_coasts,
-        applies=about(Fact.GOSSIP),
+        applies=fact(Fact.GOSSIP),
     ),
     Law(
         id="gossip-consensus",
@@ -229,7 +223,7 @@ LAWS = (
         source="W 1 = 1 (AFGA, Assumption 4.5)",
         cases=_alike,
         check=same,
-        applies=about_any(Fact.GOSSIP, Fact.PEERS),
+        applies=any_fact(Fact.GOSSIP, Fact.PEERS),
     ),
     Law(
         id="gossip-local-rate",
@@ -238,7 +232,10 @@ LAWS = (
         source="AFGA, Alg. 1, line 10: the gradient enters as eta_l g",
         cases=_steeper,
         check=same,
-        applies=unless(about_any(Fact.GOSSIP, Fact.PEERS), _plain_steps),
+        applies=both(
+            any_fact(Fact.GOSSIP, Fact.PEERS),
+            unless(fact(Fact.PEERS, Fact.ADAPTIVE), "its clients divide their gradients by what they were"),
+        ),
         needs=("eta_l",),
     ),
     Law(
@@ -248,7 +245,7 @@ LAWS = (
         source="homogeneity of AFGA, Alg. 1, lines 19-22",
         cases=drawn,
         check=_wider,
-        applies=about(Fact.GOSSIP),
+        applies=fact(Fact.GOSSIP),
         needs=("eta", "eps"),
     ),
     Law(
@@ -258,7 +255,7 @@ LAWS = (
         source="AFGA, Alg. 1, line 21",
         cases=drawn,
         check=_peaks,
-        applies=about(Fact.GOSSIP),
+        applies=fact(Fact.GOSSIP),
         shows="v_hat",
     ),
 )

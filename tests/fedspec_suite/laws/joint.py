@@ -14,7 +14,7 @@ from fedspec.contract import Level, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity
-from fedspec_suite.laws.about import Applies, about, about_any, unless
+from fedspec_suite.laws.asked import Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.closed_forms.fedada2 import models
 from fedspec_suite.laws.closed_forms.sums import average, total
 from fedspec_suite.laws.law import Check, Law
@@ -100,11 +100,6 @@ def _reach(bench: Bench, s: Scenario) -> None:
         x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k]["x"])
 
 
-def _adagrad_server(setting: Setting) -> str:
-    kind = setting.options.get("server", Adaptivity.ADAGRAD)
-    return "" if kind == Adaptivity.ADAGRAD else "its second moment is an average"
-
-
 def _grows(bench: Bench, s: Scenario) -> None:
     h, expected = s.case.hyper, bench.expect(s)
     keep = h["beta2"] if s.case.options.get("server") == Adaptivity.ADAM else 1.0
@@ -185,7 +180,7 @@ def _leaves_no_trace(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
     same_bits(bench, s, bench.play(s), bench.play(late)[1:], note)
 
 
-def law(id: str, words: str, source: str, cases: Any, check: Check, applies: Applies, **more: Any) -> Law:
+def law(id: str, words: str, source: str, cases: Any, check: Check, applies: Word, **more: Any) -> Law:
     """A law of whole rounds from FedAda2."""
     return Law(
         id=id, words=words, levels=ROUND, source=f"FedAda2, {source}", cases=cases, check=check, applies=applies, **more
@@ -200,7 +195,7 @@ LAWS = (
         source="Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
         cases=round_scenarios,
         check=_follows_history,
-        applies=about_any(Fact.JOINT, *BOUNDED),
+        applies=any_fact(Fact.JOINT, *BOUNDED),
     ),
     law(
         id="joint-moments",
@@ -208,7 +203,7 @@ LAWS = (
         source="eq. (SU) (L100) and L1136",
         cases=round_scenarios,
         check=_sums,
-        applies=about(Fact.JOINT),
+        applies=fact(Fact.JOINT),
         shows="m",
     ),
     law(
@@ -217,7 +212,7 @@ LAWS = (
         source="Lemma 16 (L778), with the factors that its proof gives away",
         cases=round_scenarios,
         check=_reach,
-        applies=unless(about(Fact.JOINT), _adagrad_server),
+        applies=both(fact(Fact.JOINT), if_option("server", Adaptivity.ADAGRAD)),
         shows="delta",
     ),
     law(
@@ -226,7 +221,7 @@ LAWS = (
         source="eq. (SU) (L100) and App. C.2 (L1136)",
         cases=round_scenarios,
         check=_grows,
-        applies=about(Fact.JOINT),
+        applies=fact(Fact.JOINT),
         shows="v",
     ),
     law(
@@ -235,7 +230,7 @@ LAWS = (
         source="eq. (SU) (L100); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
         cases=_one_round,
         check=_one_at_a_time,
-        applies=about_any(Fact.JOINT, *BOUNDED),
+        applies=any_fact(Fact.JOINT, *BOUNDED),
         shows="delta",
     ),
     law(
@@ -244,6 +239,6 @@ LAWS = (
         source="Alg. 1 (L108): local statistics from zero in each round",
         cases=_undone,
         check=_leaves_no_trace,
-        applies=about_any(Fact.JOINT, *BOUNDED),
+        applies=any_fact(Fact.JOINT, *BOUNDED),
     ),
 )

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.readings import Adaptivity, Clipped, DeadZone, Strategy, WarmUp
-from fedspec_suite.laws.about import Applies, about, unless
+from fedspec.readings import Clipped, DeadZone, Strategy, WarmUp
+from fedspec_suite.laws.asked import both, fact, number, option, takes, unless, where
 from fedspec_suite.laws.closed_forms.fedada2 import sent
 from fedspec_suite.laws.joint import FAR, law, quiet, refuse, rounds_of, shown, slack_of
 from fedspec_suite.laws.relations import related
@@ -20,19 +20,6 @@ from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-
-def _has(name: str) -> Applies:
-    """The algorithm has a hyper-parameter of that name."""
-    return lambda setting: "" if name in setting.numbers else f"it has no {name}"
-
-
-def _moves_at_once(setting: Setting) -> str:
-    return "its first step is taken at 0" if setting.options.get("warm_up_from") == WarmUp.ZERO else ""
-
-
-def _awake(setting: Setting) -> str:
-    return "it takes its short steps" if setting.options.get("dead_zone") == DeadZone.MOMENTUM else ""
 
 
 def _asleep(bench: Bench, s: Scenario) -> None:
@@ -75,20 +62,6 @@ def _one_rate(bench: Bench, s: Scenario) -> None:
         reach = s.case.hyper["eta_l"] * np.mean([c * tau for c, tau in zip(scales, e.steps, strict=True)])
         longest = np.full(len(delta), reach) + slack_of(s, expected[k], "delta")
         refuse(bench, "delta", k, np.abs(delta) > longest, delta, longest, "a client moved further than tau_i eta_l")
-
-
-def _summed(setting: Setting) -> str:
-    if "strategies" in setting.takes:
-        return "some of its strategies do not bound their steps"
-    only = Adaptivity.ADAM if "beta2_l" in setting.numbers else Adaptivity.ADAGRAD
-    adam = setting.options.get("client", only) == Adaptivity.ADAM
-    return "its clients' second moment is an average" if adam else ""
-
-
-def _on_its_own(setting: Setting) -> str:
-    if setting.options.get("clipped") == Clipped.GRADIENTS:
-        return "its clients clip their gradients"
-    return "its clients receive a second moment" if sent(setting.options) else ""
 
 
 def _louder(c: float, s: Scenario) -> Scenario:
@@ -138,10 +111,6 @@ def _adaptive(name: str) -> str:
     return str(Strategy.ADAGRAD) if name == Strategy.SGD else name
 
 
-def _weighted(setting: Setting) -> str:
-    return "" if "scales" in setting.takes else "its changes carry no weights"
-
-
 def _heavier(bench: Bench, s: Scenario) -> None:
     h = s.case.hyper
     events = tuple(replace(e, scales=tuple(2 * c for c in e.scales)) for e in rounds_of(s))
@@ -172,6 +141,13 @@ def _three(setting: Setting) -> st.SearchStrategy[Scenario]:
     return round_scenarios(setting, clients=(3, 3), everyone=True)
 
 
+def _on_their_own(setting: Setting) -> bool:
+    return not sent(setting.options)
+
+
+DEAD = both(
+    fact(Fact.JOINT), number("eps_s"), unless(option("dead_zone", DeadZone.MOMENTUM), "it takes its short steps")
+)
 LAWS = (
     law(
         id="joint-dead-zone",
@@ -179,7 +155,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=lambda setting: round_scenarios(setting).map(lambda s: with_hyper(s, eps_s=FAR)),
         check=_asleep,
-        applies=unless(about(Fact.JOINT), _has("eps_s"), _awake),
+        applies=DEAD,
         needs=("eps_s",),
     ),
     law(
@@ -188,7 +164,7 @@ LAWS = (
         source="Alg. 2, line 11 (L679)",
         cases=_single_steps,
         check=_none_or_long,
-        applies=unless(about(Fact.JOINT), _has("eps_s"), _awake),
+        applies=DEAD,
         shows="delta",
         needs=("eps_s",),
     ),
@@ -200,7 +176,11 @@ LAWS = (
             lambda s: quiet(with_hyper(s, z=1) if "z" in s.case.hyper else s)
         ),
         check=_one_rate,
-        applies=unless(about(Fact.JOINT), _summed),
+        applies=both(
+            fact(Fact.JOINT),
+            unless(takes("strategies"), "some of its strategies do not bound their steps"),
+            unless(number("beta2_l"), "its clients' second moment is an average"),
+        ),
         shows="delta",
         needs=("z",),
     ),
@@ -210,7 +190,11 @@ LAWS = (
         source="App. H.2 (L1663): a linear warm-up over the first local steps",
         cases=_one_step_each,
         check=_first_rate,
-        applies=unless(about(Fact.JOINT), _has("warm_up"), _moves_at_once),
+        applies=both(
+            fact(Fact.JOINT),
+            number("warm_up"),
+            unless(option("warm_up_from", WarmUp.ZERO), "its first step is taken at 0"),
+        ),
         needs=("warm_up", "eta_l"),
     ),
     law(
@@ -219,7 +203,7 @@ LAWS = (
         source="App. H.2 (L1663): the rate is linear",
         cases=_all_warming,
         check=_slower_and_higher,
-        applies=unless(about(Fact.JOINT), _has("warm_up")),
+        applies=both(fact(Fact.JOINT), number("warm_up")),
         needs=("warm_up", "eta_l"),
     ),
     law(
@@ -228,7 +212,11 @@ LAWS = (
         source="Algs. 2, 8 and 10: u is a quotient",
         cases=_no_sgd,
         check=_same_when_louder,
-        applies=unless(about(Fact.JOINT), _on_its_own),
+        applies=both(
+            fact(Fact.JOINT),
+            unless(option("clipped", Clipped.GRADIENTS), "its clients clip their gradients"),
+            where(_on_their_own, "clients that begin with their own moments", "its clients receive a second moment"),
+        ),
         needs=("eps", "m0_l", "v0_l"),
     ),
     law(
@@ -237,7 +225,7 @@ LAWS = (
         source="Algs. 5 and 8 (L1177, L1425)",
         cases=round_scenarios,
         check=_heavier,
-        applies=unless(about(Fact.JOINT), _weighted),
+        applies=both(fact(Fact.JOINT), takes("scales")),
         needs=("tau", "v0"),
     ),
     law(
@@ -246,6 +234,6 @@ LAWS = (
         source="Alg. 5 (L1172): S is a multiset",
         cases=_three,
         check=_twice,
-        applies=unless(about(Fact.JOINT), _weighted),
+        applies=both(fact(Fact.JOINT), takes("scales")),
     ),
 )

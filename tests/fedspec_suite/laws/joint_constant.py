@@ -19,7 +19,7 @@ from fedspec.contract import Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import DeadZone, Received, Strategy
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import fact
 from fedspec_suite.laws.closed_forms.delayed_solvers import updating
 from fedspec_suite.laws.closed_forms.fedada2 import aggregate, clients_own, rates, read, sent, server, strategy
 from fedspec_suite.laws.closed_forms.sums import length, total
@@ -122,6 +122,6 @@ LAWS = (
         source="Algs. 2, 4, 7 and 9 with a constant gradient; eq. (SU) (L100)",
         cases=_flat,
         check=_check,
-        applies=about(Fact.JOINT),
+        applies=fact(Fact.JOINT),
     ),
 )

@@ -9,17 +9,13 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Level
+from fedspec_suite.laws.asked import NOT_OFFERED, Answer, Word, always
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
 
 Check = Callable[[Bench, Any], None]
 Simplify = Callable[[Bench, Any, Deviates], Deviates]
-
-
-def always(setting: Setting) -> str:
-    """The law applies wherever its level does."""
-    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +29,7 @@ class Law:
         source: the statement it comes from.
         cases: the strategy of its cases in a setting.
         check: plays a case; raises ``Deviates`` when the property fails.
-        applies: the empty string where it applies, else why not.
+        applies: whom it asks, in the words of ``laws.asked``.
         shows: the intermediate that it reads, if any: an offer that does not show it is not judged on the law.
         needs: hyper-parameters that it varies: they must not be pinned by the subject.
         zeroes: hyper-parameters that it sets to zero.
@@ -49,7 +45,7 @@ class Law:
     source: str
     cases: Callable[[Setting], SearchStrategy[Any]]
     check: Check
-    applies: Callable[[Setting], str] = always
+    applies: Word = always
     shows: str = ""
     needs: tuple[str, ...] = ()
     zeroes: tuple[str, ...] = ()
@@ -60,23 +56,33 @@ class Law:
 
     def why_not(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
         """Why the law is not asked of an offer; empty when it is."""
+        asked, words = self.answer(setting, shown, concurrent)
+        return "" if asked else words
+
+    def answer(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> Answer:
+        """Whether the law is asked of an offer, and why, or why not."""
+        row = setting.algorithm
         if setting.level not in self.levels:
-            return f"is about level {' and '.join(self.levels)}"
-        if self.id in setting.algorithm.denies:
-            return setting.algorithm.denies[self.id]
-        if reason := self.applies(setting):
-            denied = [why for what, why in setting.algorithm.denies.items() if reason.endswith(what)]
-            reason += f", and {denied[0]}" if denied else ""
-            limited = not reason.startswith("not offered") and not self.applies(setting.unlimited)
-            return f"not offered: {reason}" if limited else reason
-        if self.shows and self.shows not in setting.algorithm.shows_at(setting.level):
-            return f"{setting.algorithm.id} has no {self.shows}"
+            return Answer(False, f"is about level {' and '.join(self.levels)}")
+        if self.id in row.denies:
+            return Answer(False, f"its row denies {self.id}: {row.denies[self.id]}")
+        asked, words = self.applies(setting)
+        if not asked:
+            limited = not words.startswith(NOT_OFFERED) and self.applies(setting.unlimited).asked
+            return Answer(False, f"{NOT_OFFERED}{words}" if limited else words)
+        if self.shows and self.shows not in row.shows_at(setting.level):
+            return Answer(False, f"{row.id} has no {self.shows}")
+        if limit := self._limit(setting, shown, concurrent):
+            return Answer(False, f"{NOT_OFFERED}{limit}")
+        has = [f"has {words}" if words else "", f"shows {self.shows}" if self.shows else ""]
+        return Answer(True, ", ".join(filter(None, has)) or "is judged at this level")
+
+    def _limit(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
+        """What the subject does not show or let be set."""
         if self.shows and self.shows not in shown:
-            return f"not offered: {self.shows} is not shown"
+            return f"{self.shows} is not shown"
         if pinned := [n for n in self.needs if n in setting.fixed]:
-            return f"not offered: {', '.join(pinned)} cannot be set"
+            return f"{', '.join(pinned)} cannot be set"
         if refused := [n for n in self.zeroes if n in setting.nonzero]:
-            return f"not offered: {', '.join(refused)} = 0 is refused"
-        if self.needs_concurrency and not concurrent:
-            return "not offered: one session at a time"
-        return ""
+            return f"{', '.join(refused)} = 0 is refused"
+        return "one session at a time" if self.needs_concurrency and not concurrent else ""

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import both, entry, option, unless
 from fedspec_suite.laws.closed_forms.linear_rounds import MOVES
 from fedspec_suite.laws.controls import ROUND, shares
 from fedspec_suite.laws.law import Law
@@ -29,12 +30,6 @@ def _follows_sum(bench: Bench, s: Scenario) -> None:
     bench.follows(s, [x + sum(moves[1 : k + 1], start=moves[0]) for k in range(len(s.events))])
 
 
-def _has_sum(setting: Setting) -> str:
-    if setting.options.get("divisor") == "mean-steps":
-        return "with one divisor for all there is no such sum"
-    return "" if setting.algorithm.id in MOVES else "such a sum is not known for it"
-
-
 def _swings(bench: Bench, s: Scenario) -> None:
     """c_i is 0 and sum_j p_j g_j - g_i in turn."""
     assert s.case.problem is not None
@@ -46,12 +41,6 @@ def _swings(bench: Bench, s: Scenario) -> None:
     bench.compare("c_i", got, want, "all rounds", bounds)
 
 
-def _swinging(setting: Setting) -> str:
-    if setting.options.get("stored") != "corrected" or setting.options.get("loop") != "shifted":
-        return "it is about stored = corrected with the loop of eqs. (35)-(36)"
-    return ""
-
-
 LAWS = (
     Law(
         id="linear-history",
@@ -60,7 +49,10 @@ LAWS = (
         source="the recursions of SCAFFOLD, FedDyn and VRL-SGD, solved for constant gradients",
         cases=_linear,
         check=_follows_sum,
-        applies=_has_sum,
+        applies=both(
+            unless(option("divisor", "mean-steps"), "with one divisor for all there is no such sum"),
+            entry(MOVES, "sum over its history (closed_forms/linear_rounds.py)"),
+        ),
     ),
     Law(
         id="correction-swings",
@@ -69,7 +61,7 @@ LAWS = (
         source="FedNova, Alg. 2, line 13 (L985): c^(t+1) + c^(t) = sum_j p_j h_j - h_i",
         cases=_linear,
         check=_swings,
-        applies=_swinging,
+        applies=both(option("stored", "corrected"), option("loop", "shifted")),
         shows="c_i",
     ),
 )

@@ -12,10 +12,10 @@ from fedspec.contract import Begin, Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.laws import unrolled
-from fedspec_suite.laws.about import unless
+from fedspec_suite.laws.asked import both, number, option, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same_bits
+from fedspec_suite.laws.unrolled import WRITTEN, check
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import client_scenarios, server_scenarios
 from fedspec_suite.measure.parts import blocks
@@ -45,10 +45,6 @@ def _memoryless_cases(setting: Setting) -> st.SearchStrategy[Scenario]:
     return kind(setting).map(lambda s: with_hyper(s, **names))
 
 
-def _has_memory(setting: Setting) -> str:
-    return "" if set(MEMORY) & set(setting.numbers) else "it has no decay to set to zero"
-
-
 @st.composite
 def _flat_blocks(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(client_scenarios(setting, rounds=(1, 1)))
@@ -74,21 +70,6 @@ def _vectors_are_adagrad(bench: Bench, s: Scenario) -> None:
             want.append(x)
     for k, got in enumerate(bench.play(s)):
         bench.compare("x", got["x"], want[k], f"step {k + 1}")
-
-
-def _slices(setting: Setting) -> str:
-    cover = setting.options.get("cover")
-    if reason := _covered(setting):
-        return reason
-    if setting.options["zero"] == "epsilon":
-        return "AdaGrad of the catalogue is what it is with eps"
-    return "" if cover in {"axes", "singletons"} else "one set holds the whole block"
-
-
-def _covered(setting: Setting) -> str:
-    if "z" in setting.numbers:
-        return "its accumulators are updated with a delay, which has laws of its own"
-    return "" if "cover" in setting.options else "it has no cover"
 
 
 def _between(bench: Bench, s: Scenario) -> None:
@@ -131,6 +112,9 @@ def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
     return client_scenarios(setting, rounds=(1, 1))
 
 
+COVERED = both(
+    unless(number("z"), "its accumulators are updated with a delay, which has laws of its own"), option("cover")
+)
 LAWS = (
     Law(
         id="round-afresh",
@@ -146,8 +130,8 @@ LAWS = (
         levels=("client", "server"),
         source="every exponential average at decay zero",
         cases=_memoryless_cases,
-        check=unrolled.check,
-        applies=unless(_has_memory, unrolled.written),
+        check=check,
+        applies=both(number(*MEMORY), WRITTEN),
         needs=MEMORY,
         zeroes=MEMORY,
     ),
@@ -158,7 +142,11 @@ LAWS = (
         source="FedAda2, Algs. 3-4 with singleton sets",
         cases=_flat_blocks,
         check=_vectors_are_adagrad,
-        applies=_slices,
+        applies=both(
+            COVERED,
+            unless(option("zero", "epsilon"), "AdaGrad of the catalogue is what it is with eps"),
+            option("cover", "axes", "singletons"),
+        ),
     ),
     Law(
         id="sm3-bound",
@@ -167,6 +155,6 @@ LAWS = (
         source="FedAda2, Lemma 15 (L752) and Lemma 17 (L796)",
         cases=_one_round,
         check=_between,
-        applies=_covered,
+        applies=COVERED,
     ),
 )

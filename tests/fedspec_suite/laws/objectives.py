@@ -13,12 +13,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.catalogue import Program
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.laws.closed_forms.affine_rounds import maps
+from fedspec_suite.laws.asked import both, either, method, number, offered, option, settable
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
+from fedspec_suite.laws.rounds_affine import WRITTEN_OUT
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, server_scenarios
@@ -38,12 +38,6 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
         return s, with_hyper(louder(s), eta_l=h["eta_l"] / 4, **{n: h[n] * 4 for n in ("mu",) if n in h})
 
     return round_scenarios(setting).map(scaled)
-
-
-def _linear_clients(setting: Setting) -> str:
-    if isinstance(setting.algorithm.run, Program) and setting.algorithm.id not in maps():
-        return "its clients are not linear in their gradients"
-    return "not offered: mu cannot be set" if "mu" in setting.numbers and "mu" in setting.fixed else ""
 
 
 # A client in two halves.
@@ -72,12 +66,6 @@ def _halved(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, Scenario(replace(s.case, problem=more), tuple(events))
 
 
-def _weighs_examples(setting: Setting) -> str:
-    if setting.options.get("weights") != "examples":
-        return "clients are not weighted by their examples"
-    return _linear_clients(setting)
-
-
 # FedNova's general rule.
 
 
@@ -97,14 +85,6 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, replace(s, events=tuple(map(scaled, s.events)))
 
 
-def _fixed(setting: Setting) -> str:
-    if setting.options.get("tau_eff_choice") != "fixed":
-        return "it is about fednova with a constant tau_eff"
-    if setting.options["nova_weights"] != "nova":
-        return "the implied weights grow with ||a_i||_1"
-    return "not offered: ||a_i||_1 is the number of steps" if setting.steps_only else ""
-
-
 def _longer(setting: Setting) -> st.SearchStrategy[Pair]:
     def scaled(s: Scenario) -> Pair:
         origin = change_events(s, model=lambda a: a * 0)
@@ -116,10 +96,6 @@ def _longer(setting: Setting) -> st.SearchStrategy[Pair]:
 
 def _four_times(bench: Bench, pair: Pair) -> None:
     related(bench, *pair, lambda k, x: 4 * x)
-
-
-def _has_constant(setting: Setting) -> str:
-    return "" if "tau_eff" in setting.numbers else "its tau_eff is not a constant"
 
 
 def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -148,13 +124,7 @@ def _extrapolates(bench: Bench, s: Scenario) -> None:
         bench.compare("x", got["x"], x, f"round {k + 1}", bounds_of(scale[k]["x"]))
 
 
-def _normalises(setting: Setting) -> str:
-    o = setting.options
-    if (o.get("nova_weights"), o.get("tau_eff_choice")) != ("nova", "weighted-norm"):
-        return "it is about fednova with w_i = p_i and tau_eff = sum p_i ||a_i||_1"
-    return ""
-
-
+LINEAR_CLIENTS = both(either(method, WRITTEN_OUT), settable("mu"))
 LAWS = (
     Law(
         id="objective-unit",
@@ -163,7 +133,7 @@ LAWS = (
         source="FedNova, App. B: gradients enter as eta_l g and eta_l mu only",
         cases=_in_other_units,
         check=same,
-        applies=_linear_clients,
+        applies=LINEAR_CLIENTS,
         needs=("eta_l",),
     ),
     Law(
@@ -173,7 +143,7 @@ LAWS = (
         source="FedNova, eq. (4): sums over clients with p_i = n_i / n",
         cases=_halved,
         check=same,
-        applies=_weighs_examples,
+        applies=both(option("weights", "examples"), LINEAR_CLIENTS),
     ),
     Law(
         id="local-scale",
@@ -182,7 +152,11 @@ LAWS = (
         source="FedNova, eq. (4): d_i = G_i a_i / ||a_i||_1",
         cases=_rescaled,
         check=same,
-        applies=_fixed,
+        applies=both(
+            option("tau_eff_choice", "fixed"),
+            option("nova_weights", "nova"),
+            offered(lambda setting: not setting.steps_only, "||a_i||_1 is the number of steps"),
+        ),
     ),
     Law(
         id="tau-eff-linear",
@@ -191,7 +165,7 @@ LAWS = (
         source="FedNova, eq. (4)",
         cases=_longer,
         check=_four_times,
-        applies=_has_constant,
+        applies=number("tau_eff"),
         needs=("tau_eff",),
     ),
     Law(
@@ -202,6 +176,6 @@ LAWS = (
         source="FedNova, eqs. (6) and (12), and chi^2 of Theorem 2 (L116, L198, L175)",
         cases=_alike,
         check=_extrapolates,
-        applies=_normalises,
+        applies=both(option("nova_weights", "nova"), option("tau_eff_choice", "weighted-norm")),
     ),
 )

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Level, Quadratics, Round
+from fedspec.facts import Fact
+from fedspec_suite.laws.asked import both, fact, option, takes, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
-from fedspec_suite.laws.rounds import asked
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, scenarios
 from fedspec_suite.measure.parts import quadratics
@@ -149,14 +150,6 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     return one, Scenario(replace(one.case, problem=many), tuple(events))
 
 
-def _stays_out(setting: Setting) -> str:
-    return (
-        "everybody takes part"
-        if {"peers", "everyone", "clusters"} & set(setting.takes)
-        else asked("bystander")(setting)
-    )
-
-
 ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
 LAWS = (
@@ -183,7 +176,11 @@ LAWS = (
         source="FedNova, Alg. 1",
         cases=_with_bystander,
         check=_bystands,
-        applies=_stays_out,
+        applies=both(
+            unless(takes("peers", "everyone", "clusters"), "everybody takes part"),
+            unless(option("averaged", "all", "last-sent"), "it divides by the number of all clients"),
+            unless(fact(Fact.COUNTS_ALL), "it has a mean or shares over all clients"),
+        ),
     ),
     Law(
         id="clones",
@@ -192,6 +189,6 @@ LAWS = (
         source="FedNova, eqs. (5)-(6) with equal ||a_i||_1",
         cases=_clones,
         check=same,
-        applies=asked("clones"),
+        applies=unless(fact(Fact.PRIVATE), "its noise is divided by the number of clients"),
     ),
 )

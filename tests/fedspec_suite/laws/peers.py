@@ -16,8 +16,8 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.laws.about import about, unless, without
 from fedspec_suite.laws.affine import exchanged, unit
+from fedspec_suite.laws.asked import both, fact, option, unless
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.exchanges import exchanges, size, unmixed
@@ -28,10 +28,6 @@ from fedspec_suite.measure.scenario import Scenario, lift, louder, running, with
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import exchange_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-
-def _tracked(setting: Setting) -> str:
-    return "" if setting.options.get("denominators") == "tracked" else "its clients do not agree on second moments"
 
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
@@ -185,7 +181,7 @@ LAWS = (
         source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
         cases=drawn,
         check=_by_matrices,
-        applies=about(Fact.PEERS, Fact.AFFINE),
+        applies=fact(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-mean",
@@ -194,7 +190,7 @@ LAWS = (
         source="1' W = 1' (AFGA, eq. (10))",
         cases=_single,
         check=_mean_moves,
-        applies=about(Fact.PEERS, Fact.AFFINE),
+        applies=fact(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
         id="peers-alone",
@@ -203,7 +199,7 @@ LAWS = (
         source="FedNova, eqs. (17)-(21), for each client",
         cases=_on_their_own,
         check=_descend_alone,
-        applies=unless(about(Fact.PEERS, Fact.AFFINE), without(Fact.EXACT_MEAN)),
+        applies=both(fact(Fact.PEERS, Fact.AFFINE), unless(fact(Fact.EXACT_MEAN))),
     ),
     Law(
         id="peers-history",
@@ -212,7 +208,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
         cases=drawn,
         check=_follows_history,
-        applies=about(Fact.PEERS, Fact.ADAPTIVE),
+        applies=fact(Fact.PEERS, Fact.ADAPTIVE),
     ),
     Law(
         id="peers-track",
@@ -221,7 +217,7 @@ LAWS = (
         source="Chen et al. (2021), Algorithm 2: 1' W = 1'",
         cases=drawn,
         check=_sums_agree,
-        applies=unless(about(Fact.PEERS, Fact.ADAPTIVE), _tracked),
+        applies=both(fact(Fact.PEERS, Fact.ADAPTIVE), option("denominators", "tracked")),
         shows="u_tilde",
     ),
     Law(
@@ -231,7 +227,7 @@ LAWS = (
         source="Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
         cases=drawn,
         check=_rises,
-        applies=about(Fact.PEERS, Fact.ADAPTIVE),
+        applies=fact(Fact.PEERS, Fact.ADAPTIVE),
         shows="v_hat",
     ),
     Law(
@@ -241,7 +237,7 @@ LAWS = (
         source="homogeneity of m / sqrt(v_hat)",
         cases=drawn,
         check=_louder,
-        applies=about(Fact.PEERS, Fact.ADAPTIVE),
+        applies=fact(Fact.PEERS, Fact.ADAPTIVE),
         needs=("eps",),
     ),
 )

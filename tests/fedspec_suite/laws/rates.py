@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Event, Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import both, entry, fact, option, sets_client_rates, sets_rates, takes, unless, where
 from fedspec_suite.laws.closed_forms.rates import MOVES
 from fedspec_suite.laws.far import everything
 from fedspec_suite.laws.law import Law
@@ -25,14 +26,6 @@ from fedspec_suite.measure.varied import FACTORS, of_clients, of_rounds, varied_
 LEVELS: tuple[Level, ...] = ("server", "round", "trace")
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _declared(setting: Setting) -> str:
-    return "" if of_rounds(setting) else "its user does not set rates anew in every round"
-
-
-def _each_declared(setting: Setting) -> str:
-    return "" if of_clients(setting) else "its user does not set a rate for each client"
 
 
 @st.composite
@@ -62,14 +55,6 @@ def _moves(bench: Bench, s: Scenario) -> None:
     problem, x = problem_of(exact), flatten(exact.case.x0)
     moves = MOVES[s.case.algorithm][0](exact.case, exact.events, -problem.e)
     bench.follows(s, [x + sum(moves[1 : k + 1], start=moves[0]) for k in range(len(s.events))])
-
-
-def _has_moves(setting: Setting) -> str:
-    if reason := _declared(setting):
-        return reason
-    _, options = MOVES.get(setting.algorithm.id, (None, None))
-    known = options is not None and all(setting.options.get(n, v[0]) in v for n, v in options.items())
-    return "" if known else "such a sum is not known for it"
 
 
 @st.composite
@@ -102,14 +87,12 @@ def _weightless(draw: st.DrawFn, setting: Setting) -> Pair:
     return replace(s, events=tuple(one)), replace(s, events=tuple(other))
 
 
-def _weighs(setting: Setting) -> str:
-    if reason := _each_declared(setting):
-        return reason
-    if setting.options.get("weights") != "examples" or setting.algorithm.has(Fact.COUNTS_ALL):
-        return "a client without examples counts too"
-    return "" if "repeats" not in setting.takes else "a client that is drawn weighs as much as another"
+def _moves_known(setting: Setting) -> bool:
+    _, options = MOVES[setting.algorithm.id]
+    return all(setting.options.get(n, v[0]) in v for n, v in options.items())
 
 
+UNDER = where(_moves_known, "", "the sum of its moves is of other options (closed_forms/rates.py)")
 LAWS = (
     Law(
         id="rates-follow",
@@ -118,7 +101,7 @@ LAWS = (
         source="the rule itself",
         cases=varied_scenarios,
         check=everything,
-        applies=_declared,
+        applies=sets_rates,
         reads_rule=True,
     ),
     Law(
@@ -128,7 +111,7 @@ LAWS = (
         source="a round has one rate",
         cases=_other_from_the_first,
         check=same,
-        applies=_declared,
+        applies=sets_rates,
     ),
     Law(
         id="rates-linear",
@@ -137,7 +120,7 @@ LAWS = (
         source="a client's steps along a constant gradient, summed",
         cases=_linear,
         check=_moves,
-        applies=_has_moves,
+        applies=both(sets_rates, entry(MOVES, "sum of its moves (closed_forms/rates.py)"), UNDER),
     ),
     Law(
         id="rates-reordered",
@@ -146,7 +129,7 @@ LAWS = (
         source="a sum over those who take part",
         cases=_reordered,
         check=same,
-        applies=_each_declared,
+        applies=sets_client_rates,
     ),
     Law(
         id="rates-weightless",
@@ -155,7 +138,12 @@ LAWS = (
         source="p_i = n_i / n",
         cases=_weightless,
         check=same,
-        applies=_weighs,
+        applies=both(
+            sets_client_rates,
+            option("weights", "examples"),
+            unless(fact(Fact.COUNTS_ALL), "a client without examples counts too"),
+            unless(takes("repeats"), "a client that is drawn weighs as much as another"),
+        ),
         zeroes=("weight",),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,12 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.catalogue import Method
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, fact, method, option, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.laws.weighing import counts
@@ -26,11 +24,6 @@ from fedspec_suite.measure.scenario import Scenario, at_rest, lift
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _linear(setting: Setting) -> str:
-    of_method = isinstance(setting.algorithm.run, Method)
-    return about(Fact.AFFINE)(setting) if of_method else "its rounds are no mean of what clients send"
 
 
 def _everyone(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -79,31 +72,6 @@ def _follows_path(bench: Bench, s: Scenario) -> None:
     bench.follows(s, path(s, _setting_of(bench, s)))
 
 
-EXEMPT: dict[tuple[str, Fact | str], str] = {
-    ("common-minimum", Fact.PRIVATE): "its noise moves the model everywhere",
-    ("clones", Fact.PRIVATE): "its noise is divided by the number of clients",
-    ("common-minimum", Fact.DECAYING): "its decay moves the model where no gradient does",
-    ("common-minimum", "received=without-start"): "its second moment is what is left of two equal numbers there",
-    ("common-minimum", "averaged=all"): "it shrinks the model unless all take part",
-    ("problem-translates", Fact.LAYERED): "its steps depend on the length of the layers",
-    ("problem-translates", "averaged=all"): "it shrinks the model unless all take part",
-    ("bystander", "averaged=all"): "it divides by the number of all clients",
-    ("bystander", "averaged=last-sent"): "it divides by the number of all clients",
-    ("bystander", Fact.COUNTS_ALL): "it has a mean or shares over all clients",
-}
-"""Why a law of this file is not asked of an algorithm, by law and fact, or option and value."""
-
-
-def asked(law: str) -> Callable[[Setting], str]:
-    """Whether a law is asked of a setting's algorithm."""
-
-    def why_not(setting: Setting) -> str:
-        said = (*setting.algorithm.known, *(f"{n}={v}" for n, v in setting.options.items()))
-        return next((EXEMPT[law, what] for what in said if (law, what) in EXEMPT), "")
-
-    return why_not
-
-
 def everywhere(s: Scenario, point: Array) -> dict[str, Array]:
     """The model of a scenario at a point: as its blocks, or as one row for each client."""
     x0 = s.case.x0
@@ -144,6 +112,7 @@ def _translates(bench: Bench, drawn: tuple[Scenario, Scenario, Array]) -> None:
 
 ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
+WHOLE = unless(option("averaged", "all"), "it shrinks the model unless all take part")
 LAWS = (
     Law(
         id="path",
@@ -152,7 +121,7 @@ LAWS = (
         source="FedNova, eqs. (17)-(28)",
         cases=_everyone,
         check=_follows_path,
-        applies=_linear,
+        applies=both(method, fact(Fact.AFFINE)),
     ),
     Law(
         id="common-minimum",
@@ -161,7 +130,12 @@ LAWS = (
         source="FedNova, eq. (28) where all minimisers agree",
         cases=_agreeing,
         check=_stays,
-        applies=asked("common-minimum"),
+        applies=both(
+            unless(fact(Fact.PRIVATE), "its noise moves the model everywhere"),
+            unless(fact(Fact.DECAYING), "its decay moves the model where no gradient does"),
+            unless(option("received", "without-start"), "its second moment is what is left of two equal numbers there"),
+            WHOLE,
+        ),
     ),
     Law(
         id="problem-translates",
@@ -170,6 +144,6 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
-        applies=asked("problem-translates"),
+        applies=both(unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"), WHOLE),
     ),
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
+from fedspec_suite.laws.asked import entry
 from fedspec_suite.laws.closed_forms.affine_rounds import maps, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -32,10 +33,7 @@ def _follows(bench: Bench, s: Scenario) -> None:
     bench.follows(s, models(s))
 
 
-def _known(setting: Setting) -> str:
-    return "" if setting.algorithm.id in maps() else "its rounds are not written out as a matrix"
-
-
+WRITTEN_OUT = entry(maps, "matrix of its round (MAPS in its file)")
 LAWS = (
     Law(
         id="affine-round",
@@ -44,6 +42,6 @@ LAWS = (
         source="FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
         cases=_varying,
         check=_follows,
-        applies=_known,
+        applies=WRITTEN_OUT,
     ),
 )

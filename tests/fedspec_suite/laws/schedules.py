@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fedspec.contract import Gradient
 from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import any_fact, both, number, sets_each_rate, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
@@ -20,18 +21,6 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _declared(setting: Setting) -> str:
-    return "" if setting.each_rate else "its user does not set the rate of every step"
-
-
-def _alone(setting: Setting) -> str:
-    if reason := _declared(setting):
-        return reason
-    if "mu" in setting.numbers or setting.algorithm.has(Fact.DECAYING) or setting.algorithm.has(Fact.LAYERED):
-        return "its steps depend on where those before led"
-    return "whether it takes a step depends on the rate" if "eps_s" in setting.numbers else ""
 
 
 @st.composite
@@ -97,7 +86,7 @@ LAWS = (
         source="the rule itself",
         cases=_scheduled,
         check=_follows,
-        applies=_declared,
+        applies=sets_each_rate,
         reads_rule=True,
     ),
     Law(
@@ -107,7 +96,12 @@ LAWS = (
         source="every step is rate times direction",
         cases=_one_longer,
         check=_stretches,
-        applies=_alone,
+        applies=both(
+            sets_each_rate,
+            unless(number("mu"), "its steps depend on where those before led"),
+            unless(any_fact(Fact.DECAYING, Fact.LAYERED), "its steps depend on where those before led"),
+            unless(number("eps_s"), "whether it takes a step depends on the rate"),
+        ),
     ),
     Law(
         id="schedule-constant",
@@ -116,6 +110,6 @@ LAWS = (
         source="every step is rate times direction",
         cases=_constant,
         check=_same,
-        applies=_declared,
+        applies=sets_each_rate,
     ),
 )

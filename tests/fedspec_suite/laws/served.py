@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,17 +10,12 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Level, Messages
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import both, counts_clients, rule
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.setting import Setting
-
-
-def _kept_by(rule: str) -> Callable[[Setting], str]:
-    """Servers that count all clients and keep what a rule of that name gives."""
-    return lambda setting: "" if setting.counts_all and setting.algorithm.runs(rule) else f"it is about {rule}"
 
 
 def _change(m: ClientMessage) -> Array:
@@ -59,7 +53,7 @@ LAWS = (
         source="external: Karimireddy et al. (2020), Algorithm 1, line 17",
         cases=scenarios,
         check=_sums("c", _control, lambda s: 1),
-        applies=_kept_by("server_control"),
+        applies=both(counts_clients, rule("server_control")),
         shows="c",
     ),
     Law(
@@ -69,7 +63,7 @@ LAWS = (
         source="external: Acar et al. (2021), Algorithm 1",
         cases=scenarios,
         check=_sums("h", _change, lambda s: -Fraction(s.case.hyper["mu"])),
-        applies=_kept_by("server_dual"),
+        applies=both(counts_clients, rule("server_dual")),
         shows="h",
     ),
 )

@@ -13,8 +13,22 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.catalogue import find
 from fedspec.contract import Begin, Gradient, Level, Messages
+from fedspec.division import STABILISERS
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
+from fedspec_suite.laws.asked import (
+    both,
+    by_level,
+    fact,
+    measured,
+    nonzero,
+    number,
+    offered,
+    option,
+    settable,
+    unless,
+    zero,
+)
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
@@ -24,19 +38,10 @@ from fedspec_suite.measure.scenario import Scenario, change_events, sending, wit
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
-ADAPTIVE = {"eps", "tau"}
-SCALED = {*ADAPTIVE, "v0", "v_hat0"}
 
 
 def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
     return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
-
-
-def _no_zero_over_zero(setting: Setting) -> str:
-    if setting.algorithm.has(Fact.DECAYING):
-        return "its decay moves the model where no gradient does"
-    pinned = [n for n in ADAPTIVE if setting.fixed.get(n, 1) == 0]
-    return f"not offered: with {pinned[0]} = 0 the first step is 0/0" if pinned else ""
 
 
 def _rests(bench: Bench, s: Scenario) -> None:
@@ -53,10 +58,6 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array
     s: Scenario = draw(scenarios(setting))
     shape = {n: a.shape for n, a in s.case.x0.items()}
     return s, draw(blocks(shape, setting.dtype, denominator=4))
-
-
-def _sees_no_length(setting: Setting) -> str:
-    return "its steps depend on the length of the layers" if setting.algorithm.has(Fact.LAYERED) else ""
 
 
 def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
@@ -77,36 +78,19 @@ def _scaled_hyper(s: Scenario, c: float) -> dict[str, Any]:
     row, inside = find(s.case.algorithm), s.case.options.get("epsilon") == "inside"
 
     def degree(name: str) -> int:
-        return 2 if inside and name in ADAPTIVE else row.dimension(name).value
+        return 2 if inside and name in STABILISERS else row.dimension(name).value
 
-    return {n: s.case.hyper[n] * c ** degree(n) for n in SCALED & set(s.case.hyper)}
+    return {n: v * c ** degree(n) for n, v in s.case.hyper.items() if degree(n)}
 
 
 def _scales(bench: Bench, s: Scenario) -> None:
     c = 4.0
-    adaptive = ADAPTIVE & set(s.case.hyper) and find(s.case.algorithm).has(Fact.ADAPTIVE)
     numbers = _scaled_hyper(s, c)
-    if adaptive or s.case.options.get("zero") == "zero-over-zero":
+    if find(s.case.algorithm).has(Fact.ADAPTIVE):
         related(bench, s, with_hyper(change_events(s, change=lambda a: a * c), **numbers), lambda k, x: x)
     else:
         louder = with_hyper(change_events(s, lambda a: a * c, lambda a: a * c), **numbers)
         related(bench, s, louder, lambda k, x: x * c)
-
-
-def _scales_needs(setting: Setting) -> str:
-    pinned = [n for n in setting.numbers if n in (*ADAPTIVE, "v0", "v_hat0") and setting.fixed.get(n, 0) != 0]
-    return f"not offered: {', '.join(pinned)} cannot be set" if pinned else ""
-
-
-def _has_rate(setting: Setting) -> str:
-    rate = "eta_l" if setting.level == "client" else "eta"
-    if setting.algorithm.has(Fact.DECAYING):
-        return "its decay depends on the model that the rate moves"
-    if rate not in setting.numbers:
-        return "it has no rate of its own"
-    if rate in setting.fixed:
-        return f"not offered: {rate} cannot be set"
-    return "the proximal pull depends on the rate" if "mu" in setting.numbers and setting.level == "client" else ""
 
 
 def _rated(bench: Bench, s: Scenario) -> None:
@@ -151,20 +135,6 @@ def _coordinates(bench: Bench, drawn: tuple[Scenario, int, Array]) -> None:
     same_bits(bench, s, others(bench.play(s)), others(bench.play(poked)), f"coordinate {j} leaks into another")
 
 
-def _elementwise(setting: Setting) -> str:
-    if setting.algorithm.has(Fact.NORMALISED):
-        return "the length of the gradient couples coordinates"
-    if setting.algorithm.has(Fact.LAYERED):
-        return "the length of a layer couples its coordinates"
-    if setting.fixed.get("eps_s", 0) != 0:
-        return "not offered: the dead zone, which couples coordinates, cannot be turned off"
-    return _unshaped(setting)
-
-
-def _unshaped(setting: Setting) -> str:
-    return "a cover couples coordinates" if "cover" in setting.options else ""
-
-
 @st.composite
 def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
     s: Scenario = draw(scenarios(setting))
@@ -191,12 +161,6 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
     related(bench, *drawn, lambda k, x: x)
 
 
-def _regroupable(setting: Setting) -> str:
-    if setting.algorithm.has(Fact.LAYERED):
-        return "its layers are the blocks"
-    return "not offered: one block only" if setting.one_block else _unshaped(setting)
-
-
 LAWS = (
     Law(
         id="rests",
@@ -205,7 +169,11 @@ LAWS = (
         source="linearity in m",
         cases=_resting,
         check=_rests,
-        applies=_no_zero_over_zero,
+        applies=both(
+            unless(fact(Fact.DECAYING), "its decay moves the model where no gradient does"),
+            # With a stabiliser of 0 the first step is 0/0.
+            settable(*STABILISERS, fits=nonzero),
+        ),
     ),
     Law(
         id="translates",
@@ -214,7 +182,7 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
-        applies=_sees_no_length,
+        applies=unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
     ),
     Law(
         id="mirrors",
@@ -231,7 +199,7 @@ LAWS = (
         source="homogeneity of every rule",
         cases=scenarios,
         check=_scales,
-        applies=_scales_needs,
+        applies=settable(of=measured, fits=zero),
     ),
     Law(
         id="rate",
@@ -240,7 +208,17 @@ LAWS = (
         source="every step is rate times direction",
         cases=scenarios,
         check=_rated,
-        applies=_has_rate,
+        applies=both(
+            unless(fact(Fact.DECAYING), "its decay depends on the model that the rate moves"),
+            by_level(
+                client=both(
+                    number("eta_l"),
+                    settable("eta_l"),
+                    unless(number("mu"), "the proximal pull depends on the rate"),
+                ),
+                server=both(number("eta"), settable("eta")),
+            ),
+        ),
     ),
     Law(
         id="coordinates",
@@ -249,7 +227,13 @@ LAWS = (
         source="all operations are elementwise",
         cases=_disturbed,
         check=_coordinates,
-        applies=_elementwise,
+        applies=both(
+            unless(fact(Fact.NORMALISED), "the length of the gradient couples coordinates"),
+            unless(fact(Fact.LAYERED), "the length of a layer couples its coordinates"),
+            # The dead zone looks at the whole step.
+            settable("eps_s", fits=zero),
+            unless(option("cover"), "a cover couples coordinates"),
+        ),
         zeroes=("eps_s",),
     ),
     Law(
@@ -259,6 +243,10 @@ LAWS = (
         source="all operations are elementwise, or look at the whole model",
         cases=_regrouped,
         check=_regroups,
-        applies=_regroupable,
+        applies=both(
+            unless(fact(Fact.LAYERED), "its layers are the blocks"),
+            offered(lambda setting: not setting.one_block, "one block only"),
+            unless(option("cover"), "a cover couples coordinates"),
+        ),
     ),
 )

@@ -19,6 +19,7 @@ from fedspec.contract import Gradient, Messages
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import SecondMoment
+from fedspec_suite.laws.asked import both, fact, option, unless, where
 from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -29,18 +30,6 @@ from fedspec_suite.measure.setting import Setting
 
 FINEST = 64
 """The largest denominator of the roots of v_0: with it neither squares nor sums with a model are rounded."""
-
-
-def _applies(setting: Setting) -> str:
-    if not setting.algorithm.has(Fact.SIGNED):
-        return "its second moment takes no sign"
-    if setting.options.get("second_moment") == SecondMoment.MOMENTUM:
-        return "it squares an average, which is rounded"
-    roots = (
-        [sqrt(setting.fixed["v0"])] if "v0" in setting.fixed else [v for n, v in setting.fixed.items() if n == "tau"]
-    )
-    exact = all(root > 0 and (Fraction(root) * FINEST).denominator == 1 for root in roots)
-    return "" if exact else "its v_0 is the square of no number of few digits"
 
 
 def _tied(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -98,6 +87,17 @@ def _follows(bench: Bench, s: Scenario) -> None:
     bench.compare("x", got["x"], want, f"{describe(s.events[0])} 1", np.array(bounds))
 
 
+def _exact(setting: Setting) -> bool:
+    fixed = setting.fixed
+    roots = [sqrt(fixed["v0"])] if "v0" in fixed else [v for n, v in fixed.items() if n == "tau"]
+    return all(root > 0 and (Fraction(root) * FINEST).denominator == 1 for root in roots)
+
+
+TIED = both(
+    fact(Fact.SIGNED),
+    unless(option("second_moment", SecondMoment.MOMENTUM), "it squares an average, which is rounded"),
+    where(_exact, "", "its v_0 is the square of no number of few digits"),
+)
 LAWS = (
     Law(
         id="follows-tie",
@@ -106,7 +106,7 @@ LAWS = (
         source="the rule itself",
         cases=_tied,
         check=_follows,
-        applies=_applies,
+        applies=TIED,
         reads_rule=True,
     ),
     Law(
@@ -116,6 +116,6 @@ LAWS = (
         source="external: Zaheer et al. (2018), Algorithm 2",
         cases=_tied,
         check=_stays,
-        applies=_applies,
+        applies=TIED,
     ),
 )

@@ -7,9 +7,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from fedspec.arith import digits
-from fedspec.catalogue import Program
 from fedspec.contract import Gradient, Messages
-from fedspec_suite.laws.about import unless
+from fedspec_suite.laws.asked import both, by_level, entry, method
 from fedspec_suite.laws.closed_forms import servers, solvers
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -44,21 +43,18 @@ def _constant(setting: Setting) -> st.SearchStrategy[Scenario]:
     return round_scenarios(setting).map(linear)
 
 
-def _is_method(setting: Setting) -> str:
-    return "its clients are not described by ||a_i||_1" if isinstance(setting.algorithm.run, Program) else ""
-
-
-def written(setting: Setting) -> str:
-    """A new row is judged before its closed form is written."""
-    known = solvers.KNOWN if setting.level == "client" else servers.known()
-    return "" if setting.algorithm.id in known else f"{setting.algorithm.id} has no closed form (laws/closed_forms)"
-
-
 def _check_constant(bench: Bench, s: Scenario) -> None:
     with digits():
         want = servers.models(solvers.constant_changes(running(s)))
     bench.follows(s, want)
 
+
+WRITTEN = by_level(
+    client=entry(solvers.KNOWN, "closed form (closed_forms/solvers.py)"),
+    server=entry(servers.known, "closed form of its server (STEPS in its file)"),
+    round=entry(servers.known, "closed form of its server (STEPS in its file)"),
+)
+"""A new row is judged before its closed form is written."""
 
 LAWS = (
     Law(
@@ -68,7 +64,7 @@ LAWS = (
         source="FedNova, eq. (4) and App. B: Delta_i = -eta G_i a_i",
         cases=_constant,
         check=_check_constant,
-        applies=unless(_is_method, written),
+        applies=both(method, WRITTEN),
     ),
     Law(
         id="unrolled",
@@ -77,6 +73,6 @@ LAWS = (
         source="FedNova, App. B (a_i); FedAda2, eq. (19) and L1136 (moments as sums)",
         cases=_with_pauses,
         check=check,
-        applies=written,
+        applies=WRITTEN,
     ),
 )

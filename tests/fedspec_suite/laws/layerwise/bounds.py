@@ -13,10 +13,10 @@ from fedspec.arith import Array
 from fedspec.contract import Gradient, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, fact
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, BY_LAYER, LAMB, PARTICIPANTS, ROUND
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import client_scenarios, round_scenarios
 from fedspec_suite.measure.scenario import Scenario
@@ -118,7 +118,7 @@ def _never_falls(bench: Bench, s: Scenario) -> None:
         low = got["v_hat"]
 
 
-LAYERED = about(*LAMB, normalisation="layer", averaged="participants")
+LAYERED = both(LAMB, BY_LAYER, PARTICIPANTS)
 LAWS = (
     Law(
         id="layer-step-length",
@@ -136,7 +136,7 @@ LAWS = (
         source="external: You et al. (2020), Algorithm 2: q over ||q|| is a unit vector",
         cases=client_scenarios,
         check=_local_length,
-        applies=about(Fact.LAYERED),
+        applies=fact(Fact.LAYERED),
     ),
     Law(
         id="layer-displacement",
@@ -154,7 +154,7 @@ LAWS = (
         source=BOX + "line 15 (L152-154)",
         cases=round_scenarios,
         check=_never_falls,
-        applies=about(*AMS),
+        applies=AMS,
         shows="v_hat",
     ),
 )

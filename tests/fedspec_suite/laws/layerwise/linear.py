@@ -13,9 +13,9 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, fact, if_option, option, unless
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, ROUND, compare, rounds_of, taken
+from fedspec_suite.laws.layerwise.shared import AMS, BOX, NOT_BY_LAYER, OF_THE_ROUND, ROUND, compare, rounds_of, taken
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.laws.reductions.layerwise import RATE, ROOT
 from fedspec_suite.measure.bench import Bench
@@ -57,14 +57,6 @@ def _constant_gradients(bench: Bench, s: Scenario) -> None:
     compare(bench, s, want)
 
 
-def _not_in_place(setting: Setting) -> str:
-    if reason := _one_round(setting):
-        return reason
-    if setting.options.get("bias_correction") == "in-place":
-        return "its moments are not averages"
-    return about(*AMS, normalisation="none")(setting)
-
-
 @st.composite
 def _under_v0(draw: st.DrawFn, setting: Setting) -> Scenario:
     s: Scenario = draw(single_coordinates(setting))
@@ -101,23 +93,6 @@ def _linear_rounds(bench: Bench, s: Scenario) -> None:
     compare(bench, s, want)
 
 
-def _one_round(setting: Setting) -> str:
-    """Why a path that knows the last round alone does not apply."""
-    if setting.options.get("memory") == "two-index":
-        return "its moments have two indices"
-    if setting.options.get("averaged") == "last-sent":
-        return "it averages what the absent sent before, too"
-    return ""
-
-
-def _plain_average(setting: Setting) -> str:
-    if reason := _one_round(setting):
-        return reason
-    if setting.options.get("bias_correction") == "in-place":
-        return "its moments are not averages"
-    return about(*AMS, normalisation="none", gradient="fresh", sent="raw")(setting)
-
-
 def _sgd_path(bench: Bench, s: Scenario) -> None:
     """Delta_i = K_i (e_i - H_i x) with the closed-form matrix K_i, whoever takes part."""
     exact = lift(s, Fraction)
@@ -130,6 +105,15 @@ def _sgd_path(bench: Bench, s: Scenario) -> None:
     compare(bench, s, want)
 
 
+AVERAGES = both(
+    AMS,
+    NOT_BY_LAYER,
+    unless(option("memory", "two-index"), "its moments have two indices"),
+    OF_THE_ROUND,
+    unless(option("bias_correction", "in-place"), "its moments are not averages"),
+)
+"""A path that knows the last round alone."""
+
 LAWS = (
     Law(
         id="layerwise-constant",
@@ -138,7 +122,7 @@ LAWS = (
         source=BOX + "lines 8-15 (L140-154) without line 12",
         cases=_linear_objectives,
         check=_constant_gradients,
-        applies=_not_in_place,
+        applies=AVERAGES,
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -149,7 +133,7 @@ LAWS = (
         source=BOX + "lines 8-15 (L140-154) where the maximum never moves, without line 12",
         cases=_under_v0,
         check=_linear_rounds,
-        applies=_plain_average,
+        applies=both(AVERAGES, if_option("gradient", "fresh"), if_option("sent", "raw")),
         needs=("v0", "eps", "eta_l", "lam"),
         zeroes=("lam",),
     ),
@@ -160,6 +144,6 @@ LAWS = (
         source="FedNova, eqs. (17)-(28), in every round with the clients that take part in it",
         cases=round_scenarios,
         check=_sgd_path,
-        applies=about(Fact.PERIODIC, Fact.AFFINE),
+        applies=fact(Fact.PERIODIC, Fact.AFFINE),
     ),
 )

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, nonzero, settable
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, rounds
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import AMS, BOX, LAMB, ROUND, compare, of_the_round, rounds_of
+from fedspec_suite.laws.layerwise.shared import (
+    AMS,
+    BOX,
+    BY_LAYER,
+    IDENTITY,
+    LAMB,
+    OF_THE_ROUND,
+    ROUND,
+    compare,
+    rounds_of,
+)
 from fedspec_suite.laws.layerwise.single import single_coordinates
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
@@ -43,12 +53,6 @@ def _decays(bench: Bench, s: Scenario) -> None:
         factor *= sum((1 - Fraction(s.case.hyper["eta_l"])) ** T for _, T in who) / Fraction(n)
         want.append(factor * x)
     compare(bench, s, want)
-
-
-def _has_decay(setting: Setting) -> str:
-    if setting.fixed.get("lam", 1) == 0:
-        return "not offered: lam cannot be set"
-    return of_the_round(about(*LAMB, phi="identity", normalisation="layer"))(setting)
 
 
 @st.composite
@@ -119,7 +123,7 @@ LAWS = (
         source=BOX + "lines 8-15 (L140-154), unrolled",
         cases=round_scenarios,
         check=partial(_unrolled, name="x"),
-        applies=about(*AMS),
+        applies=AMS,
     ),
     Law(
         id="denominator-history",
@@ -128,7 +132,7 @@ LAWS = (
         source=BOX + "lines 9 and 15 (L141, L152-154), unrolled",
         cases=round_scenarios,
         check=partial(_unrolled, name="v_hat"),
-        applies=about(*AMS),
+        applies=AMS,
         shows="v_hat",
     ),
     Law(
@@ -138,7 +142,7 @@ LAWS = (
         source=BOX + "line 12 (L147) where p = 0",
         cases=_decaying,
         check=_decays,
-        applies=_has_decay,
+        applies=both(settable("lam", fits=nonzero), LAMB, IDENTITY, BY_LAYER, OF_THE_ROUND),
     ),
     Law(
         id="layers-stretch",
@@ -147,7 +151,7 @@ LAWS = (
         source=BOX + "line 12 (L147) where p is along x",
         cases=_radial,
         check=_stretches,
-        applies=of_the_round(about(*LAMB, phi="identity", normalisation="layer")),
+        applies=both(LAMB, IDENTITY, BY_LAYER, OF_THE_ROUND),
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -158,7 +162,7 @@ LAWS = (
         source=BOX + "line 12 (L147) in one dimension",
         cases=_signed,
         check=_steps_by_signs,
-        applies=of_the_round(about(*LAMB, normalisation="layer")),
+        applies=both(LAMB, BY_LAYER, OF_THE_ROUND),
         needs=("beta1", "lam"),
         zeroes=("beta1", "lam"),
     ),

@@ -9,26 +9,19 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
-from fedspec_suite.laws.about import Applies
+from fedspec_suite.laws.asked import fact, if_option, option, unless
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, problem_of, with_hyper
 
-ALL = (Fact.PERIODIC,)
-AMS = (Fact.PERIODIC, Fact.ADAPTIVE)
-LAMB = (Fact.PERIODIC, Fact.LAYERED)
-
-
-def small_rate(why_not: Applies) -> Applies:
-    """The law is asked where no step is as long as its layer."""
-    too_large = "not offered: eta_l is fixed at 1 or more"
-    return lambda setting: why_not(setting) or (too_large if setting.fixed.get("eta_l", 0) >= 1 else "")
-
-
-def of_the_round(why_not: Applies) -> Applies:
-    """The law is asked where a round's models are made of its participants'."""
-    others = "it is about the models of the round"
-    return lambda setting: why_not(setting) or (others if setting.options.get("averaged") == "last-sent" else "")
+ALL = fact(Fact.PERIODIC)
+AMS = fact(Fact.PERIODIC, Fact.ADAPTIVE)
+LAMB = fact(Fact.PERIODIC, Fact.LAYERED)
+BY_LAYER = if_option("normalisation", "layer")
+NOT_BY_LAYER = if_option("normalisation", "none")
+IDENTITY = if_option("phi", "identity")
+PARTICIPANTS = if_option("averaged", "participants")
+OF_THE_ROUND = unless(option("averaged", "last-sent"), "it averages what the absent sent before, too")
 
 
 def taken(s: Scenario, **values: float) -> Scenario:

@@ -10,11 +10,22 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.contract import Quadratics, Round
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import below_one, both, if_option, settable
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_suite.laws.closed_forms.sums import length
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import ALL, BOX, LAMB, ROUND, compare, of_the_round, small_rate, taken
+from fedspec_suite.laws.layerwise.shared import (
+    ALL,
+    BOX,
+    BY_LAYER,
+    IDENTITY,
+    LAMB,
+    OF_THE_ROUND,
+    PARTICIPANTS,
+    ROUND,
+    compare,
+    taken,
+)
 from fedspec_suite.laws.reductions.layerwise import in_fed_ams
 from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.bench import Bench, reference
@@ -137,7 +148,7 @@ LAWS = (
         source=BOX + "line 12 (L147): a step is a share eta_l < 1 of its layer",
         cases=single_coordinates,
         check=_keeps_signs,
-        applies=small_rate(about(*LAMB, phi="identity", normalisation="layer")),
+        applies=both(LAMB, IDENTITY, BY_LAYER, settable("eta_l", fits=below_one)),
     ),
     Law(
         id="zero-layer-stays",
@@ -146,7 +157,7 @@ LAWS = (
         source=BOX + "line 12 (L147): phi(0) = 0",
         cases=_with_zero_layer,
         check=_stays_zero,
-        applies=about(*LAMB, phi="identity", normalisation="layer"),
+        applies=both(LAMB, IDENTITY, BY_LAYER),
     ),
     Law(
         id="idle-layer-stays",
@@ -155,7 +166,7 @@ LAWS = (
         source=BOX + "line 12 (L147), q = 0: no move",
         cases=_with_idle_layer,
         check=_idles,
-        applies=about(*ALL, averaged="participants"),
+        applies=both(ALL, PARTICIPANTS),
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -166,7 +177,7 @@ LAWS = (
         source=BOX + "line 12 (L147): q over ||q|| points as q does",
         cases=_first_step,
         check=_rescales,
-        applies=about(*LAMB, normalisation="layer"),
+        applies=both(LAMB, BY_LAYER),
         needs=("lam",),
         zeroes=("lam",),
     ),
@@ -177,7 +188,7 @@ LAWS = (
         source=BOX + "line 15 (L152): what a client does depends on no other of its round",
         cases=_several,
         check=_is_mean_of_solos,
-        applies=of_the_round(about(*ALL)),
+        applies=both(ALL, OF_THE_ROUND),
     ),
     Law(
         id="sampled-clones",
@@ -186,6 +197,6 @@ LAWS = (
         source=BOX + "lines 4-13 (L133-149) where the moments start afresh",
         cases=_sampled_clones,
         check=same,
-        applies=about(*ALL, memory="reset", averaged="participants"),
+        applies=both(ALL, if_option("memory", "reset"), PARTICIPANTS),
     ),
 )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import both, if_option
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, LAMB, ROUND, taken
+from fedspec_suite.laws.layerwise.shared import ALL, AMS, BOX, BY_LAYER, LAMB, NOT_BY_LAYER, PARTICIPANTS, ROUND, taken
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
@@ -120,7 +120,7 @@ LAWS = (
         source=BOX + "line 10 (L143): p does not change",
         cases=_louder,
         check=same,
-        applies=about(*AMS),
+        applies=AMS,
         needs=("v0", "eps"),
     ),
     Law(
@@ -130,7 +130,7 @@ LAWS = (
         source=BOX + "lines 8-15 (L140-154): every equation has one dimension",
         cases=_other_units,
         check=_four_times,
-        applies=about(*ALL),
+        applies=ALL,
         needs=("v0", "eps", "lam", "phi_m", "phi_M", "eta_l"),
     ),
     Law(
@@ -140,7 +140,7 @@ LAWS = (
         source=BOX + "lines 8-15 (L140-154): all is odd in a coordinate, or even",
         cases=_reflected,
         check=_reflects,
-        applies=about(*ALL),
+        applies=ALL,
     ),
     Law(
         id="layers-permute",
@@ -149,7 +149,7 @@ LAWS = (
         source=BOX + "line 12 (L147): a length has no order",
         cases=_permuted,
         check=_permutes,
-        applies=about(*ALL),
+        applies=ALL,
     ),
     Law(
         id="layers-ignored",
@@ -158,7 +158,7 @@ LAWS = (
         source=BOX + "without line 12 (L147): all is coordinatewise",
         cases=_other_layers,
         check=same,
-        applies=about(*ALL, normalisation="none"),
+        applies=both(ALL, NOT_BY_LAYER),
     ),
     Law(
         id="denominator-lags",
@@ -167,7 +167,7 @@ LAWS = (
         source=BOX + "lines 10 and 15 (L143, L152): v_hat_(r+1) is made after round r",
         cases=_one_round,
         check=same,
-        applies=about(*AMS),
+        applies=AMS,
         needs=("beta2",),
     ),
     Law(
@@ -177,7 +177,7 @@ LAWS = (
         source=BOX + "line 15 (L152): a plain mean",
         cases=_other_examples,
         check=same,
-        applies=about(*ALL),
+        applies=ALL,
     ),
     Law(
         id="layers-translate",
@@ -186,7 +186,7 @@ LAWS = (
         source=BOX + "line 12 (L147), where no length of a layer enters",
         cases=_moved,
         check=_translates,
-        applies=about(*LAMB, phi="constant", normalisation="layer", averaged="participants"),
+        applies=both(LAMB, if_option("phi", "constant"), BY_LAYER, PARTICIPANTS),
         needs=("lam",),
         zeroes=("lam",),
     ),

@@ -11,7 +11,7 @@ from fedspec.arith import Array, digits, sqrt
 from fedspec.contract import Begin, Blocks, Gradient
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.about import about
+from fedspec_suite.laws.asked import fact
 from fedspec_suite.laws.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_suite.laws.closed_forms.sums import length
 from fedspec_suite.laws.law import Law
@@ -79,6 +79,6 @@ LAWS = (
         source="external: You et al. (2020), Algorithm 2, where x = 0",
         cases=zero_layers,
         check=_steps_from_zero,
-        applies=about(Fact.LAYERED),
+        applies=fact(Fact.LAYERED),
     ),
 )

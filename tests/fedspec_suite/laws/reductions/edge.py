@@ -18,6 +18,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Event, Level
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import both, only, option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import scenarios
@@ -187,12 +188,6 @@ def law_of(edge: Edge) -> Law:
             bounds = np.array([max(a.bound, b.bound) for a, b in zip(scale[k]["x"], wanted, strict=True)])
             bench.compare("x", got["x"], wanted, f"{describe(s.events[k])} {k + 1}", bounds)
 
-    def applies(setting: Setting) -> str:
-        if setting.algorithm.id != edge.source:
-            return f"it is about {edge.source}"
-        turned = [n for n, v in edge.options.items() if setting.options.get(n) != v]
-        return f"it is about {turned[0]} = {edge.options[turned[0]]}" if turned else ""
-
     return Law(
         id=edge.id,
         words=edge.words,
@@ -200,7 +195,7 @@ def law_of(edge: Edge) -> Law:
         source=edge.cited,
         cases=partial(_cases, edge),
         check=check,
-        applies=applies,
+        applies=both(only(edge.source), *(option(n, v) for n, v in edge.options.items())),
         needs=edge.needs,
         zeroes=edge.zeroes,
     )
