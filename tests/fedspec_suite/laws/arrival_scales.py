@@ -97,7 +97,7 @@ LAWS = (
         source="homogeneity of every rule",
         cases=_scaled,
         check=_scales,
-        applies=both(either(unless(stabilised), settable("eta", of=measured)), fact(Fact.LATE)),
+        applies=both(fact(Fact.LATE), either(unless(stabilised), settable("eta", of=measured))),
     ),
     Law(
         id="arrivals-louder",
