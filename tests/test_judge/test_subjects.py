@@ -113,7 +113,10 @@ def test_wrong_ones_do_not(subject: str, law: str, equation: str, says: str, nea
     (row,) = ran.rows
     assert (ran.code, row["verdict"]) == (1, "does not conform")
     assert row["passed"] < row["required"]
-    assert row["first_deviation"].startswith(equation)
+    failed = [o for o in row["obligations"] if o["status"] == "fail"]
+    first = next(o for o in failed if row["first_deviation"].startswith(o["call"]))
+    assert first["call"].startswith(f"{row['algorithm']}/{row['level']}")
+    assert first["deviation"]["equation"].startswith(equation)
     assert says in row["first_deviation"]
     assert nearest in row["nearest"]
     assert not row["nearest"].startswith("not diagnosed")

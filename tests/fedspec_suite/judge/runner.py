@@ -15,6 +15,7 @@ from fedspec.errors import UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
 from fedspec_suite.laws import LAWS, Law, follows_rule
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
+from fedspec_suite.measure.call import call_of
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.process import SubjectError
@@ -189,6 +190,7 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
         extent=bench.measured.extent,
         detail="" if trials.error is None else trials.error.detail,
         case=trials.case,
+        call=call_of(setting, trials.case, trials.deviation.where) if trials.deviation else "",
     )
 
 
@@ -313,7 +315,7 @@ def first(obligations: Sequence[Obligation]) -> list[Obligation]:
 def first_deviation(obligations: Sequence[Obligation]) -> str:
     """The deviation to look at first; where nothing failed, why there was no answer."""
     for o in first(obligations):
-        said = str(o.deviation or o.reason)
+        said = o.said or o.reason
         return said if o.reads or o.law == REQUIREMENT else f"{said} (law {o.law})"
     silent = [o for o in obligations if o.status is Status.ERROR]
     return silent[0].reason if silent else ""

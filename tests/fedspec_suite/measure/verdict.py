@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer, SubjectInfo
 from fedspec_suite.measure.extent import Extent, widen
 
@@ -64,7 +65,11 @@ class Deviation:
         return int(number) if number.isdigit() else 0
 
     def __str__(self) -> str:
-        parts = [f"{self.equation} {self.where}".strip()]
+        return self.told(f"{self.equation} {self.where}".strip())
+
+    def told(self, head: str) -> str:
+        """The numbers and the note below a head, which says where."""
+        parts = [head]
         if self.got is not None and self.want is not None:
             at = f"[{self.component}]" if self.component is not None else ""
             parts.append(f"got{at} {self.got:.9g}, want {self.want:.9g}")
@@ -122,11 +127,33 @@ class Obligation:
     """Where there was no answer: the subject's own account of it, such as a traceback."""
     case: Any = field(default=None, repr=False, compare=False)
     """The smallest case found that breaks the law; kept until the offer is judged."""
+    call: str = ""
+    """Where it failed: algorithm and level, round or step, and the hyper-parameters of the case."""
 
     @property
     def id(self) -> str:
         """Law and type."""
         return f"{self.law}/{self.dtype}"
+
+    @property
+    def said(self) -> str:
+        """What deviates, and in which call."""
+        if self.deviation is None or not self.call:
+            return str(self.deviation or "")
+        return self.deviation.told("; ".join(filter(None, (self.call, self._equation))))
+
+    @property
+    def brief(self) -> str:
+        """What deviates, below the name of the offer."""
+        if self.deviation is None or not self.call:
+            return str(self.deviation or "")
+        return self.deviation.told(f"{self._equation} {self.deviation.where}".strip())
+
+    @property
+    def _equation(self) -> str:
+        """The equation, unless it is called after another algorithm, which runs the same rule."""
+        equation, mine = self.deviation.equation if self.deviation else "", self.call.partition("/")[0]
+        return "" if equation.partition(".")[0] in {*CATALOGUE} - {mine} else equation
 
     def record(self) -> dict[str, Any]:
         """The outcome as JSON values, without the case."""

@@ -171,7 +171,7 @@ def _failed(r: Result) -> list[Obligation]:
 
 def _first(r: Result) -> tuple[str, str]:
     """In which event the first deviation shows, if in one, and what is wrong there."""
-    o = next((o for o in _failed(r) if o.deviation and r.first_deviation.startswith(str(o.deviation))), None)
+    o = next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
     if o is None or o.deviation is None:
         return "", one_line(r.first_deviation)
     d = o.deviation
@@ -208,12 +208,15 @@ def told(o: Obligation, r: Result) -> str:
             break
         if other.law.startswith("far-") and other.dtype == o.dtype and _same(other.deviation, o.deviation):
             return f"as {other.law}"
-    return alone(o)
+    return _found(o, o.brief)
 
 
 def alone(o: Obligation) -> str:
     """What an obligation found, where nobody sees the others."""
-    said = str(o.deviation or "")
+    return _found(o, o.said)
+
+
+def _found(o: Obligation, said: str) -> str:
     if o.status is Status.XFAIL:
         return "; ".join(filter(None, (f"expected: {o.reason}", said)))
     return said or o.reason

@@ -22,6 +22,7 @@ from fedspec_suite.judge.variants import Variant, as_claimed, single
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown
+from fedspec_suite.measure.call import call_of
 from fedspec_suite.measure.extent import extent_of
 from fedspec_suite.measure.limits import anew, outside
 from fedspec_suite.measure.process import SubjectError
@@ -167,7 +168,7 @@ def judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
     found = named(setting, played)
     return replace(
         result,
-        first_deviation=str(first.deviation),
+        first_deviation=first.said,
         nearest="; or ".join(f"{f.said}{f.equation and f' at {f.equation}'}" for f in found) or NONE,
         nearest_data=tuple(_data(f) for f in found),
     )
@@ -199,7 +200,8 @@ def play(bench: Bench, setting: Setting, vector: Vector) -> Played:
             ratio = max(_compared(bench, s, vector, answers), obligation.ratio)
             obligation = replace(obligation, ratio=ratio)
     except Deviates as broken:
-        obligation = replace(obligation, status=Status.FAIL, deviation=broken.deviation)
+        call = call_of(setting, s, broken.deviation.where)
+        obligation = replace(obligation, status=Status.FAIL, deviation=broken.deviation, call=call)
     except Undecided as reason:
         obligation = replace(obligation, status=Status.INCONCLUSIVE, reason=str(reason))
     except SubjectError as error:

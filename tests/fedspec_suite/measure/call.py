@@ -1,0 +1,34 @@
+"""What a failure is of, in a line: the algorithm and the level, the round or step, the numbers of the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+MOST = 6
+"""Hyper-parameters that are told; of more, the first in the order of the record."""
+
+
+def scenarios_in(case: Any) -> Iterator[Scenario]:
+    """The scenarios that a law's case is made of, the one that it is about first."""
+    if isinstance(case, Scenario):
+        yield case
+    elif isinstance(case, tuple):
+        for part in case:
+            yield from scenarios_in(part)
+
+
+def call_of(setting: Setting, case: Any, where: str) -> str:
+    """``fedexp/server, round 2, eta=0.5``; the reading stands there too where it is not the canonical one."""
+    row = setting.algorithm
+    reading = () if setting.reading == row.readings[0].name else (setting.reading,)
+    s = next(scenarios_in(case), None)
+    hyper = s.case.hyper if s else {}
+    told = [n for n in setting.numbers if n in hyper]
+    numbers = (f"{n}={float(hyper[n]):g}" for n in islice(told, MOST))
+    more = (f"{len(told) - MOST} more",) if len(told) > MOST else ()
+    return ", ".join(filter(None, ("/".join((row.id, setting.level, *reading)), where, *numbers, *more)))
