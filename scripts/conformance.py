@@ -230,7 +230,7 @@ def why(row: Row, remark: Row | None) -> str:
 
 def broken(row: Row) -> str:
     """The laws that are broken, where nothing known is like it."""
-    return f" Broken: {'; '.join(row['broken'])}." if row["broken"] else ""
+    return f" Fails: {'; '.join(row['broken'])}." if row["broken"] else ""
 
 
 INTRODUCTION = """# What the packages compute

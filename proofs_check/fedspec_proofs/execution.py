@@ -70,7 +70,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
 
     Args:
         id: which.
-        limit: seconds that it may take.
+        limit: seconds of processor time that it may take.
         book: what its searches are known to find.
     """
     claim, begun = find(id), time.perf_counter()
@@ -79,7 +79,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
         with within(limit), written(book):
             record = claim()
     except TimeoutError:
-        error = f"timed out after {limit:g} s"
+        error = f"timed out after {limit:g} s of processor time"
     except Exception:
         # A broken proof must not end the run of the others; it is told of as an outcome.
         error = traceback.format_exc()

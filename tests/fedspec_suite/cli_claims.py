@@ -105,7 +105,7 @@ def run_(
     paper: Annotated[str, typer.Option(help="Every claim and false variant of this paper.")] = "",
     upto: Annotated[float, typer.Option(help="Only those whose stored run took at most so many seconds.")] = math.inf,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
-    limit: Annotated[float, typer.Option(help="Seconds that one claim may take.")] = 120.0,
+    limit: Annotated[float, typer.Option(help="Seconds of processor time that one claim may take.")] = 120.0,
     save: Annotated[bool, typer.Option("--store", help="Renew the lines of the ledger that fedspec carries.")] = False,
     recheck: Annotated[bool, typer.Option(help="Search a twentieth as long, beside what was found last.")] = False,
     chain: Annotated[bool, typer.Option("--chain", help="Links too; one that fails fails what follows.")] = False,

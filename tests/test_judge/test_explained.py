@@ -114,7 +114,9 @@ def test_a_reading_and_a_defect_are_named_together() -> None:
         "client",
         case=lambda c: hyper(beta1=lambda v: 0.0)(replace(c, options={**c.options, "epsilon": "inside"})),
     )
-    assert "reading epsilon-inside, and beta1 is ignored (taken as 0)" in in_words(diagnosed(subject), True)
+    assert "reading epsilon-inside at adam.step, and beta1 is ignored (taken as 0)" in in_words(
+        diagnosed(subject), True
+    )
 
 
 @pytest.mark.slow
@@ -125,7 +127,7 @@ def test_a_reading_is_named_beside_a_defect_though_neither_shows_alone() -> None
         case=lambda c: replace(c, options={**c.options, "order": "gradient-at-combined"}),
         take=lambda inner, e, k: inner.step(replace(e, mixing=np.array(e.mixing).T)),
     )
-    assert "reading gradient-at-combined, and W is transposed" in in_words(diagnosed(subject), True)
+    assert "reading gradient-at-combined at dsgd.step, and W is transposed" in in_words(diagnosed(subject), True)
 
 
 @pytest.mark.slow

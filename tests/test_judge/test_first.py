@@ -26,7 +26,7 @@ def test_the_rule_comes_before_cases_that_are_made_for_a_law() -> None:
 def test_what_does_not_fit_ends_with_a_word() -> None:
     words = "many clients are as good as one that sends their exact mean"
     for width in range(30, 80):
-        line = _listed("broken: ", [words, words + " again"], "", width)
-        kept = line.removeprefix("broken: ").partition("; and 1 more")[0]
+        line = _listed("fails: ", [words, words + " again"], "", width)
+        kept = line.removeprefix("fails: ").partition("; and 1 more")[0]
         assert kept == words or (words + " ").startswith(kept.removesuffix("...") + " ")
-    assert _listed("broken: ", ["unbroken"], "", 12) == "broken: u..."
+    assert _listed("fails: ", ["unbroken"], "", 12) == "fails: un..."

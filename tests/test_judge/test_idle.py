@@ -67,7 +67,7 @@ def words(subject: Averages) -> str:
             "eta, beta2 and v0 have no effect: plain fedavg with eta = 1 (",
         ),
         # It has a name of its own.
-        (Averages("fedavg", "mcmahan-2017"), "eta is ignored (taken as 1) at fedavg.step ("),
+        (Averages("fedavg", "mcmahan-2017"), "eta is ignored (taken as 1) ("),
     ],
 )
 def test_what_has_no_effect_is_said_before_another_algorithm(subject: Averages, said: str) -> None:

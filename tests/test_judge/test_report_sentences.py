@@ -86,6 +86,19 @@ def test_a_subject_that_cannot_be_compared_is_told_by_its_deviation() -> None:
     assert head(wrong("")) == "first seen in round 2: x[1] is 0.25, not 0.5"
 
 
+def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail() -> None:
+    nan = replace(HERE, got=None, want=None, note="x[7] is nan")
+    far = replace(HERE, got=float("inf"))
+    r = wrong(
+        "no known variant",
+        asked("unanimous", Status.FAIL, deviation=nan),
+        asked("mean", Status.FAIL, deviation=far),
+        asked("zero-weight", Status.FAIL, deviation=nan),
+        asked("zero-weight", Status.FAIL, "float32"),
+    )
+    assert broken(r) == [LAWS["zero-weight"].words]
+
+
 def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:
     r = wrong(
         "no known variant",

@@ -131,14 +131,14 @@ def test_an_offer_has_three_lines_in_the_summary_at_most_and_two_more_where_noth
 @pytest.mark.parametrize("nearest", [SMALL, SOME])
 def test_who_deviates_in_a_law_s_cases_alone_is_told_the_law(nearest: str) -> None:
     r = wrong(nearest, asked("tie-stays", Status.FAIL), asked("unanimous"))
-    assert f"    broken: {LAWS['tie-stays'].words}" in printed([r])
-    assert not any("broken:" in line for line in printed([wrong("v is forgotten", *r.obligations)]))
+    assert f"    fails: {LAWS['tie-stays'].words}" in printed([r])
+    assert not any("fails:" in line for line in printed([wrong("v is forgotten", *r.obligations)]))
 
 
 def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
     told = printed([UNKNOWN])[3:8]
     assert told[0].startswith("  mine 0.1 fedavg: no known variant; every step is the specified one times t^-1; first")
-    assert told[2].startswith("    broken: ") and LAWS["zero-weight"].words in told[2]
+    assert told[2].startswith("    fails: ") and LAWS["zero-weight"].words in told[2]
     assert told[4].startswith("    holds: 3 laws that do not run the rule, such as: ")
 
 
@@ -147,7 +147,7 @@ def test_what_is_left_out_of_a_list_is_counted() -> None:
     shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if LAWS[law].words in told]
     assert 0 < len(shown) < 4 and f"; and {4 - len(shown)} more" in told
     short = wrong("no known variant", asked("follows-x", Status.FAIL), asked("zero-weight", Status.FAIL))
-    assert f"    broken: {LAWS['zero-weight'].words}" in printed([short])
+    assert f"    fails: {LAWS['zero-weight'].words}" in printed([short])
 
 
 def test_float32_inside_says_how_to_offer_no_more() -> None:

@@ -1,4 +1,4 @@
-"""Work within a limit of time, however long sympy would take by itself."""
+"""Work within a limit of processor time, however long sympy would take by itself and whatever else runs here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _TooLate(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Stop what runs inside after so many seconds; in the main thread only.
+    """Stop what runs inside after so many seconds of this process's time; in the main thread only.
 
     Raises:
         TimeoutError: it was stopped.
@@ -28,13 +28,13 @@ def within(seconds: float) -> Iterator[None]:
         if frame is not None and str(frame.f_globals.get("__name__")).startswith(ALGEBRA):
             raise _TooLate
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGPROF, stop)
     # Again and again, should an alarm come at such a moment.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.02)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.02)
     try:
         yield
     except _TooLate:
-        raise TimeoutError(f"not decided in {seconds:g} s") from None
+        raise TimeoutError(f"not decided in {seconds:g} s of processor time") from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

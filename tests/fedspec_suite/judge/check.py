@@ -212,7 +212,9 @@ def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagn
     if "repeats" in failed:
         d = unrepeated(d)
     about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
-    return d, in_words(d, about_x, small="follows-x" not in failed)
+    # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
+    small = all(law.startswith("far-") for law in failed - MANNERS)
+    return d, in_words(d, about_x, small=small)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

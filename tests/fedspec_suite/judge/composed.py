@@ -72,13 +72,12 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
     plain = _form(setting, a, b)
     if edits is None or plain is None:
         return None
-    # Each half is said with its own place, where they have two; the last place stands behind the words.
-    apart = a.equation and b.equation and a.equation != b.equation
-    first = f" at {a.equation}" if apart else ""
+    # Each half is said with its own place, where that is another; the last place stands behind the words.
+    first = f" at {a.equation}" if a.equation and a.equation != b.equation else ""
     return replace(
         a,
         words=f"{a.words}{first}, and {b.words}",
-        equation=b.equation if apart else a.equation,
+        equation=b.equation,
         options={**a.options, **changed[1]},
         mutants=edits,
         defects=(*a.defects, *b.defects),

@@ -119,7 +119,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         # From which event on, and in how many samples, says less.
         fitted = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
-    words = [fitted, *like, along(known, told), course(bench, known.samples), without_effect(silent) if silent else ""]
+    beside = "" if fitted.startswith(WHOLE) else along(known, told)
+    words = [fitted, *like, beside, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),

@@ -109,5 +109,8 @@ def _agreeing(
     whole = [f for f in everything if not f.unlike] or everything
     asks: dict[str, Found] = {}
     for f in whole[:NAMED]:
-        asks.setdefault(f.words if f.kind in {"reading", "rule"} else f.equation, f)
+        # Of what stands in no equation nobody can say that it asks to mend another one, but a catalogued defect is one.
+        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation)
+        if own or f.equation or not asks:
+            asks.setdefault(f.words if own else f.equation, f)
     return tuple(asks.values())

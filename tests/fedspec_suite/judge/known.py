@@ -23,7 +23,6 @@ from fedspec_suite.judge.variants import (
     Edition,
     Variant,
     as_claimed,
-    equation_of,
     printed_by,
     single,
     systematic,
@@ -117,12 +116,12 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
 
 
 def _broken(setting: Setting, symbol: str, rule: FunctionType) -> str:
-    """The equation of what a statement assigns; that of its rule where it has one alone, else that of the step."""
+    """The equation of what a statement assigns; that of its rule where it has one alone; else none is said."""
     own = {e.id for e in equations(rule, setting.options)} & printed_by(setting)
     of_symbol = symbol and setting.algorithm.equation(symbol, setting.options)
     if of_symbol or len(own) == 1:
         return of_symbol or own.pop()
-    return equation_of(setting, symbol) if symbol else ""
+    return ""
 
 
 def _run(v: Variant, samples: Iterable[Scenario]) -> None:

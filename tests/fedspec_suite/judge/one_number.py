@@ -69,7 +69,7 @@ def families(setting: Setting) -> Iterator[Family]:
 
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
-            yield Family(generic(words, "step", lambda v, f=change: oracles.regraded(f(v))))  # type: ignore[misc]
+            yield Family(generic(words, "", lambda v, f=change: oracles.regraded(f(v))))  # type: ignore[misc]
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:
@@ -99,9 +99,7 @@ def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]
     def make(v: float) -> Variant:
         words = f"{n} is fixed at {v:.{DIGITS}g}"
         d = Defect(words=words, about=n, given=lambda s: with_hyper(s, **{n: v}))
-        return replace(
-            one, words=words, equation=equation_of(setting, "step"), defects=(d,), names=({"defect": words},)
-        )
+        return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
 
     return make
 

@@ -42,9 +42,10 @@ def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
                 _hand_on(_clients(changed)[k], n, field, how)
                 yield Rebuilt(words.format(n=what), what, changed)
                 if shared and how == "round":
-                    _take_over(changed, shared, what)
-                    words = f"the clients share the server's {shared} and write into it, one after another"
-                    yield Rebuilt(words, shared, changed)
+                    written = copied(changed)
+                    _take_over(written, shared, what)
+                    shares = f"the clients share the server's {shared} and write into it, one after another"
+                    yield Rebuilt(shares, shared, written)
 
 
 def _begun(client: ast.FunctionDef) -> Iterator[tuple[str, str, ast.expr]]:

@@ -208,8 +208,8 @@ def printed_by(setting: Setting) -> set[str]:
 
 
 def equation_of(setting: Setting, tail: str) -> str:
-    """The equation that a setting breaks where something about a symbol is wrong; else that of the step."""
-    return setting.algorithm.equation(tail, setting.options) or setting.algorithm.equation("step", setting.options)
+    """The equation that a setting breaks where something about a symbol is wrong; none where that has no equation."""
+    return setting.algorithm.equation(tail, setting.options) if tail else ""
 
 
 def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:

@@ -175,13 +175,16 @@ def edited(mutant: Mutant) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def blamed(mutant: Mutant) -> str:
-    """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns."""
+    """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns.
+
+    Where it assigns none, that of its rule where there is one alone; else none is said.
+    """
     ids = [e.id for e in equations(original(mutant))]
     before, _ = texts(mutant)
     line = next(line for line in before.splitlines() if mutant.old.splitlines()[0].strip() in line)
     assigned = line.partition("=")[0].strip()
     tail = "step" if assigned == "x" else assigned
-    return next((i for i in ids if i.endswith(f".{tail}")), ids[-1] if ids else "")
+    return next((i for i in ids if i.endswith(f".{tail}")), ids[0] if len({*ids}) == 1 else "")
 
 
 @cache

@@ -115,7 +115,7 @@ def _summary(results: Sequence[Result], console: Console) -> None:
 
 
 def _told(r: Result, name: str, console: Console) -> list[Text]:
-    """An offer in the summary: why, and where nothing known is like it, what is broken and what holds."""
+    """An offer in the summary: why, and where nothing known is like it, what fails and what holds."""
     width, most = console.width - 2 * INDENT, ceil(MOST * WIDEST / console.width)
     told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
     lines = _filled(told, console, width, most)
@@ -129,7 +129,7 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             # Two lines hold two or three laws; a line that wraps loses some columns at its end.
             wide = min(2, max(1, room - bool(holds)))
             count = f"; {len(holds)} hold" if holds and room == 1 else ""
-            said = _listed("broken: ", broken, count, width * wide - 20)
+            said = _listed("fails: ", broken, count, width * wide - 20)
             lines += _filled(Text(said, "dim"), console, width, wide)
         if holds and most + MORE > len(lines):
             counted = "1 law that does" if len(holds) == 1 else f"{len(holds)} laws that do"
@@ -214,7 +214,7 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
         if said:
             _block(Text.assemble((f"{what}: ", "dim"), _words(said, console)), console, INDENT)
     if r.verdict is Conformity.DOES_NOT:
-        for what, laws in (("broken", sentences.broken(r)), ("holds", sentences.holds(r))):
+        for what, laws in (("fails", sentences.broken(r)), ("holds", sentences.holds(r))):
             for k, law in enumerate([f"{what}:", *laws] if laws else []):
                 _block(Text(law, "" if k else "dim"), console, 2 * INDENT if k else INDENT)
     if r.limits:

@@ -16,7 +16,7 @@ from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
 
 
-def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "step") -> Defect:
+def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "") -> Defect:
     """A defect in what the clients are told of their problem."""
 
     def given(s: Scenario) -> Scenario:
@@ -25,14 +25,14 @@ def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str
     return Defect(words=words, tail=tail, given=given)
 
 
-def _rounds(words: str, change: Callable[[Round], Round], tail: str = "step") -> Defect:
+def _rounds(words: str, change: Callable[[Round], Round], tail: str = "") -> Defect:
     def given(s: Scenario) -> Scenario:
         return replace(s, events=tuple(change(e) if isinstance(e, Round) else e for e in s.events))
 
     return Defect(words=words, tail=tail, given=given)
 
 
-def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "step") -> Defect:
+def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "") -> Defect:
     def given(s: Scenario) -> Scenario:
         return replace(s, events=tuple(change(e) if isinstance(e, Arrival) else e for e in s.events))
 

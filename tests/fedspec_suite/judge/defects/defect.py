@@ -22,14 +22,14 @@ class Defect:
 
     Attributes:
         words: what a diagnosis says.
-        tail: the equation that it breaks, by the end of its id.
+        tail: the equation that it breaks, by the end of its id; empty: it stands in none.
         given: what the specification is told instead.
         session: the session that runs instead, from the one of the specification and the scenario.
         about: the hyper-parameter that it is about, if any.
     """
 
     words: str
-    tail: str = "step"
+    tail: str = ""
     given: Callable[[Scenario], Scenario] = lambda s: s
     session: Callable[[Running, Scenario], Running] = lambda inner, s: inner
     about: str = ""
