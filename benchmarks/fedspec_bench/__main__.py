@@ -18,6 +18,7 @@ from fedspec_bench.rows import Row
 from fedspec_bench.side_by_side import measured
 from fedspec_bench.suite import groups
 from fedspec_bench.targets import Results
+from fedspec_suite.subjects import side_by_side
 from fedspec_suite.subjects.environments import Environment
 
 HERE = Path(__file__).resolve().parent
@@ -31,16 +32,13 @@ def say(words: str) -> None:
 
 def pythons(peers: list[str], without: set[str]) -> dict[str, str]:
     """The interpreter of each implementation: this one, or that of an environment which is made if need be."""
-    found = {}
-    for peer in peers:
-        pins = HERE / "peers" / peer / "requirements.txt"
-        if peer in without:
-            found[peer] = "error: left out of this run"
-        elif not pins.exists():
-            found[peer] = sys.executable
-        else:
+    found = dict.fromkeys(peers, sys.executable) | dict.fromkeys(without & {*peers}, "error: left out of this run")
+    pins = {peer: HERE / "peers" / peer / "requirements.txt" for peer in peers if peer not in without}
+    wanted = {peer: Environment(f"bench-{peer}", file) for peer, file in pins.items() if file.exists()}
+    with side_by_side.made(wanted.values(), say) as making:
+        for peer, environment in wanted.items():
             try:
-                found[peer] = str(Environment(f"bench-{peer}", pins).made(say))
+                found[peer] = str(making[environment].result())
             except ContractError as error:
                 found[peer] = f"error: {str(error).splitlines()[0]}"
     return found

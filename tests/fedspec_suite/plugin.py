@@ -69,9 +69,9 @@ class Implementation(pytest.File):
 
     def _offers(self) -> Iterator[pytest.Collector]:
         from fedspec_suite.judge import locate
-        from fedspec_suite.judge.check import unmatched
         from fedspec_suite.judge.expected import read
         from fedspec_suite.judge.one_by_one import OneByOne, names
+        from fedspec_suite.judge.plan import unmatched
         from fedspec_suite.judge.request import Request, chosen
         from fedspec_suite.judge.runner import laws_named, profile_named
 

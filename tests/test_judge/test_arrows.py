@@ -153,7 +153,7 @@ def test_mutants_and_subjects_need_the_specification_alone(part: str) -> None:
     for path in files(SUITE / part):
         known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
         # What makes the environments runs beside the judge, not in them.
-        above = {"measure"} if path == SUITE / "subjects/environments.py" else set()
+        above = {"measure"} if path == SUITE / "subjects/making.py" else set()
         assert known <= {part, "own"} | above, name(path)
 
 

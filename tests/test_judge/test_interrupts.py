@@ -20,7 +20,7 @@ from fedspec_bench.job import Job
 from fedspec_suite.judge import workers
 from fedspec_suite.measure import process
 from fedspec_suite.measure.interrupts import Terminated, blocked, deferred, terminable
-from fedspec_suite.subjects import environments
+from fedspec_suite.subjects import making
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 SENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -49,7 +49,7 @@ def late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def environment(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("wb") as lock, (tmp_path / "log").open("w") as log:
-        environments._ended(SLEEP, lock.fileno(), log)
+        making.ended(SLEEP, lock.fileno(), log)
 
 
 def subject(tmp_path: Path) -> None:

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from test_judge.test_robust_process import gone, started
 
-from fedspec_suite.subjects.environments import _try_lock
+from fedspec_suite.subjects.making import try_lock
 
 CODE = """
 import sys
 from pathlib import Path
-from fedspec_suite.subjects.environments import _ended, _locked
+from fedspec_suite.subjects.making import ended, locked
 lock_file, pid_file = sys.argv[1:]
 wait = "import os, time; open(%r, 'w').write(str(os.getpid())); time.sleep(600)" % pid_file
-with _locked(Path(lock_file), "package", print) as lock, open(lock_file + ".log", "w") as log:
-    _ended([sys.executable, "-S", "-c", wait], lock, log)
+with locked(Path(lock_file), "package", print) as lock, open(lock_file + ".log", "w") as log:
+    ended([sys.executable, "-S", "-c", wait], lock, log)
 """
 
 
 def free(lock: Path) -> bool:
     with lock.open("a+b") as file:
-        return _try_lock(file.fileno())
+        return try_lock(file.fileno())
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])

@@ -2,66 +2,108 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 from fedspec.contract import Offer, Subject
-from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, unrepeated
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
+from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.turns import Turns
 from fedspec_suite.judge.unseen import compared, told
-from fedspec_suite.judge.workers import shared
+from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status, declared
-
-
-@dataclass(frozen=True)
-class Task:
-    """Some offers of one subject, by number, as it made them when first asked, and the seconds that they may take."""
-
-    name: str
-    offers: tuple[tuple[int, Offer], ...]
-    among: tuple[Offer, ...]
-    budget: float = math.inf
+from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.subjects import side_by_side
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
     """Judge; results come in the order of the subjects and their offers, however many processes share the work.
 
-    A subject that cannot be started, and an offer that cannot be judged, are results of their own.
+    A subject that cannot be started, and an offer that cannot be judged, are results of their own. What has its
+    environment is judged while those of others are being made.
 
     Raises:
         FedspecError: a name is unknown, or there is nothing that can be judged.
     """
-    plan = planned(request, progress)
-    tasks = [step for step in plan if isinstance(step, Task)]
-    results = _results(request, tasks, progress)
-    total, done = sum(len(task.offers) for task in tasks), 0
-    for step in plan:
-        if isinstance(step, Result):
-            yield step
-            continue
-        for (number, _), result in zip(step.offers, islice(results, len(step.offers)), strict=True):
-            done += 1
-            if request.jobs > 1:
-                progress(f"judged {done} of {total} offers")
-            yield replace(result, expected=tuple(e.number for e in _entries(request, step, number)))
-    # To its end, where what is open is closed.
-    yield from results
+    profile_named(request.profile)
+    laws_named(request.law)
+    names = [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]
+    missing = side_by_side.missing(name for name in names if name not in request.given)
+    with side_by_side.made(missing.values(), progress) as making:
+        plan = planned(request, names, {name: making[e] for name, e in missing.items()}, progress)
+        # Where nothing is made, all is known before anything is judged.
+        yield from _in_turn(request, plan if missing else list(plan), len(names), progress)
+
+
+def _in_turn(
+    request: Request, plan: Iterable[Planned | None], subjects: int, progress: Callable[[str], None]
+) -> Iterator[Result]:
+    """Judge what is planned as it becomes known; the results come in the order of the subjects."""
+
+    def finished(task: Task, number: int, result: Result) -> Result:
+        return replace(result, expected=tuple(e.number for e in _entries(request, task, number)))
+
+    turns = Turns(subjects, finished)
+
+    def tasks() -> Iterator[Task | None]:
+        for one in plan:
+            if one is None:
+                yield None
+                continue
+            turns.plans[one.place] = one
+            yield from (step for step in one.steps if isinstance(step, Task))
+
+    known: Iterable[Task | None] = list(tasks()) if isinstance(plan, list) else tasks()
+    alone = request.jobs == 1 or (isinstance(known, list) and len(known) == 1)
+    try:
+        for place, result in (_alone if alone else _shared)(request, known, progress):
+            turns.came.setdefault(place, []).append(result)
+            progress(f"judged {turns.far()}, {_verdict(result)}")
+            yield from turns.ready()
+    except KeyboardInterrupt:
+        yield from turns.ready(rest=True)
+        raise
+    yield from turns.ready()
+
+
+Placed = tuple[tuple[int, int], Result]
+"""A result with the place of its task."""
+
+
+def _alone(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
+    for task in tasks:
+        if task is None:
+            time.sleep(BEAT)
+        else:
+            yield from _placed(request, task, progress)
+
+
+def _shared(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
+    return shared(partial(_placed, request), partial(_missed, request), tasks, request.jobs)
+
+
+def _placed(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Placed]:
+    return ((task.place, result) for result in judge(request, task, progress))
+
+
+def _missed(request: Request, task: Task, done: int, reason: str) -> Iterator[Placed]:
+    return ((task.place, result) for result in _lost(request, task, done, reason))
+
+
+def _verdict(r: Result) -> str:
+    return f"{r.subject} {r.version} {r.algorithm}/{r.level} {r.said}"
 
 
 def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
@@ -76,76 +118,12 @@ def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
     return [e for e in request.expect if number in chosen(task.among, [e.offer])]
 
 
-def _results(request: Request, tasks: Sequence[Task], progress: Callable[[str], None]) -> Iterator[Result]:
-    if request.jobs == 1 or len(tasks) == 1:
-        return (result for task in tasks for result in judge(request, task, progress))
-    return shared(partial(judge, request), partial(_lost, request), tasks, request.jobs)
-
-
-def planned(request: Request, progress: Callable[[str], None]) -> list[Task | Result]:
-    """What is to be done, in the order in which it is printed.
-
-    Raises:
-        FedspecError: a name is unknown, or there is nothing that can be judged.
-    """
-    profile_named(request.profile)
-    laws_named(request.law)
-    plan: list[Task | Result] = []
-    offered: list[str] = []
-    unusable: list[FedspecError] = []
-    usable = False
-    for name in [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]:
-        try:
-            with _opened(request, name, progress) as subject:
-                offers = tuple(subject.info.offers)
-            if not offers:
-                raise ContractError(f"subject: {name} offers nothing; its info has no offers")
-        except (ContractError, SubjectError) as error:
-            unusable.append(error)
-            plan.append(failed(request, name, None, (), str(error)))
-            continue
-        wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
-        offered += [f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
-        for _, offer in wanted:
-            try:
-                setting_of(offer)
-                usable = True
-            except FedspecError as error:
-                unusable.append(error)
-        size = max(1, -(-len(wanted) // request.jobs))
-        for part in (wanted[i : i + size] for i in range(0, len(wanted), size)):
-            plan.append(Task(name, part, offers, request.budget * len(part) / len(wanted)))
-    if not usable:
-        raise unusable[0] if unusable else unmatched(request.implementations, request.only, offered)
-    return plan
-
-
-def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
-    """That the patterns match no offer, with the offers that there are."""
-    return UnknownNameError(
-        f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
-        f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
-    )
-
-
-def _some(names: list[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
-    if name in request.given:
-        return nullcontext(Inside(request.given[name], copies=True))
-    return locate.opened(
-        name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
-    )
-
-
 def judge(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
     """Judge some offers of one subject; what goes wrong is said of the offer with which it does."""
     done = 0
     try:
-        with _opened(request, task.name, progress) as opened:
-            subject = Budgeted(opened, task.budget)
+        with opened(request, task.name, progress) as answering:
+            subject = Budgeted(answering, task.budget)
             for number, offer in task.offers:
                 yield _judged(request, task, subject, number, offer, progress)
                 done += 1

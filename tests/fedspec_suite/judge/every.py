@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.check import unmatched
+from fedspec_suite.judge.plan import unmatched
 from fedspec_suite.judge.request import chosen, reason_of
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.process import SubjectError

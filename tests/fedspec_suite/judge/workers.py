@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +23,9 @@ Result = TypeVar("Result")
 
 _PATIENCE = 5.0
 """Seconds in which a worker may stop its subject."""
+
+BEAT = 0.2
+"""Seconds until it is asked again whether there is another task."""
 
 
 @dataclass
@@ -34,7 +38,7 @@ class _Worker(Generic[Task]):
 def shared(
     work: Callable[[Task], Iterator[Result]],
     lost: Callable[[Task, int, str], Iterator[Result]],
-    tasks: Sequence[Task],
+    tasks: Iterable[Task | None],
     jobs: int,
 ) -> Iterator[Result]:
     """Do the tasks in several processes; the results of each come in its order, those of all in the order of the tasks.
@@ -42,25 +46,40 @@ def shared(
     Args:
         work: gives the results of a task; it goes to other processes, as do tasks and results.
         lost: what to say instead when a worker died: of the task, after so many results, with the reason.
-        tasks: what is to be done.
+        tasks: what is to be done; None says that what comes next is not known yet.
         jobs: how many processes.
 
     Raises:
         KeyboardInterrupt: after everything that has arrived was given.
     """
     context = multiprocessing.get_context("spawn")
-    waiting = deque(range(len(tasks)))
-    arrived: list[list[Result]] = [[] for _ in tasks]
-    complete = [False] * len(tasks)
+    source, more = iter(tasks), True
+    known: list[Task] = []
+    waiting: deque[int] = deque()
+    arrived: list[list[Result]] = []
+    complete: list[bool] = []
     workers: list[_Worker[Task]] = []
     turn = given = 0
     try:
-        while turn < len(tasks):
+        while more or turn < len(known):
+            fresh = list(islice(source, 1))
+            more = bool(fresh)
+            for task in fresh:
+                if task is not None:
+                    waiting.append(len(known))
+                    known.append(task)
+                    arrived.append([])
+                    complete.append(False)
+            for worker in workers:
+                if worker.task < 0:
+                    _hand(worker, waiting, known)
             while waiting and len(workers) < jobs:
                 with deferred():
                     workers.append(_begin(context, work))
-                _hand(workers[-1], waiting, tasks)
-            for connection in wait([w.connection for w in workers]):
+                _hand(workers[-1], waiting, known)
+            # A task that is there already is begun before anything is waited for.
+            patience = BEAT if fresh == [None] else 0 if fresh else None
+            for connection in wait([w.connection for w in workers], patience):
                 worker = next(w for w in workers if w.connection is connection)
                 try:
                     result: Result | None = worker.connection.recv()
@@ -70,15 +89,15 @@ def shared(
                     _stop([worker])
                     if worker.task >= 0:
                         reason = f"the judge's own process ended (exit code {worker.process.exitcode})"
-                        arrived[worker.task] += lost(tasks[worker.task], len(arrived[worker.task]), reason)
+                        arrived[worker.task] += lost(known[worker.task], len(arrived[worker.task]), reason)
                         complete[worker.task] = True
                     continue
                 if result is not None:
                     arrived[worker.task].append(result)
                     continue
                 complete[worker.task] = True
-                _hand(worker, waiting, tasks)
-            while turn < len(tasks):
+                _hand(worker, waiting, known)
+            while turn < len(known):
                 while given < len(arrived[turn]):
                     given += 1
                     yield arrived[turn][given - 1]

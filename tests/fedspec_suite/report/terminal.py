@@ -143,12 +143,30 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+COUNTED = "judged "
+"""How a line begins that says how far the work is."""
+
+
 @contextmanager
 def spinner() -> Iterator[Any]:
-    """A progress line on standard error; plain lines for what takes long when it is not a terminal."""
+    """A progress line on standard error; where that is no terminal, plain lines for what takes long.
+
+    Of those that count what is done there is one every while.
+    """
     err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
             yield lambda text: status.update(Text(inert(text)))
-    else:
-        yield lambda text: err.print(text) if ": " in text else None
+        return
+    told = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal told
+        if text.startswith(COUNTED):
+            if time.monotonic() - told > PATIENCE:
+                told = time.monotonic()
+                err.print(text)
+        elif ": " in text:
+            err.print(text)
+
+    yield tell

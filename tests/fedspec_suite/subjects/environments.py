@@ -5,10 +5,10 @@ environment of its own, made on first use under ``$FEDSPEC_CACHE`` (else ``$XDG_
 else ``~/.cache/fedspec``)::
 
     environments/NAME-HASH/       the environment; .complete is written last, without it it is remade
-    environments/NAME-HASH.log    what venv and pip printed
+    environments/NAME-HASH.log    what venv, and uv or pip, printed
     environments/NAME-HASH.lock   held while one process makes it
 
-HASH stands for the requirements and the Python that made it.
+HASH stands for the requirements and the Python that made it. How one is made: ``making.py``.
 """
 
 from __future__ import annotations
@@ -17,23 +17,18 @@ import hashlib
 import json
 import os
 import platform
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import fedspec
 from fedspec.errors import ContractError, UnknownNameError
-from fedspec_suite.measure.interrupts import deferred
+from fedspec_suite.subjects import making
 
 HERE = Path(__file__).resolve().parent
 STAMP = ".complete"
-_LOG_LINES = 15
 
 
 @dataclass(frozen=True)
@@ -138,11 +133,12 @@ class Environment:
         """Whether it is there."""
         return (self.folder / STAMP).is_file() and _python(self.folder).exists()
 
-    def made(self, progress: Callable[[str], None]) -> Path:
+    def made(self, progress: Callable[[str], None], stop: threading.Event | None = None) -> Path:
         """Make it unless it is there, and return its Python.
 
         Args:
             progress: told, in one line each, what takes time.
+            stop: gives up where it is set, as on an interrupt; for other threads than the main one.
 
         Raises:
             ContractError: it could not be made; the message ends with the last lines of the log.
@@ -157,9 +153,9 @@ class Environment:
                 f"{self.package}: cannot create {folder.parent}: {error}; "
                 f"set FEDSPEC_CACHE to a folder that can be written"
             ) from error
-        with _locked(folder.with_name(folder.name + ".lock"), self.package, progress) as lock:
+        with making.locked(folder.with_name(folder.name + ".lock"), self.package, progress, stop) as lock:
             if not self.is_ready:  # another process may have made it while this one waited
-                _build(self, folder, lock, progress)
+                _build(self, folder, making.Job(self.package, folder, lock, progress, stop))
         return _python(folder)
 
 
@@ -213,90 +209,8 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _build(subject: Environment, folder: Path, lock: int, progress: Callable[[str], None]) -> None:
-    begun = time.monotonic()
-    log_path = folder.with_name(folder.name + ".log")
+def _build(subject: Environment, folder: Path, job: making.Job) -> None:
     (folder / STAMP).unlink(missing_ok=True)
-    progress(f"{subject.package}: installing its pinned packages in {folder} (once)")
-    with log_path.open("w", encoding="utf-8") as log:
-        _run(subject, [sys.executable, "-I", "-m", "venv", "--clear", str(folder)], lock, log, log_path)
-        pip = [str(_python(folder)), "-I", "-m", "pip", "--no-input", "--disable-pip-version-check"]
-        _run(subject, [*pip, "install", "-r", str(subject.requirements)], lock, log, log_path)
+    making.build(job, _python(folder), subject.requirements)
     (folder / STAMP).write_text(subject.requirements.read_text(encoding="utf-8"), encoding="utf-8")
-    progress(f"{subject.package}: environment ready after {time.monotonic() - begun:.0f} s")
-
-
-def _run(subject: Environment, argv: list[str], lock: int, log: TextIO, log_path: Path) -> None:
-    try:
-        status = _ended(argv, lock, log)
-        reason = f"exited with {status}"
-    except OSError as error:
-        status, reason = -1, str(error)
-    if status:
-        lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = "\n".join(f"  {line}" for line in lines[-_LOG_LINES:])
-        raise ContractError(
-            f"{subject.package}: cannot make its environment: python -m {argv[3]} {reason}; it needs a package "
-            f"index (pip's own settings are honoured); see {log_path}, which ends\n{said}"
-        )
-
-
-def _ended(argv: list[str], lock: int, log: TextIO) -> int:
-    """Run to the end, or to an interrupt, which ends it with everything that it started.
-
-    It holds the lock too: if this process is killed, nobody begins anew while it still writes.
-    """
-    posix = os.name != "nt"
-    child: subprocess.Popen[bytes] | None = None
-    try:
-        with deferred():
-            child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=posix,
-                pass_fds=(lock,) if posix else (),
-            )
-        return child.wait()
-    except BaseException:
-        if child is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                if sys.platform == "win32":
-                    child.kill()
-                else:
-                    os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        raise
-
-
-@contextmanager
-def _locked(path: Path, package: str, progress: Callable[[str], None]) -> Iterator[int]:
-    """Hold the lock file; the system lets go of it when the last process that has it open ends, however it ends."""
-    with path.open("a+b") as file:
-        if not _try_lock(file.fileno()):
-            progress(f"{package}: waiting for another process that makes its environment")
-            while not _try_lock(file.fileno()):
-                time.sleep(0.2)
-        yield file.fileno()
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    job.ready()

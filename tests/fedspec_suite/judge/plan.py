@@ -1,0 +1,143 @@
+"""What is to be judged: each subject is asked what it offers, and its offers are shared out as tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedspec.contract import Offer, Subject
+from fedspec.errors import ContractError, FedspecError, UnknownNameError
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.request import Request, chosen, failed
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Result, declared
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some offers of one subject, by number, as it made them when first asked, and the seconds that they may take.
+
+    Attributes:
+        name: the subject, as it was typed.
+        offers: what is to be judged.
+        among: everything that it offers.
+        budget: the seconds.
+        place: which subject it is of all, and which of its tasks.
+    """
+
+    name: str
+    offers: tuple[tuple[int, Offer], ...]
+    among: tuple[Offer, ...]
+    budget: float = math.inf
+    place: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is to be done with one subject.
+
+    Attributes:
+        place: which it is of all.
+        steps: its tasks, or the line that says why it cannot be judged.
+        usable: whether there is an offer that can be judged.
+    """
+
+    place: int
+    steps: tuple[Task | Result, ...]
+    usable: bool = False
+
+
+def planned(
+    request: Request,
+    names: Sequence[str],
+    awaited: Mapping[str, Future[Path]],
+    progress: Callable[[str], None],
+) -> Iterator[Planned | None]:
+    """What is to be done with each subject, as soon as it can be asked; None where none can be asked yet.
+
+    Args:
+        request: what is asked of the judge.
+        names: of single subjects.
+        awaited: those whose environment is being made.
+        progress: told what takes time.
+
+    Raises:
+        FedspecError: after all were asked, there is nothing that can be judged.
+    """
+    left = dict(enumerate(names))
+    offered: dict[int, list[str]] = {}
+    unusable: list[tuple[int, FedspecError]] = []
+    usable = False
+    while left:
+        place = next((i for i, name in left.items() if name not in awaited or awaited[name].done()), None)
+        if place is None:
+            yield None
+            continue
+        name = left.pop(place)
+        try:
+            if name in awaited:
+                awaited[name].result()
+            with opened(request, name, progress) as subject:
+                offers = tuple(subject.info.offers)
+            if not offers:
+                raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+        except (ContractError, SubjectError) as error:
+            unusable.append((place, error))
+            yield Planned(place, (failed(request, name, None, (), str(error)),))
+            continue
+        wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
+        offered[place] = [f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
+        able = [_able(place, offer, unusable) for _, offer in wanted]
+        usable = usable or any(able)
+        yield Planned(place, _tasks(request, name, place, wanted, offers), any(able))
+    if not usable:
+        told = [one for _, some in sorted(offered.items()) for one in some]
+        first = min(unusable, key=lambda one: one[0])[1] if unusable else None
+        raise first or unmatched(request.implementations, request.only, told)
+
+
+def _able(place: int, offer: Offer, unusable: list[tuple[int, FedspecError]]) -> bool:
+    try:
+        setting_of(offer)
+    except FedspecError as error:
+        unusable.append((place, error))
+        return False
+    return True
+
+
+def _tasks(
+    request: Request, name: str, place: int, wanted: tuple[tuple[int, Offer], ...], offers: tuple[Offer, ...]
+) -> tuple[Task, ...]:
+    size = max(1, -(-len(wanted) // request.jobs))
+    parts = [wanted[i : i + size] for i in range(0, len(wanted), size)]
+    return tuple(
+        Task(name, part, offers, request.budget * len(part) / len(wanted), (place, number))
+        for number, part in enumerate(parts)
+    )
+
+
+def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
+    """That the patterns match no offer, with the offers that there are."""
+    return UnknownNameError(
+        f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
+        f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
+    )
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
+    """The subject of a name, as the request says."""
+    if name in request.given:
+        return nullcontext(Inside(request.given[name], copies=True))
+    return locate.opened(
+        name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
+    )

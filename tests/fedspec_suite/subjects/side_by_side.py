@@ -1,0 +1,41 @@
+"""Environments that are made while something else goes on, some at a time; all of it ends with the block."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from fedspec_suite.subjects import environments
+from fedspec_suite.subjects.environments import Environment
+
+ABREAST = max(2, min(4, os.cpu_count() or 1))
+"""How many are made at a time: fetching waits for others, unpacking needs a processor."""
+
+
+def missing(names: Iterable[str]) -> dict[str, Environment]:
+    """Of those names that are bundled ones: what must be made before they can be asked."""
+    known = environments.bundled()
+    return {n: known[n].environment for n in names if n in known and not known[n].environment.is_ready}
+
+
+@contextmanager
+def made(
+    wanted: Iterable[Environment], progress: Callable[[str], None]
+) -> Iterator[Mapping[Environment, Future[Path]]]:
+    """Begin to make environments, each once and in this order; the block finds there what becomes of each.
+
+    Args:
+        wanted: what is to be made.
+        progress: told, in one line each, what takes time; also by other threads.
+    """
+    stop = threading.Event()
+    with ThreadPoolExecutor(ABREAST, thread_name_prefix="environment") as pool:
+        try:
+            yield {e: pool.submit(e.made, progress, stop) for e in dict.fromkeys(wanted)}
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
