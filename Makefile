@@ -49,7 +49,10 @@ venv: $(STAMP) ## Create .venv with the pinned development environment
 $(STAMP): pyproject.toml constraints.txt | check-python
 	@echo "installing into $(VENV) (about a minute)"
 	@'$(BIN)/python' -m pip --version >/dev/null 2>&1 || '$(PYTHON)' -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[dev]'
+	@# uv, where it can be had, as pip is set to; without it pip itself.
+	@$(BIN)/python -m pip install -qq -c constraints.txt uv || echo 'no uv; pip installs'
+	@printf '%s\n' '-c ../constraints.txt' '-e .[dev]' >$(VENV)/requirements.txt
+	@$(BIN)/python -P tests/fedspec_suite/subjects/installing.py $(VENV)/requirements.txt
 	@touch $@
 
 .PHONY: demo

@@ -74,8 +74,6 @@ def wheel(name: str) -> tuple[str | None, str | None]:
     """The file that pip takes for the package under test, and its digest, as pip reports them."""
     subject = environments.find(name)
     pip = [sys.executable, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--quiet"]
-    if environments.is_ready(name):
-        pip[0] = environments.command(environments.expand(name)[0])[0]
     flags = ["--dry-run", "--ignore-installed", "--no-deps", "--report", "-"]
     ran = subprocess.run([*pip, *flags, requirement(subject.requirements)], capture_output=True, text=True, check=False)
     if ran.returncode:

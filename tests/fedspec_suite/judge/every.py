@@ -15,6 +15,7 @@ from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import declared
+from fedspec_suite.subjects import side_by_side
 
 T = TypeVar("T")
 
@@ -54,8 +55,10 @@ def every(
     offered: list[str] = []
     refused: list[FedspecError] = []
     usable = False
-    for name in [name for given in implementations for name in locate.expand(given)]:
+    names = [name for given in implementations for name in locate.expand(given)]
+    for name, made in side_by_side.in_order(names, progress):
         try:
+            made()
             with locate.opened(name, limit=limit, progress=progress) as subject:
                 if not subject.info.offers:
                     raise ContractError(f"subject: {name} offers nothing; its info has no offers")

@@ -62,8 +62,9 @@ def shared(
     turn = given = 0
     try:
         while more or turn < len(known):
-            fresh = list(islice(source, 1))
-            more = bool(fresh)
+            # To ask what comes next may take seconds, so it is done when nothing waits for a worker.
+            fresh = list(islice(source, 1)) if more and not waiting else []
+            more = more and (bool(fresh) or bool(waiting))
             for task in fresh:
                 if task is not None:
                     waiting.append(len(known))

@@ -6,9 +6,9 @@ Where pip has a setting that uv cannot be told, pip installs. What a person tell
 Torch has a build for each kind of machine under one version. Where neither tool is told where packages come from,
 uv chooses the build that fits this machine (``--torch-backend auto``); pip would take the package index's, for CUDA.
 
-It needs the standard library alone: ``make venv`` runs it by its file, before anything is installed::
+It needs the standard library alone: ``make venv`` runs it by its file, before anything else is installed::
 
-    python installing.py -c constraints.txt -e '.[dev]'
+    python installing.py requirements.txt
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import ast
 import os
 import re
 import shutil
+import subprocess
+import sys
+import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -76,6 +80,11 @@ class Way:
     plan: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """For a line about it."""
+        return f"{self.tool} --torch-backend auto" if "--torch-backend" in self.install else self.tool
+
 
 def found_uv() -> str | None:
     """The command uv: of the package that is installed beside fedspec, else on the PATH."""
@@ -83,6 +92,13 @@ def found_uv() -> str | None:
         return str(import_module("uv").find_uv_bin())
     except (ImportError, AttributeError, OSError):
         return shutil.which("uv")
+
+
+def listed(python: Path | str) -> str | None:
+    """What ``pip config list`` prints; none where this Python has no pip."""
+    asked = [str(python), *PIP, "config", "list"]
+    ran = subprocess.run(asked, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return None if ran.returncode else ran.stdout
 
 
 def settings(listed: str) -> dict[str, str]:
@@ -172,3 +188,49 @@ PLAIN_TORCH = (
 def untold(listed: str) -> bool:
     """Whether pip has no setting that says where packages come from."""
     return not settings(listed).keys() & {"index-url", "extra-index-url", "find-links", "no-index"}
+
+
+def by_uv(
+    way: Way, requirements: Path, plan: Path, run: Callable[[tuple[str, ...]], int], say: Callable[[str], None]
+) -> bool:
+    """Install by uv, which says first what it would take; whether it could.
+
+    Args:
+        way: how.
+        requirements: what.
+        plan: the file for what it would take; uv wants it to be called ``pylock.toml``.
+        run: runs a command and gives its status.
+        say: told what is fetched.
+    """
+    if run((*way.plan, str(plan), str(requirements))):
+        return False
+    with suppress(OSError, ValueError):
+        say(planned(plan.read_text(encoding="utf-8")))
+    return run((*way.install, "-r", str(requirements))) == 0
+
+
+def main() -> int:
+    """Install a file of requirements, with torch among them, into the environment of this Python."""
+    requirements = Path(sys.argv[1])
+    told = listed(sys.executable) or ""
+
+    def run(command: tuple[str, ...]) -> int:
+        return subprocess.run(command, check=False, env={**os.environ, **way.variables}).returncode
+
+    for way in ways(sys.executable, told, torch=True):
+        if way.tool == "uv":
+            with tempfile.TemporaryDirectory() as folder:
+                if by_uv(
+                    replace(way, install=(*way.install, "-q")), requirements, Path(folder, "pylock.toml"), run, print
+                ):
+                    return 0
+            print(f"{way.name} cannot install it, and something else is tried")
+            continue
+        if untold(told):
+            print(PLAIN_TORCH)
+        return run((*way.install, "-qq", "-r", str(requirements)))
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -65,48 +65,37 @@ def build(job: Job, python: Path, requirements: Path) -> None:
         ContractError: none did; the message ends with the last lines of the log.
     """
     job.say(f"installing its pinned packages in {job.folder} (once)")
-    pins = requirements.read_text(encoding="utf-8")
+    torch = installing.asks_for_torch(requirements.read_text(encoding="utf-8"))
     with job.log.open("w", encoding="utf-8") as log:
-        _venv(job, log)
-        listed = _settings(python)
-        torch = installing.asks_for_torch(pins)
+        if (listed := installing.listed(sys.executable)) is None:
+            _venv(job, log)
+            listed = installing.listed(python) or ""
         for way in installing.ways(python, listed, torch):
-            if way.tool != "pip":
-                if _installed(job, way, requirements, log):
+            # What another way began must not be taken for what is there; and making pip takes longer than uv does.
+            _venv(job, log, *(("--without-pip",) if way.tool == "uv" else ()))
+            if way.tool == "uv":
+                if _by_uv(job, way, requirements, log):
                     return
-                # What it began must not be taken for what pip finds there.
-                _venv(job, log)
                 continue
             if torch and installing.untold(listed):
                 job.say(installing.PLAIN_TORCH)
             _run(job, [*way.install, "-r", str(requirements)], log)
 
 
-def _venv(job: Job, log: TextIO) -> None:
-    _run(job, [sys.executable, "-I", "-m", "venv", "--clear", str(job.folder)], log)
+def _venv(job: Job, log: TextIO, *options: str) -> None:
+    _run(job, [sys.executable, "-I", "-m", "venv", "--clear", *options, str(job.folder)], log)
 
 
-def _settings(python: Path) -> str:
-    """What pip is set to, which decides for uv too."""
-    asked = [str(python), *installing.PIP, "config", "list"]
-    ran = subprocess.run(asked, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    return ran.stdout
-
-
-def _installed(job: Job, way: installing.Way, requirements: Path, log: TextIO) -> bool:
+def _by_uv(job: Job, way: installing.Way, requirements: Path, log: TextIO) -> bool:
     """Whether uv could install it; it says first what it fetches."""
     variables = {**way.variables, **_cache(job.folder)}
-    # Kept in the environment: which file of which place each package came from.
+    # Kept in the environment: which file, from which place, each package is.
     plan = job.folder / "pylock.toml"
-    asked = ["-r", str(requirements)]
-    if ended([*way.plan, str(plan), str(requirements)], job.lock, log, job.stop, variables) == 0:
-        with suppress(OSError, ValueError):
-            job.say(f"{installing.planned(plan.read_text(encoding='utf-8'))}")
-        if ended([*way.install, *asked], job.lock, log, job.stop, variables) == 0:
-            return True
+    if installing.by_uv(way, requirements, plan, lambda a: ended(a, job.lock, log, job.stop, variables), job.say):
+        return True
     log.flush()
-    last = next((line for line in reversed(_said(job.log)) if line.startswith("error")), "see the log")
-    job.say(f"{' '.join([way.tool, *way.install[-2:] * ('--torch-backend' in way.install)])} cannot: {last}")
+    last = next((line for line in reversed(_said(job.log)) if line.startswith("error: ")), f"see {job.log}")
+    job.say(f"{way.name} cannot make it, and something else is tried: {last.removeprefix('error: ')}")
     return False
 
 

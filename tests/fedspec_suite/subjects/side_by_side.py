@@ -39,3 +39,11 @@ def made(
         finally:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def in_order(names: Iterable[str], progress: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Each name with what waits for its environment, or raises what kept it from being made; all are begun at once."""
+    names = list(names)
+    wanted = missing(names)
+    with made(wanted.values(), progress) as making:
+        yield from ((name, making[wanted[name]].result if name in wanted else lambda: None) for name in names)
