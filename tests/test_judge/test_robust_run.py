@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,21 @@ def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
 def test_a_worker_that_dies_takes_its_own_task_only() -> None:
     results = list(shared(doubled, lost, [0, 1, 2, 3], 2))
     assert results == [0, 1, 10, 11, 20, "lost 2 after 1: the judge's own process ended (exit code 9)", 30, 31]
+
+
+def test_a_task_may_become_known_while_others_are_done() -> None:
+    """The last does when the first has ended, of which the results come first."""
+    given: list[int] = []
+
+    def late() -> Iterator[int | None]:
+        yield 0
+        while not given:
+            yield None
+        yield 3
+
+    for result in shared(doubled, lost, late(), 2):
+        given.append(result)
+    assert given == [0, 1, 30, 31]
 
 
 @pytest.mark.slow

@@ -45,8 +45,17 @@ AS_VARIABLES = {
 """Settings of pip: the variable that tells uv the same, and what stands between several values of it."""
 
 OF_NO_WEIGHT = {
-    *("break-system-packages", "cache-dir", "color", "compile", "disable-pip-version-check", "exists-action", "log"),
-    *("no-cache-dir", "no-color", "no-compile", "no-input", "no-python-version-warning", "no-warn-script-location"),
+    *("break-system-packages", "cache-dir", "color", "compile", "config-file", "disable-pip-version-check"),
+    *(
+        "exists-action",
+        "log",
+        "no-cache-dir",
+        "no-color",
+        "no-compile",
+        "no-input",
+        "no-python-version-warning",
+        "no-warn-script-location",
+    ),
     *("prefer-binary", "progress-bar", "quiet", "require-virtualenv", "root-user-action", "verbose"),
 }
 """Settings of pip that change nothing of what pinned packages an environment holds."""

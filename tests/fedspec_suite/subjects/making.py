@@ -121,9 +121,10 @@ def _run(job: Job, argv: list[str], log: TextIO) -> None:
     except OSError as error:
         status, reason = -1, str(error)
     if status:
+        tool = "venv" if "venv" in argv else "pip"
         said = "\n".join(f"  {line}" for line in _said(job.log)[-_LOG_LINES:])
         raise ContractError(
-            f"{job.package}: cannot make its environment: python -m {argv[3]} {reason}; it needs a package "
+            f"{job.package}: cannot make its environment: python -m {tool} {reason}; it needs a package "
             f"index (pip's own settings are honoured); see {job.log}, which ends\n{said}"
         )
 
