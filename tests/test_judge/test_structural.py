@@ -280,6 +280,7 @@ def test_a_step_that_the_last_turn_leaves_out_is_named() -> None:
     [
         ("step", "where x first deviates, m and v are as claimed"),
         ("v", "where x first deviates, m is as claimed and v is not"),
+        ("m and v", "where x first deviates, m and v are not as claimed"),
     ],
 )
 def test_what_else_is_shown_says_how_far_the_claim_is_followed(wrong: str, words: str) -> None:
@@ -295,8 +296,8 @@ def test_what_else_is_shown_says_how_far_the_claim_is_followed(wrong: str, words
             odd = 1 + np.sin(1.7 * self.count + sum(len(m.delta) for m in event.messages)) / 3
             for b in self.x:
                 delta = np.mean([m.delta[b] for m in event.messages], axis=0)
-                self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * delta
-                self.v[b] = h["beta2"] * self.v[b] + (odd if wrong == "v" else 1) * (1 - h["beta2"]) * delta**2
+                self.m[b] = h["beta1"] * self.m[b] + (odd**2 if "m" in wrong else 1) * (1 - h["beta1"]) * delta
+                self.v[b] = h["beta2"] * self.v[b] + (odd if "v" in wrong else 1) * (1 - h["beta2"]) * delta**2
                 step = self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
                 self.x[b] = self.x[b] + (odd if wrong == "step" else 1) * h["eta"] * step
             return {"x": self.x, "m": self.m, "v": self.v}

@@ -24,7 +24,7 @@ def along(known: Known, told: Evidence) -> str:
         wrong.append({n for n, each in found.items() if each.apart.any()})
     kept, lost = (sorted(set.intersection(*sets)) if sets else [] for sets in (right, wrong))
     said = [f"{_listed(kept)} {_is(kept)} as claimed"] if kept else []
-    said += [f"{_listed(lost)} {_is(lost)} not"] if lost else []
+    said += [f"{_listed(lost)} {_is(lost)} not{'' if kept else ' as claimed'}"] if lost else []
     return f"where x first deviates, {' and '.join(said)}" if said else ""
 
 

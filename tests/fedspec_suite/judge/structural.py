@@ -104,7 +104,7 @@ def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:
             target.body[at] = _Counted(n, oracles).visit(target.body[at])
             target.body.insert(at + 1, ast.parse(f"hand_on({key}, before_{n} + {n} + 1 - {first})").body[0])
             target.body.insert(at, ast.parse(f"before_{n} = handed({key}, 0)").body[0])
-            yield Rebuilt(words.format(n=n), "step", changed)
+            yield Rebuilt(words.format(n=n), "", changed)
 
 
 class _Counted(ast.NodeTransformer):

@@ -36,7 +36,7 @@ WIDEST = 100
 MOST = 3
 """Lines that an offer has in the summary at most; in proportion more where they are shorter."""
 
-MORE = 2
+MORE = 3
 """Lines that it may have besides where nothing known is like it, for the laws that are broken and those that hold."""
 
 INDENT, GAP = 2, 2
