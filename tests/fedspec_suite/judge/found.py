@@ -18,6 +18,9 @@ NAMED = 2
 FEW = 3
 """How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
 
+IGNORED = " is ignored (taken as "
+"""Of a hyper-parameter that has no effect."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -109,8 +112,9 @@ def _agreeing(
     whole = [f for f in everything if not f.unlike] or everything
     asks: dict[str, Found] = {}
     for f in whole[:NAMED]:
-        # Of what stands in no equation nobody can say that it asks to mend another one, but a catalogued defect is one.
-        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation)
+        # Of what stands in no equation nobody can say that it asks to mend another one. But a catalogued defect is its
+        # own, and what is ignored asks for another offer.
+        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation) or IGNORED in f.words
         if own or f.equation or not asks:
             asks.setdefault(f.words if own else f.equation, f)
     return tuple(asks.values())

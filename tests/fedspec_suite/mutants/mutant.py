@@ -177,14 +177,51 @@ def edited(mutant: Mutant) -> tuple[Callable[..., Any], Callable[..., Any]]:
 def blamed(mutant: Mutant) -> str:
     """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns.
 
-    Where it assigns none, that of its rule where there is one alone; else none is said.
+    Where no equation has that on its left, the first further down that reads it; that of its rule where there is one
+    alone; else none is said.
     """
     ids = [e.id for e in equations(original(mutant))]
+    if len({*ids}) < 2:
+        return ids[0] if ids else ""
     before, _ = texts(mutant)
-    line = next(line for line in before.splitlines() if mutant.old.splitlines()[0].strip() in line)
-    assigned = line.partition("=")[0].strip()
-    tail = "step" if assigned == "x" else assigned
-    return next((i for i in ids if i.endswith(f".{tail}")), ids[0] if len({*ids}) == 1 else "")
+    at = before.index(mutant.old)
+    here = (before[:at].count("\n") + 1, at - (before.rfind("\n", 0, at) + 1))
+    made: set[str] = set()
+    for s in _simple(parsed(before)):
+        read = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if not (_holds(s, here) or made & read):
+            continue
+        if isinstance(s, ast.Return) and not _fields(s):
+            # A rule that gives no record gives what its last equation makes.
+            return ids[-1]
+        edited = {str(f.arg) for f in _fields(s) if _holds(f, here)}
+        for name in sorted(_stored(s) or edited or {str(f.arg) for f in _fields(s)}):
+            tail = ".step" if name == "x" else f".{name}"
+            if found := next((i for i in ids if i.endswith(tail)), ""):
+                return found
+        made |= _stored(s)
+    return ""
+
+
+def _simple(tree: ast.Module) -> list[ast.stmt]:
+    """The statements without others inside, in the order of the text."""
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    return sorted(found, key=lambda s: s.lineno)
+
+
+def _holds(node: ast.stmt | ast.keyword, here: tuple[int, int]) -> bool:
+    """Whether a place of the text, line and column, is inside of a node."""
+    end = (node.end_lineno or 0, node.end_col_offset or 0)
+    return (node.lineno, node.col_offset) <= here < end
+
+
+def _fields(s: ast.stmt) -> list[ast.keyword]:
+    """Of a record that is returned its fields."""
+    return s.value.keywords if isinstance(s, ast.Return) and isinstance(s.value, ast.Call) else []
+
+
+def _stored(s: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 @cache
