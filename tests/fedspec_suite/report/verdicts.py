@@ -34,9 +34,9 @@ WIDEST = 100
 """Columns that are used at most."""
 
 MOST = 3
-"""Lines that an offer has in the summary at most; in proportion more where they are shorter."""
+"""Lines that an offer has in the summary at most, one more where nothing known is like it; in proportion if shorter."""
 
-MORE = 3
+MORE = 2
 """Lines that it may have besides where nothing known is like it, for the laws that are broken and those that hold."""
 
 INDENT, GAP = 2, 2
@@ -116,7 +116,8 @@ def _summary(results: Sequence[Result], console: Console) -> None:
 
 def _told(r: Result, name: str, console: Console) -> list[Text]:
     """An offer in the summary: why, and where nothing known is like it, what fails and what holds."""
-    width, most = console.width - 2 * INDENT, ceil(MOST * WIDEST / console.width)
+    # What has no name is told by more clauses, with the numbers last.
+    width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
     told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
     lines = _filled(told, console, width, most)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
