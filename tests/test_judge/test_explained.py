@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import pytest
 from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
 
 from fedspec.catalogue import find
-from fedspec.contract import Round
+from fedspec.contract import Case, Offer, Round, SubjectInfo
 from fedspec_suite import mutants
 from fedspec_suite.judge import check
 from fedspec_suite.judge.budget import Budgeted
+from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.comparing import evidence
 from fedspec_suite.judge.composed import combined
-from fedspec_suite.judge.diagnosis import as_data, in_words
+from fedspec_suite.judge.diagnosis import Diagnosis, as_data, in_words
 from fedspec_suite.judge.edits import edits
 from fedspec_suite.judge.found import first
 from fedspec_suite.judge.known import known_of
@@ -199,3 +201,36 @@ def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.Monkey
     told = check._diagnosed(found, Budgeted(subject, 60), offer)
     assert told.verdict is Conformity.DOES_NOT
     assert told.nearest.startswith("not diagnosed: ") and "a bug of the diagnosis" in told.nearest
+
+
+def test_what_shows_beside_x_in_some_cases_and_x_in_others_is_said_of_some() -> None:
+    """A law's own case showed x wrong, the cases of the diagnosis v alone."""
+    d = Diagnosis(9, 0.5, unlike=("v",))
+    assert in_words(d, model_failed=True) == "in some cases x follows the claimed reading, not v: no known variant"
+    assert in_words(d, model_failed=False) == "x follows the claimed reading, not v: no known variant"
+
+
+def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x() -> None:
+    class Server:
+        def __init__(self, case: Case) -> None:
+            self.h, self.x = case.hyper, dict(case.x0)
+            self.m = {b: 0 * a for b, a in self.x.items()}
+            self.v = {b: 0 * a + case.hyper["v0"] for b, a in self.x.items()}
+
+        def step(self, event: Any) -> dict[str, Any]:
+            mean = {b: np.mean([m.delta[b] for m in event.messages], axis=0) for b in self.x}
+            for b, delta in mean.items() if any(a.any() for a in mean.values()) else ():
+                self.m[b] = self.h["beta1"] * self.m[b] + (1 - self.h["beta1"]) * delta
+                self.v[b] = self.h["beta2"] * self.v[b] + (1 - self.h["beta2"]) * delta**2
+                self.x[b] = self.x[b] + self.h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + self.h["tau"])
+            return {"x": self.x, "m": self.m, "v": self.v}
+
+    offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
+    subject = Inside(SimpleNamespace(info=SubjectInfo("skips", "1", (offer,)), start=Server))
+    _, said = explanation(subject, offer, {"unrolled", "follows-v"}, in_x=True)
+    assert said.startswith("in some cases x follows the claimed reading, not v")
+
+
+def test_a_reading_is_placed_where_its_correction_stands() -> None:
+    placed = {v.words: v.equation for v in known_of(setting_of(Offer("lamb", "client", "you-2020"))).variants}
+    assert placed["reading uncorrected"] == "lamb.m_hat"

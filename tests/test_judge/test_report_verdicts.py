@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_judge.results import asked, printed, result, wrong
 
-from fedspec_suite.judge.diagnosis import SMALL, SOME
+from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report.sentences import unknown
@@ -128,7 +128,7 @@ def test_an_offer_has_three_lines_in_the_summary_at_most_and_three_more_where_no
     assert 1 <= lines.index("", 2) - 3 <= 3 + 3 * unknown(r)
 
 
-@pytest.mark.parametrize("nearest", [SMALL, SOME])
+@pytest.mark.parametrize("nearest", [SMALL, SOME, f"in some cases {FOLLOWS}, not v: {NONE}"])
 def test_who_deviates_in_a_law_s_cases_alone_is_told_the_law(nearest: str) -> None:
     r = wrong(nearest, asked("tie-stays", Status.FAIL), asked("unanimous"))
     assert f"    fails: {LAWS['tie-stays'].words}" in printed([r])

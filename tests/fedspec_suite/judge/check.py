@@ -21,10 +21,11 @@ from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
+from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.subjects import side_by_side
 
 
@@ -176,15 +177,23 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     try:
-        d, words = explanation(subject, offer, {o.law for o in result.obligations if o.status is Status.FAIL})
+        failed = [o for o in result.obligations if o.status is Status.FAIL]
+        in_x = any(o.law not in MANNERS and _about(o) == "x" for o in failed)
+        d, words = explanation(subject, offer, {o.law for o in failed}, in_x)
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=f"not diagnosed: {reason_of(error)}")
     return replace(result, nearest=words, nearest_data=tuple(as_data(d)))
 
 
-def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagnosis, str]:
-    """What an offer that broke these laws is instead, as data and in words."""
+def _about(o: Obligation) -> str:
+    """What a failed obligation found wrong: x, or something else that is shown."""
+    read = LAWS[o.law].shows if o.law in LAWS else ""
+    return read or (o.deviation.shown if o.deviation else "") or "x"
+
+
+def explanation(subject: Subject, offer: Offer, failed: set[str], in_x: bool | None = None) -> tuple[Diagnosis, str]:
+    """What an offer that broke these laws is instead, as data and in words; ``in_x``: whether one found x wrong."""
     setting = setting_of(offer)
     d = identify(bench_of(subject, offer, setting), setting, further=True)
     if "repeats" in failed:
@@ -192,7 +201,7 @@ def explanation(subject: Subject, offer: Offer, failed: set[str]) -> tuple[Diagn
     about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
     # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in failed - MANNERS)
-    return d, in_words(d, about_x, small=small)
+    return d, in_words(d, about_x if in_x is None else in_x, small=small)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -193,7 +193,9 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
         return f"{usual}; it deviates {', or '.join(d.gates)}"
     if d.follows:
         return usual if model_failed else FOLLOWS
-    return d.instead("; or ")
+    said = d.instead("; or ")
+    # The cases of the diagnosis do not show it; a law's own do.
+    return f"in some cases {said}" if d.unlike and model_failed else said
 
 
 def as_data(d: Diagnosis) -> list[dict[str, Any]]:

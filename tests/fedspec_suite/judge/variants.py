@@ -37,6 +37,7 @@ BROKEN = {
     "option": "v_hat",
     "nova_weights": "w",
     "tau_eff_choice": "tau_eff",
+    "bias_correction": "m_hat",
     "solver": "d",
     "stored": "d",
     "control": "c_i",
@@ -171,7 +172,7 @@ def single(setting: Setting) -> Iterator[Variant]:
     one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
-        equation = equation_of(setting, BROKEN.get(turned, "step"))
+        equation = equation_of(setting, BROKEN.get(turned, "")) or equation_of(setting, "step")
         changed = {n: v for n, v in options.items() if v != setting.options[n]}
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))

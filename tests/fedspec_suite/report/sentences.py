@@ -253,7 +253,7 @@ def offer_fixed(r: Result) -> str:
 
 def unknown(r: Result) -> bool:
     """Whether it does not conform and nothing known is like it, or it was seen to deviate in a law's cases alone."""
-    return r.verdict is Conformity.DOES_NOT and r.nearest.startswith((NONE, SMALL, SOME))
+    return r.verdict is Conformity.DOES_NOT and (NONE in r.nearest or r.nearest.startswith((SMALL, SOME)))
 
 
 def broken(r: Result) -> list[str]:
