@@ -113,8 +113,10 @@ def _agreeing(
     asks: dict[str, Found] = {}
     for f in whole[:NAMED]:
         # Of what stands in no equation nobody can say that it asks to mend another one. But a catalogued defect is its
-        # own, and what is ignored asks for another offer.
-        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation) or IGNORED in f.words
+        # own, and a hyper-parameter that is ignored asks for another offer, unless it has been named.
+        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation)
+        name, ignored, _ = f.words.partition(IGNORED)
+        own = own or (ignored != "" and not any(name in g.words.split() for g in asks.values()))
         if own or f.equation or not asks:
             asks.setdefault(f.words if own else f.equation, f)
     return tuple(asks.values())
