@@ -10,6 +10,7 @@ from fedspec_suite.judge.edits import symbol_of
 from fedspec_suite.judge.rewrites import at, bodies
 from fedspec_suite.judge.slips import said
 from fedspec_suite.judge.trees import copied
+from fedspec_suite.mutants.mutant import loaded, stored
 
 
 class Rebuilt(NamedTuple):
@@ -69,16 +70,6 @@ def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
     line = block[k].lineno
     given = {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
     return n in given or any(isinstance(s, ast.Assign) and s.lineno < line and n in stored(s) for s in ast.walk(tree))
-
-
-def stored(*statements: ast.AST) -> set[str]:
-    """The names that statements assign."""
-    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def loaded(*statements: ast.AST) -> set[str]:
-    """The names that statements read."""
-    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _short(statement: ast.stmt) -> str:

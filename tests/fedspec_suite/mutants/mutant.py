@@ -188,18 +188,17 @@ def blamed(mutant: Mutant) -> str:
     here = (before[:at].count("\n") + 1, at - (before.rfind("\n", 0, at) + 1))
     made: set[str] = set()
     for s in _simple(parsed(before)):
-        read = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if not (_holds(s, here) or made & read):
+        if not (_holds(s, here) or made & loaded(s)):
             continue
         if isinstance(s, ast.Return) and not _fields(s):
             # A rule that gives no record gives what its last equation makes.
             return ids[-1]
         edited = {str(f.arg) for f in _fields(s) if _holds(f, here)}
-        for name in sorted(_stored(s) or edited or {str(f.arg) for f in _fields(s)}):
+        for name in sorted(stored(s) or edited or {str(f.arg) for f in _fields(s)}):
             tail = ".step" if name == "x" else f".{name}"
             if found := next((i for i in ids if i.endswith(tail)), ""):
                 return found
-        made |= _stored(s)
+        made |= stored(s)
     return ""
 
 
@@ -220,8 +219,14 @@ def _fields(s: ast.stmt) -> list[ast.keyword]:
     return s.value.keywords if isinstance(s, ast.Return) and isinstance(s.value, ast.Call) else []
 
 
-def _stored(s: ast.stmt) -> set[str]:
-    return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def stored(*statements: ast.AST) -> set[str]:
+    """The names that statements assign."""
+    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def loaded(*statements: ast.AST) -> set[str]:
+    """The names that statements read."""
+    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 @cache
