@@ -30,6 +30,8 @@ rules.checked = watched(rules.checked)  # type: ignore[assignment]
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 BEGUN = time.monotonic()
 LONG = ("slow", "night", "long")
+EACH = 8
+"""How many cases of one test quick tries, evenly spread over its table: what breaks a whole room shows in them."""
 
 # A run in the background of a script, or under nohup, ignores signals, and so would the commands that are sent them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,7 +45,7 @@ def pytest_report_header() -> list[str]:
     import torch
 
     said = {
-        "quick": "fewer cases, slow tests left out",
+        "quick": f"fewer cases, slow tests left out, {EACH} of each table",
         "soak": "all cases, all tests",
         "outside": "what is marked outside, and nothing else",
     }
@@ -59,19 +61,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"profile {PROFILE}: {taken:.0f} s on {os.cpu_count()} cores")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All profiles but soak leave out what is marked night or outside, quick what is marked slow too, and outside takes
-    what is marked so alone; pytest says how many.
+    """All profiles but soak leave out what is marked night or outside, quick what is marked slow and most of each table
+    too, and outside takes what is marked so alone; pytest says how many. After its own choice by -k and -m.
     """
     left = {"quick": ("slow", "night", "outside"), "soak": (), "outside": ("night",)}.get(PROFILE, ("night", "outside"))
-    out = [
+    gone = {
         item
         for item in items
         if any(map(item.get_closest_marker, left))
         or (PROFILE == "outside" and item.get_closest_marker("outside") is None)
-    ]
-    config.hook.pytest_deselected(items=out)
-    items[:] = [item for item in items if item not in set(out)]
+    }
+    if PROFILE == "quick":
+        gone |= _beyond_a_sample([item for item in items if item not in gone])
+    config.hook.pytest_deselected(items=[item for item in items if item in gone])
+    items[:] = [item for item in items if item not in gone]
+
+
+def _beyond_a_sample(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Of each test with a table of cases those that quick leaves out."""
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {item for cases in tables.values() for k, item in enumerate(cases) if k % -(-len(cases) // EACH)}
 
 
 def pytest_collection_finish() -> None:
@@ -82,8 +95,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where a rule runs thousands of times, checking its shapes takes more than half of the time: others check them."""
+    """Where a rule runs thousands of times, checking its shapes takes up to half of the time: others check them.
+
+    The judge's own tests are about what is said of wrong rules, by the thousand.
+    """
     before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", before or any(map(request.node.get_closest_marker, LONG)))
+    judging = request.node.path.parent.name == "test_judge"
+    jaxtyping.config.update("jaxtyping_disable", before or judging or any(map(request.node.get_closest_marker, LONG)))
     yield
     jaxtyping.config.update("jaxtyping_disable", before)

@@ -46,7 +46,9 @@ def run_round(
     local, fast = method.local, FAST.get(method.local)
     if plan.hyper:
         # Each client's own numbers: the fast form is made of each record, and so is the norm.
-        with population(clients, block, shards, ragged=bool(fast), read_by=method.server) as each_of_them:
+        with population(
+            clients, block, shards, ragged=bool(fast), read_by=method.server, whole=method.whole
+        ) as each_of_them:
             return spec.run_round(
                 h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=method.server
             )
@@ -63,7 +65,9 @@ def run_round(
         return fast(h, x, gradient, tau).sub_(x)
 
     client = change if fast else None
-    with population(clients, block, shards, ragged=bool(fast), client=client, read_by=method.server) as all_of_them:
+    with population(
+        clients, block, shards, ragged=bool(fast), client=client, read_by=method.server, whole=method.whole
+    ) as all_of_them:
         return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=method.server)
 
 

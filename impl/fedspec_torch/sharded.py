@@ -272,13 +272,14 @@ def population(
     ragged: bool = False,
     client: Client | None = None,
     read_by: Callable[..., Any] | None = None,
+    whole: bool = False,
 ) -> Iterator[Batched]:
     """The clients in blocks, and in shards where there are any, while an algorithm runs on them.
 
-    What reads their changes once, as the functions of the catalogue do, gets them as a stream; any other function may
-    read them again, and gets the whole of them.
+    What reads their changes once, as most functions of the catalogue do, gets them as a stream. Those of it that say
+    that they need the whole of them get that, and so does any other function, which may read them again.
     """
-    whole = read_by is not None and not read_by.__module__.startswith(OURS)
+    whole = whole or (read_by is not None and not read_by.__module__.startswith(OURS))
     if shards is None:
         yield Batched(clients, block, ragged, client, whole=whole)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms import afga, local
@@ -26,6 +26,9 @@ AFGA = "test_fast.py::test_afga_in_two_stacks_is_the_text"
 ALONE = "where one process has all clients"
 LATER = "from the second round on"
 
+SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
+STACK = "every change at once, a stack with a row for each participant, which the text reads more than once"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -38,6 +41,7 @@ class Part:
         how: what the other form says of itself, and of the options that it leaves to the text.
         when: what the other form waits for, and until then the text runs; empty: it always runs.
         held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs.
+        holds: of a server, what it has of the changes while it runs.
     """
 
     what: str
@@ -46,6 +50,7 @@ class Part:
     how: str = ""
     when: str = ""
     held_by: tuple[str, ...] = (RUNS,)
+    holds: str = ""
 
 
 def parts(row: Algorithm) -> tuple[Part, ...]:
@@ -62,7 +67,7 @@ def _parts(run: Any) -> Iterator[Part]:
     if isinstance(run, Method):
         yield _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
         yield _part("||a_i||_1", run.norm, {}, "", "")
-        yield _part("server", run.server, IN_PLACE, LATER, SERVERS)
+        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=STACK if run.whole else SUM)
     elif run.step in UNDIVIDED:
         held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: ""}.get(run.step, GOSSIP)
         yield _part("round", run.step, UNDIVIDED, ALONE, held_by)

@@ -63,6 +63,7 @@ __all__ = [
     "Vector",
     "Weights",
     "array",
+    "ascending",
     "at_scale",
     "check_array",
     "compiling",
@@ -228,3 +229,17 @@ def smallest(x: Array) -> Array:
     xp: Any = namespace(x)
     found: Array = least(np.moveaxis(x, -1, 0)) if is_object(x) else xp.min(x, axis=-1)
     return found
+
+
+def ascending(X: Stack) -> Stack:
+    """The numbers of every coordinate from the smallest to the largest: row k holds the k-th of each."""
+    if not is_object(X):
+        xp: Any = namespace(X)
+        ordered: Stack = xp.sort(X, axis=0)
+        return ordered
+    # Nothing is compared: the smaller and the larger of two say themselves what they are.
+    rows = list(X)
+    for last in range(len(rows) - 1, 0, -1):
+        for j in range(last):
+            rows[j], rows[j + 1] = minimum(rows[j], rows[j + 1]), maximum(rows[j], rows[j + 1])
+    return stack(rows)

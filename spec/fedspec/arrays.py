@@ -92,7 +92,12 @@ def _traced(kind: type) -> bool:
 def compiling() -> bool:
     """Whether ``torch.compile`` or ``torch.fx`` is reading what is called; there is not even a shape to look at."""
     torch = sys.modules.get("torch")
-    return torch is not None and (torch.compiler.is_compiling() or torch.fx._symbolic_trace.is_fx_tracing())
+    if torch is None or torch.compiler.is_compiling():
+        return torch is not None
+    # Newer versions of torch log a warning where the older name is asked.
+    tracing = torch.fx._symbolic_trace
+    asked = getattr(tracing, "is_fx_symbolic_tracing", tracing.is_fx_tracing)
+    return bool(asked())
 
 
 def has_values(x: Any) -> bool:

@@ -64,7 +64,7 @@ DOMAINS: dict[str, Parameter] = {
     ),
     "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": Parameter(NONNEGATIVE, "stabiliser of the preconditioner; 0 where no second moment is 0"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of a denominator; 0 where the rest of it is never 0"),
     "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; 0 where no second moment is 0"),
     "eps_s": Parameter(
         NONNEGATIVE,
@@ -108,6 +108,10 @@ DOMAINS: dict[str, Parameter] = {
     "twice_a": Parameter(COUNT, "twice the exponent of the polynomial staleness"),
     "hinge_a": Parameter(NONNEGATIVE, "slope of the hinge staleness"),
     "hinge_b": Parameter(WHOLE, "delay from which on the hinge staleness weighs less"),
+    "trim": Parameter(
+        Domain("in [0, 1/2)", lambda x: 0 <= 2 * x < 1),
+        "share of the messages that is left out at either end of each coordinate",
+    ),
     "tau_eff": Parameter(POSITIVE, "effective number of local steps of a round"),
 }
 
@@ -151,6 +155,7 @@ PLANNED: dict[str, tuple[Domain, str]] = {
     "tau": (COUNT, "number of local steps of a participating client"),
     "k": (WHOLE, "number of local steps before this one"),
     "clients": (COUNT, "number of clients"),
+    "b": (WHOLE, "number of values that are left out at either end"),
     "delay": (WHOLE, "number of versions of the model since the update was begun"),
 }
 """What a rule counts and a plan says; no hyper-parameter, though a server's stabiliser is called tau as well."""

@@ -34,6 +34,8 @@ class Fact(StrEnum):
     PRIVATE = "clipped changes with noise"
     DECAYING = "a decay of the model"
     LAYERED = "steps whose length is that of a layer"
+    ORDERED = "order statistics of what clients send"
+    EXTRAPOLATING = "a rate that is larger, the less the changes agree"
     SIGNED = "a second moment that moves by the sign of a difference, under all options"
 
     # Said by the row.
@@ -60,6 +62,8 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
     Fact.DECAYING: lambda a: "lam" in a.numbers,
     Fact.LAYERED: lambda a: "phi" in a.options,
+    Fact.ORDERED: lambda a: a.runs("coordinate_median") or a.runs("trimmed_mean"),
+    Fact.EXTRAPOLATING: lambda a: a.runs("extrapolated"),
     Fact.SIGNED: lambda a: a.runs("general_yogi") and "server" not in a.options,
 }
 """The facts that a row shows without saying them, each with how."""

@@ -47,6 +47,9 @@ class Method:
     norm: Callable[[Any, int], Scalar]
     plain: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]] | None = None
     """The server of the canonical reading, without a switch, where ``server`` has options."""
+    whole: bool = False
+    """Whether the server needs all changes at once, since it reads them more than once or puts them in order: at scale
+    they are then held together, and not weighed as they come."""
 
 
 @dataclass(frozen=True, kw_only=True)

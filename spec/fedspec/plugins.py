@@ -28,6 +28,12 @@ ALONE = "-"
 """As the first name: what is named is all, and installed packages are not asked."""
 
 
+def named() -> tuple[str, ...]:
+    """The files and modules that the environment names, each once."""
+    names = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return tuple(dict.fromkeys(name for name in names if name not in ("", ALONE)))
+
+
 @cache
 def loaded() -> tuple[ModuleType, ...]:
     """The plugins of this process, in the order in which they are named, those of installed packages last.
@@ -35,10 +41,9 @@ def loaded() -> tuple[ModuleType, ...]:
     Raises:
         PluginError: one is not there, or cannot be imported.
     """
-    first, *others = os.environ.get(VARIABLE, "").split(os.pathsep)
-    named = dict.fromkeys(name for name in (first, *others) if name not in ("", ALONE))
-    installed = () if first == ALONE else entry_points(group=GROUP)
-    modules = [load(name) for name in named]
+    alone = os.environ.get(VARIABLE, "").split(os.pathsep)[0] == ALONE
+    installed = () if alone else entry_points(group=GROUP)
+    modules = [load(name) for name in named()]
     modules += [_imported(e.value.partition(":")[0], f"entry point {e.name}") for e in installed]
     return tuple(dict.fromkeys(modules))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -14,17 +15,39 @@ from fedspec.errors import FedspecError, UnknownNameError
 from fedspec_suite.report.terminal import console
 
 
+class Kind(StrEnum):
+    """What the algorithm is about, and so what the file begins with."""
+
+    SERVER = "server"
+    SOLVER = "solver"
+    CLIENTS = "clients"
+    GOSSIP = "gossip"
+
+
+BEGINS = {
+    Kind.SERVER: "FedAvg with a server that averages its changes",
+    Kind.SOLVER: "SGD that averages its gradients, a local solver",
+    Kind.CLIENTS: "FedAvg whose clients remember and average their changes",
+    Kind.GOSSIP: "decentralised SGD whose clients average their gradients",
+}
+"""What the file holds before it is changed."""
+
+
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its id: small letters, digits and hyphens.")],
+    kind: Annotated[
+        Kind,
+        typer.Option(help="What is new: the server's step, a client's local step, what clients keep, or the gossip."),
+    ] = Kind.SERVER,
     folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
 ) -> None:
-    """Write a file with an algorithm of your own: its box, rule, row, closed form and two mistakes."""
+    """Write a file with an algorithm of your own: its box, rule, row, what it reduces to and two mistakes."""
     if not SLUG.fullmatch(name):
         raise UnknownNameError(f"name: got {name!r}; {ID}")
     if name in CATALOGUE or name in ALIASES:
         raise UnknownNameError(f"name: an algorithm is called {name!r} already (fedspec show {name}); take another")
     path = folder / f"{name.replace('-', '_')}.py"
-    text = files("fedspec_suite").joinpath("own_algorithm.txt").read_text(encoding="utf-8")
+    text = files("fedspec_suite").joinpath(f"own_{kind}.txt").read_text(encoding="utf-8")
     words = [part.capitalize() for part in name.split("-")]
     parts = {"NAME": name, "RULE": name.replace("-", "_"), "RECORD": "".join(words), "TITLE": " ".join(words)}
     for mark, said in parts.items():
@@ -37,13 +60,10 @@ def new(
     except OSError as error:
         raise FedspecError(f"new: cannot write {path} ({error.strerror}); choose another --folder") from error
     out = console()
-    out.print(f"{path} holds FedAvg with a server that averages its changes, under the name {name}. Look at it:")
-    for asked in (
-        f"show {name}",
-        f"check spec --only {name}",
-        f"mutants run '{name}-*'",
-        f"simulate {name} --rounds 5",
-    ):
+    out.print(f"{path} holds {BEGINS[kind]}, under the name {name}. Look at it:")
+    asks = [f"show {name}", f"check spec --only {name}", f"mutants run '{name}-*'"]
+    # A local solver alone is nothing to be simulated.
+    for asked in asks if kind is Kind.SOLVER else [*asks, f"simulate {name} --rounds 5"]:
         out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)
 
 

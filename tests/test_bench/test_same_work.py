@@ -40,6 +40,7 @@ def loss(peer: Any, job: Job) -> float:
     return job.work.loss(trainer.model())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", ["lr", "mlp"])
 def test_ours_the_loop_and_the_specification_end_with_one_loss(workload: str) -> None:
     """And whoever takes another rate, one step fewer or the examples in another order does not."""

@@ -24,7 +24,7 @@ from fedspec_suite.measure.setting import Setting, setting_of
 
 HOME = Path(__file__).resolve().parents[2]
 ROOM = HOME / "tests/fedspec_suite/laws"
-FEDEXP = str(HOME / "examples/fedexp.py")
+FED_AGREE = str(HOME / "examples/fed_agree.py")
 WORDS = {name for name, value in vars(asked).items() if getattr(value, "__module__", "") == asked.__name__} | {"Fact"}
 
 
@@ -171,8 +171,8 @@ def test_each_answer_has_words() -> None:
 
 @pytest.fixture(scope="module")
 def own() -> dict[tuple[str, str], dict[str, str]]:
-    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "laws", "--why", "fedexp"]
-    ran = subprocess.run([*command, "--json", "--plugin", FEDEXP], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "laws", "--why", "fed-agree"]
+    ran = subprocess.run([*command, "--json", "--plugin", FED_AGREE], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return {(row["law"], row["level"]): row for row in json.loads(ran.stdout)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from fedspec_suite.measure.verdict import Obligation, Status
 from fedspec_suite.mutants import Mutated, find
 from fedspec_suite.report.sentences import alone
 
-FEDEXP = Path(__file__).resolve().parents[2] / "examples/fedexp.py"
+FED_AGREE = Path(__file__).resolve().parents[2] / "examples/fed_agree.py"
 
 
 def failed(mutant: str, algorithm: str, level: str, law: str, reading: str = "") -> Obligation:
@@ -50,27 +51,27 @@ def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
 
 SPOILED = """
 from pathlib import Path
-text = Path({example!r}).read_text(encoding="utf-8").replace('id="fedexp', 'id="fedexq')
+text = Path({example!r}).read_text(encoding="utf-8").replace('id="fed-agree', 'id="fed-agreed')
 left, right = '        "coordinates": "its rate is one number over the whole model",\\n', ""
 assert left in text
-Path("fedexq.py").write_text(text.replace(left, right), encoding="utf-8")
+Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
 """
 
 
 @pytest.mark.slow
 def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
-    """A copy of FedExP that does not deny what is false of it, under the command and under pytest."""
-    subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FEDEXP))], cwd=tmp_path, check=True)
-    start = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "--plugin", "fedexq.py"]
-    few = ("check", "spec", "--only", "fedexq/server", "--law", "coordinates", "--profile", "quick", "--json")
+    """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
+    subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)
+    start = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "--plugin", "fed_agreed.py"]
+    few = ("check", "spec", "--only", "fed-agreed/server", "--law", "coordinates", "--profile", "quick", "--json")
     ran = subprocess.run([*start, *few], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
     (row,) = json.loads(ran.stdout)
     called = next(o["call"] for o in row["obligations"] if o["status"] == "fail")
-    words = ("--fedspec-impl", "spec", "--fedspec-only", "fedexq/server", "--fedspec-law", "coordinates")
+    words = ("--fedspec-impl", "spec", "--fedspec-only", "fed-agreed/server", "--fedspec-law", "coordinates")
     with_pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "fedspec_suite", *words]
-    env = {**os.environ, "FEDSPEC_PLUGINS": "fedexq.py"}
+    env = {**os.environ, "FEDSPEC_PLUGINS": "fed_agreed.py"}
     by_pytest = subprocess.run(with_pytest, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     for said in (row["first_deviation"], called, by_pytest.stdout):
-        assert "fedexq/server, round 1, eps=" in said, said
+        assert re.search(r"fed-agreed/server, round \d, eps=", said), said
     assert "coordinate 0 leaks into another" in by_pytest.stdout

@@ -31,7 +31,7 @@ REFUSED = [
     (("check", py("odd:no_info")), ("info", "start")),
     (("check", py("odd:explodes")), ("no licence",)),
     (("check", "cmd:/no/such/program"), ("/no/such/program", "check the command")),
-    (("check", py("odd:algorithm")), ("'fedbest'", "nearest: fedams", "`fedspec list`")),
+    (("check", py("odd:algorithm")), ("'fedbest'", "nearest: fedexp, fedams", "`fedspec list`")),
     (("check", py("odd:level")), ("'planet'", "client, server, round")),
     (("check", py("odd:wrong_level")), ("'client'", KNOWN, "server, round")),
     (("check", py("odd:reading")), ("'konecny-2016'", KNOWN, "mcmahan-2017")),
@@ -42,10 +42,10 @@ REFUSED = [
     (("check", py("odd:fixed")), ("'temperature'", KNOWN, "tau")),
     (("check", py("odd:fixed_negative"), "--law", "follows-x"), ("tau", "-1", ">= 0")),
     (("check", py("odd:no_offer")), ("nothing",)),
-    (("show", "fedbest"), ("'fedbest'", "nearest: fedams", "`fedspec list`")),
+    (("show", "fedbest"), ("'fedbest'", "nearest: fedexp, fedams", "`fedspec list`")),
     (("smoke", "nobody"), ("'nobody'", "spec")),
     (("smoke", "cmd:/no/such/program"), ("/no/such/program",)),
-    (("smoke", py("odd:algorithm")), ("'fedbest'", "nearest: fedams", "`fedspec list`")),
+    (("smoke", py("odd:algorithm")), ("'fedbest'", "nearest: fedexp, fedams", "`fedspec list`")),
     (("identify", "cmd:/no/such/program"), ("/no/such/program",)),
     (("check", py("odd:fixed_word"), "--law", "follows-x"), ("tau", "'small'")),
     (("check", py("odd:no_dtype")), ("dtypes",)),
@@ -271,6 +271,7 @@ def test_the_users_folder_is_left_as_it_was(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [

@@ -150,7 +150,7 @@ def test_the_graph_for_graphviz() -> None:
 
 
 def test_what_the_graph_refuses() -> None:
-    inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedams", "`fedspec list`")
+    inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedexp, fedams", "`fedspec list`")
     ran = inside("graph", "--format", "gif")
     assert ran.code == 2 and "mermaid" in ran.err and "Traceback" not in ran.err
 

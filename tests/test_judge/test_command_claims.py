@@ -202,6 +202,7 @@ def test_a_claim_that_takes_too_long_ends_with_one(monkeypatch: pytest.MonkeyPat
 CHAINED = "fednova.drift-assembly"
 
 
+@pytest.mark.slow
 def test_runs_a_claim_with_its_links() -> None:
     ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1", "--json")
     links = ledger.find(CHAINED).chain

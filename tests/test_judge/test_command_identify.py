@@ -59,6 +59,7 @@ def test_what_a_variant_is_made_of_is_data() -> None:
     assert both.kind == "composed" and len(both.names) == 2
 
 
+@pytest.mark.slow
 def test_a_right_one_is_what_it_claims() -> None:
     ran = fedspec("identify", "spec", "--only", "fedavg/server", "--json")
     assert ran.code == 0

@@ -70,6 +70,7 @@ def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int],
     assert course(bench, samples_of(setting)) == words
 
 
+@pytest.mark.slow
 def test_it_is_part_of_what_is_seen() -> None:
     (offer, *_) = OFFERS
     setting = setting_of(offer)

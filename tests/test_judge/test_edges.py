@@ -18,11 +18,13 @@ pytestmark = pytest.mark.long
 RULE = ("normalised-sgd", "client.normalised.normalised_sgd", "norm(g) + eps")
 
 
+@pytest.mark.slow
 def test_what_is_left_out_for_usual_numbers_alone_is_not_said_to_be_left_out() -> None:
     (said,) = names(edited(*RULE, "maximum(norm(g), eps)"))
     assert said.startswith("maximum(the length of g, eps) stands for (the length of g) + eps")
 
 
+@pytest.mark.slow
 def test_where_nothing_else_fits_it_is_said_where_it_does_not() -> None:
     d = edited(*RULE, "norm(g) + (0 if norm(g) > eps else 3 * eps)")
     assert not d.found

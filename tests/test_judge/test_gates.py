@@ -95,6 +95,7 @@ FOLLOWED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [pytest.param(words, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, words in enumerate(FOLLOWED)]
 )
@@ -123,6 +124,7 @@ def test_it_is_said_too_where_the_samples_show_it() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_gate_that_a_case_played_contradicts_is_not_said() -> None:
     """With three clients it deviates too where the first has few examples: no number of clients decides alone."""
 
@@ -152,6 +154,7 @@ def test_the_words_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -
     assert diagnosed(FOLLOWED[words]).gates == ()
 
 
+@pytest.mark.slow
 def test_a_right_one_deviates_nowhere() -> None:
     for algorithm, level in (("fedavg", "server"), ("momentum", "client"), ("fedavgm", "server")):
         d = diagnosed(Behind(algorithm, level))

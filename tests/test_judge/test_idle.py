@@ -75,6 +75,7 @@ def test_what_has_no_effect_is_said_before_another_algorithm(subject: Averages, 
     assert told.startswith(said) and "; or " not in told and "fednova" not in told
 
 
+@pytest.mark.slow
 def test_it_is_said_where_nothing_has_a_name() -> None:
     assert "eta and beta have no effect" in words(Averages("fedavgm", "hsu-2019", odd=True))
 
@@ -86,6 +87,7 @@ def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
     return setting, idle(setting, there, given, bench.play)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "level"), [("fedadam", "server"), ("admu", "client"), ("fedasync", "trace"), ("fed-lamb", "round")]
 )

@@ -170,7 +170,7 @@ def test_no_hyper_parameter_is_negative_infinite_or_no_number(value: Any) -> Non
 
 def test_a_domain_has_something_in_it() -> None:
     for name in DOMAINS:
-        inside = 1 if name in COUNTS else 0.5
+        inside = 1 if name in COUNTS else 0.25
         require(name, inside)
         require(name, np.float32(inside))
 

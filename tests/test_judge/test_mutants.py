@@ -27,6 +27,8 @@ EQUIVALENT: dict[str, str] = {
     **dict.fromkeys(("yogi-tie-falls", "fedyogi-tie-grows"), "x follows the claimed reading"),
     # What it gives depends on the sessions before; `fedspec check` says that something outlives its session.
     "momentum-shared": "no known variant",
+    # Four clients at most take part in the cases that a diagnosis looks at.
+    "trimmed-mean-clipped": "it deviates only from 5 clients on",
 }
 """What else a diagnosis may say of a mutant: a reading or rule that gives the same numbers; a tie is in no sample."""
 

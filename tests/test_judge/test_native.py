@@ -58,6 +58,7 @@ def test_javascript_is_judged() -> None:
     judged("cmd:node examples/native.mjs")
 
 
+@pytest.mark.slow
 @needs_node
 def test_javascript_by_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     by_vectors("cmd:node examples/native.mjs", monkeypatch)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from test_judge.support import FEW
 
 HOME = Path(__file__).resolve().parents[2]
-FEDEXP = HOME / "examples" / "fedexp.py"
+FED_AGREE = HOME / "examples" / "fed_agree.py"
 
 COMMAND = """
 import sys
@@ -56,6 +56,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     shown = start("show", "fed-mean", *plugin, cwd=written)
@@ -81,6 +82,8 @@ def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> N
     assert judged.returncode == 0, judged.stderr + judged.stdout
     results = json.loads(judged.stdout)
     assert {r["level"] for r in results} == {"server", "round"}
+    # What is printed knows the file, too.
+    assert all(r["command"].endswith("--plugin fed_mean.py") for r in results)
     assert "unrolled" in {o["law"] for r in results for o in r["obligations"] if o["status"] == "pass"}
     wrong = fedspec(
         *("check", "mutant:fed-mean-undamped", "--only", "fed-mean/server", "--profile", "quick", "--jobs", "1"),
@@ -94,7 +97,61 @@ def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> N
         assert "the average is a sum" in result["nearest"]
 
 
-NEW = (HOME / "tests/fedspec_suite/own_algorithm.txt").read_text(encoding="utf-8")
+KINDS = {
+    "solver": ("client", "u = rho u + g", {"unrolled", "my-solver-is-sgd"}),
+    "clients": ("round", "u_i = rho u_i + Delta_i", {"affine-round", "my-clients-is-fedavg"}),
+    "gossip": ("trace", "M = rho M + G", {"peers-unrolled", "my-gossip-is-dsgd"}),
+}
+"""By the kind: the level of its offers, what its first mistake is said to be, and laws that are no text of the rule."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_conforms_as_it_is_written_and_its_mistake_is_named(kind: str, tmp_path: Path) -> None:
+    level, said, laws = KINDS[kind]
+    name = f"my-{kind}"
+    assert start("new", name, "--kind", kind, cwd=tmp_path).returncode == 0
+    more = ("--only", name, "--profile", "quick", "--jobs", "1", "--json", "--plugin", f"my_{kind}.py")
+    both = fedspec("check", "spec", f"mutant:{name}-undamped", *more, cwd=tmp_path)
+    assert both.returncode == 1, both.stderr
+    right, wrong = ([r for r in json.loads(both.stdout) if f"({v}" in r["subject"]] for v in ("spec", "mutant"))
+    assert {(r["level"], r["verdict"]) for r in right} == {(level, "conforms")}
+    assert laws <= {o["law"] for o in right[0]["obligations"] if o["status"] == "pass"}
+    assert all(said in r["nearest"] for r in wrong)
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mirror_vectors_and_mutants_of_each_kind(kind: str, tmp_path: Path) -> None:
+    name, own = f"my-{kind}", ("--plugin", f"my_{kind}.py")
+    assert start("new", name, "--kind", kind, cwd=tmp_path).returncode == 0
+    judged = fedspec("check", "torch", "--only", name, "--profile", "quick", "--jobs", "2", *own, cwd=tmp_path)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    drawn = start("vectors", "make", name, "--folder", "vectors", *own, cwd=tmp_path)
+    assert drawn.returncode == 0 and any((tmp_path / "vectors").rglob("*.json")), drawn.stderr
+    asked = start("mutants", "run", f"{name}-*", *own, cwd=tmp_path)
+    assert asked.returncode == 0 and "2 mutants, 2 killed by a law that does not read the rule" in asked.stdout
+    if kind != "solver":
+        done = start("simulate", name, "--rounds", "2", *own, cwd=tmp_path)
+        assert done.returncode == 0 and (tmp_path / "out/simulate.json").is_file(), done.stderr
+
+
+@pytest.mark.slow
+def test_what_is_written_is_styled_like_fedspec(tmp_path: Path) -> None:
+    for kind in ("server", *KINDS):
+        assert start("new", f"a-{kind}", "--kind", kind, cwd=tmp_path).returncode == 0
+    for asked in (("check",), ("format", "--check")):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *asked, "--config", HOME / "pyproject.toml", "."],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+NEW = (HOME / "tests/fedspec_suite/own_server.txt").read_text(encoding="utf-8")
 for mark, word in (("NAME", "own"), ("RULE", "own_step"), ("RECORD", "Own"), ("TITLE", "Own")):
     NEW = NEW.replace(f"<{mark}>", word)
 
@@ -163,6 +220,7 @@ def test_what_cannot_be_taken_is_refused(name: str, tmp_path: Path) -> None:
     assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
+@pytest.mark.slow
 def test_an_error_in_the_file_names_its_line(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         changed("    x = state.x + eta * m\n", "    x = state.y + eta * m\n").replace(
@@ -198,6 +256,7 @@ def ids(*words: str, cwd: Path, **env: str) -> tuple[set[str], str]:
     return {row["id"] for row in json.loads(done.stdout)}, done.stderr
 
 
+@pytest.mark.slow
 def test_who_names_it(written: Path, tmp_path: Path) -> None:
     """The environment, a pyproject.toml above, which is told, and an installed package."""
     before, told = ids(cwd=tmp_path)
@@ -221,6 +280,7 @@ def test_who_names_it(written: Path, tmp_path: Path) -> None:
     assert ids(cwd=written, PYTHONPATH=path)[0] - before == {"fed-mean"}
 
 
+@pytest.mark.slow
 def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("raise SystemExit('ran')\n", encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text('[tool.fedspec]\nplugins = ["own.py"]\n', encoding="utf-8")
@@ -233,6 +293,7 @@ def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
     assert "ran" in start("list", cwd=tmp_path).stderr
 
 
+@pytest.mark.slow
 def test_new_writes_over_nothing(written: Path) -> None:
     for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "small")):
         done = start("new", name, cwd=written)
@@ -242,19 +303,19 @@ def test_new_writes_over_nothing(written: Path) -> None:
 def row() -> Any:
     from fedspec.plugins import load
 
-    return load(str(FEDEXP)).ROW
+    return load(str(FED_AGREE)).ROW
 
 
 def test_what_a_row_denies_is_not_asked_with_its_reason() -> None:
-    done = start("laws", "--why", "fedexp", "--json", "--plugin", str(FEDEXP), cwd=HOME)
+    done = start("laws", "--why", "fed-agree", "--json", "--plugin", str(FED_AGREE), cwd=HOME)
     reasons = {(r["law"], r["level"]): r["why_not"] for r in json.loads(done.stdout)}
     assert reasons["coordinates", "server"] == "its row denies coordinates: its rate is one number over the whole model"
     assert reasons["mean", "server"].endswith(": its rate reads each change's norm")
     assert reasons["scales", "server"] == reasons["follows-x", "server"] == ""
 
 
-def test_fedexp_by_hand() -> None:
-    """Four orthogonal changes of length 2: the mean is 1/2 in each, its square 1, so the rate is 16 / (8 (1 + eps))."""
+def test_fed_agree_by_hand() -> None:
+    """Four orthogonal changes of length 2: the mean is 1/2 in each, its square 1, so the rate is 1 / (4 + eps)."""
     r = row()
     from fedspec.plan import Message
 
@@ -262,21 +323,21 @@ def test_fedexp_by_hand() -> None:
     state = r.run.init(h, np.array([Fraction(0)] * 4))
     sent = [Message(np.array([Fraction(2 * (i == j)) for j in range(4)]), 1, 1, 1) for i in range(4)]
     state, _ = r.run.server(h, state, sent)
-    assert [*state.x] == [Fraction(10, 11)] * 4
-    # Changes that agree are worth no more than their mean.
+    assert [*state.x] == [Fraction(5, 41)] * 4
+    # Changes that agree are worth their mean, but for eps.
     state, _ = r.run.server(h, r.run.init(h, np.array([Fraction(0)])), [Message(np.array([Fraction(3)]), 1, 1, 1)] * 2)
-    assert [*state.x] == [3]
+    assert [*state.x] == [3 / (1 + Fraction(1, 90))]
 
 
 @pytest.mark.slow
-def test_fedexp_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
-    words = ("check", "spec", "mutant:fedexp-no-half", "--only", "fedexp/server", "--profile", "quick", "--json")
-    done = fedspec(*words, "--jobs", "2", "--plugin", str(FEDEXP), cwd=tmp_path)
+def test_fed_agree_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
+    words = ("check", "spec", "mutant:fed-agree-sum", "--only", "fed-agree/server", "--profile", "quick", "--json")
+    done = fedspec(*words, "--jobs", "2", "--plugin", str(FED_AGREE), cwd=tmp_path)
     results = json.loads(done.stdout)
-    wrong = [r for r in results if "fedexp-no-half" in r["id"]]
+    wrong = [r for r in results if "fed-agree-sum" in r["id"]]
     assert {r["verdict"] for r in results if r not in wrong} == {"conforms"}, done.stdout
     assert {r["verdict"] for r in wrong} == {"does not conform"}
-    assert all("the factor 2 is forgotten" in r["nearest"] for r in wrong)
+    assert all("the squared norms are added up" in r["nearest"] for r in wrong)
 
 
 def test_a_row_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,13 +351,22 @@ def test_a_row_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(catalogue, table, dict(getattr(catalogue, table)))
     r = row()
     assert catalogue.find(r) is catalogue.find(r) is r
-    with pytest.raises(PluginError, match="'fedexp' is the name of"):
+    with pytest.raises(PluginError, match="'fed-agree' is the name of"):
         catalogue.find(replace(r, title="another"))
     assert r.id in catalogue.CATALOGUE
 
 
-def test_the_mirror_trains_with_it_as_a_plain_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its messages are read twice: for the mean, and for their norms."""
+@pytest.mark.parametrize(
+    ("named", "rate_of"),
+    [
+        ("", lambda mean, squares: mean / (squares / 5 + 1e-3)),
+        ("fedexp", lambda mean, squares: squares / (10 * mean + 1e-2)),
+    ],
+)
+def test_the_mirror_trains_with_it_as_a_plain_loop_does(
+    named: str, rate_of: Callable[[float, float], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its messages are read twice: for the mean, and for their norms; and those of the catalogue's neighbour."""
     import torch
     from torch import nn
 
@@ -312,7 +382,7 @@ def test_the_mirror_trains_with_it_as_a_plain_loop_does(monkeypatch: pytest.Monk
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
     start = [p.detach().clone() for p in model.parameters()]
     federation = Federation(model, nn.MSELoss(), data, batch_size=4, shuffled=False)
-    run = simulate(row(), federation, plan=cohorts(5, steps=2), rounds=3, eta_l=0.1, eps=1e-3, block=2)
+    run = simulate(named or row(), federation, plan=cohorts(5, steps=2), rounds=3, eta_l=0.1, eps=1e-3, block=2)
     list(run)
 
     rates, x = [], start
@@ -327,13 +397,15 @@ def test_the_mirror_trains_with_it_as_a_plain_loop_does(monkeypatch: pytest.Monk
                 y = [(v - 0.1 * d).detach() for v, d in zip(leaves, g, strict=True)]
             changes.append(torch.cat([(a - b).ravel() for a, b in zip(y, x, strict=True)]))
         mean = sum(changes) / 5
-        rates.append(max(1.0, float(sum(c @ c for c in changes) / (10 * (mean @ mean + 1e-3)))))
+        rate = rate_of(float(mean @ mean), float(sum(c @ c for c in changes)))
+        rates.append(max(1.0, rate) if named else rate)
         flat = torch.cat([v.ravel() for v in x]) + rates[-1] * mean
         x = [part.view_as(v) for part, v in zip(flat.split([v.numel() for v in x]), x, strict=True)]
-    assert max(rates) > 1, "the case shows nothing of the rate"
-    torch.testing.assert_close(run.state.x, flat, rtol=1e-12, atol=1e-12)
+    assert max(rates) > 1 if named else max(rates) < 1, "the case shows nothing of the rate"
+    torch.testing.assert_close(run.x, flat, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     stored = start("mutants", "run", "fed-mean-*", "--store", *plugin, cwd=written)

@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Conformity, Status
 LAWS = ("--law", "[rs]*")
 INDEPENDENT = {"rates-constant", "rates-linear", "rates-reordered", "rates-weightless"}
 
-SERVED = {"fednova", "fednova-momentum"}
+SERVED = {"fedexp", "fednova", "fednova-momentum"}
 """Whose server reads none of the numbers that vary."""
 
 ROWS = [
@@ -51,6 +51,7 @@ def test_a_right_one_conforms(name: str) -> None:
     assert row["verdict"] == "conforms" and row["id"].endswith(f"rates={row['rates']}"), row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "laws"),
     [
@@ -72,6 +73,7 @@ def test_a_verdict_names_a_wrong_one() -> None:
     assert row["nearest"].startswith("all clients have the mean of their rates")
 
 
+@pytest.mark.slow
 def test_who_says_nothing_of_rounds_is_sent_no_rates() -> None:
     (row,) = check(py("rated:strict")).rows
     assert row["verdict"] == "conforms"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fedspec.contract import ClientMessage, Messages
+from fedspec.contract import Case, ClientMessage, Event, Messages, SubjectInfo
 from fedspec.reference import SUBJECT
+from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.cases import case
@@ -16,7 +19,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
-from fedspec_suite.measure.verdict import Deviates
+from fedspec_suite.measure.verdict import Deviates, Status
 
 OFFER = replace(
     next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedavg", "server")), dtypes=("float32",)
@@ -57,3 +60,22 @@ def test_a_bound_is_carried_with_the_model() -> None:
     related(bench, large, louder, lambda k, x: 64 * x)
     with pytest.raises(Deviates):
         related(bench, small, large, lambda k, x: x + 1)
+
+
+def test_what_every_client_keeps_is_said_to_be_shown_by_who_takes_part() -> None:
+    """Beside somebody who never takes part it is more numbers; it is not x that is another."""
+
+    class ForAll:
+        def __init__(self, case: Case) -> None:
+            self.right: Any = SUBJECT.start(case)
+            self.everybody = 0 if case.problem is None else len(case.problem.H)
+
+        def step(self, event: Event) -> dict[str, Any]:
+            answer = dict(self.right.step(event))
+            return {**answer, "tau_eff": np.resize(answer["tau_eff"], self.everybody)}
+
+    shown = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fednova", "round"))
+    subject = Inside(SimpleNamespace(info=SubjectInfo("for all", "1", (shown,)), start=ForAll))
+    (failed, *_) = judge_offer(subject, shown, profile="quick", law="bystander")
+    assert failed.status is Status.FAIL and failed.deviation is not None
+    assert failed.deviation.shown == "tau_eff" and "show a row for each participant" in failed.deviation.note

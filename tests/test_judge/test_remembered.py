@@ -157,6 +157,7 @@ def test_what_is_mistaken_for_another_has_a_name(words: str) -> None:
     assert names(edited(*EDITED[words]))[0] == words
 
 
+@pytest.mark.slow
 def test_a_solver_that_remembers_has_a_name() -> None:
     """FedNova's Algorithm 2, whose clients begin a round with the buffer of their last."""
     d = edited(

@@ -60,6 +60,7 @@ def test_a_request_that_is_not_read_does_not_block() -> None:
         ours.exchange(b"x" * 2**22 + b"\n", 0.3)
 
 
+@pytest.mark.slow
 def test_answering_without_reading_is_not_enough() -> None:
     with piped("import time; print('{}', flush=True); time.sleep(600)") as ours, pytest.raises(TimeoutError):
         ours.exchange(b"x" * 2**22 + b"\n", 1.0)

@@ -85,6 +85,7 @@ ANSWERED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "says"), [pytest.param(*a, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, a in enumerate(ANSWERED)]
 )

@@ -119,6 +119,7 @@ def test_an_object_may_write_into_what_it_has_answered() -> None:
     assert result.said == "conforms" and result.passed == 6
 
 
+@pytest.mark.slow
 def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
     """Two halves of a client send one array, which is none of the subject's business."""
     with pytest.raises(DoesNotConform) as raised:

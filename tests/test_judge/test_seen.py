@@ -53,6 +53,7 @@ class Wrong:
 def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing explains these; to edit every rule, and to try pairs, would take most of the time."""
     monkeypatch.setattr(diagnosis, "stages", lambda search, known, *rest: [known.variants])
+    monkeypatch.setattr(diagnosis, "two_at_once", lambda *given: ())
 
 
 def said(otherwise: Callable[[int, Any], Any]) -> str:
@@ -74,6 +75,7 @@ def test_what_is_rounded_everywhere_is_called_rounded() -> None:
     assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "otherwise",
     [

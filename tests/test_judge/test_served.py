@@ -113,6 +113,7 @@ def test_a_server_that_counts_participants_reads_no_control() -> None:
         SUBJECT.start(small(s.case)).step(Messages((said(1.0, 1.0),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["everybody", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scaffold", "option_1", "feddyn"))]
 )

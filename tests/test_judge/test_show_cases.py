@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from test_judge.support import inside
 
-from fedspec.catalogue import CATALOGUE
+from fedspec.catalogue import CATALOGUE, find
 from fedspec.contract import Arrival, Begin, Case, Event, Exchange, Gradient, Messages, Offer, Round
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.cases import holds, only_with, starts
+from fedspec_suite.report.source import text_of
 
 
 def plain(algorithm: str, level: Any, **options: str) -> tuple[Case, Any]:
@@ -168,3 +169,9 @@ def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
     pages = {a: " ".join(inside("show", a).out.split()) for a in ("fedadaadam", "admu", "fedadam")}
     assert "at warm_up = epoch = 1;" in pages["fedadaadam"] and "at epoch = 1;" in pages["admu"]
     assert "held to the form with options" in pages["fedadam"] and "at epoch" not in pages["fedadam"]
+
+
+def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:
+    code = {name: text_of(find(name)).code for name in ("median", "trimmed-mean", "fedavg")}
+    assert "def coordinate_median(" in code["median"] and "def trimmed_mean(" in code["trimmed-mean"]
+    assert "def weighted_mean(" not in code["fedavg"]

@@ -191,6 +191,7 @@ def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
     assert all(not np.allclose(runs[2], run) for run in runs[:2])
 
 
+@pytest.mark.slow
 def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
     known = known_of(setting_of(Offer("fednova-alg2", "round", "repaired")))
     words = "rho * (1 - rho ** tau) stands for rho * (1 - rho ** tau) / (1 - rho) in (tau"

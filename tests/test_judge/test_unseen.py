@@ -46,6 +46,7 @@ def judged(subject: Subject, offer: Offer, law: str = "follows-*") -> Result:
     return told(result_of(subject, offer, found), offer, compared(found))
 
 
+@pytest.mark.slow
 def test_an_average_over_the_wrong_clients_that_does_not_show_is_no_bare_conforms() -> None:
     """The defect of the adapter that shows x alone: at level server, no model depends on c."""
     for shows, verdict, said in (
@@ -120,6 +121,7 @@ def test_what_does_not_show_is_known_and_shows_elsewhere(claim: tuple[str, ...])
     assert unseen(offer, ("x", *fields)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["server", "round"])
 def test_defects_that_somebody_named_agree(level: str) -> None:
     """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
@@ -200,6 +202,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
         check_subject(Inside(SUBJECT), **few, strict=True)
 
 
+@pytest.mark.slow
 def test_the_command_says_it(tmp_path: Path) -> None:
     adapter = tmp_path / "mine.py"
     adapter.write_text(ADAPTER)

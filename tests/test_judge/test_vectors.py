@@ -69,6 +69,7 @@ def test_every_offer_of_the_specification_has_vectors() -> None:
     assert without <= {"fed-lamb", "fed-ams"}
 
 
+@pytest.mark.slow
 def test_nothing_is_wrong_with_them() -> None:
     assert lint.lint(FOLDER) == []
     assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= stored.LARGEST
@@ -81,7 +82,7 @@ def test_a_sample_is_made_again_to_the_byte() -> None:
     assert ran.returncode == 0 and "would change: none" in ran.stdout, ran
 
 
-@pytest.mark.night
+@pytest.mark.outside
 def test_all_are_made_again_to_the_byte() -> None:
     ran = made("vectors", "make", "--check", seed="3")
     assert ran.returncode == 0, ran

@@ -37,6 +37,7 @@ NUMBERS: dict[str, float] = {
     "buffer": 3,
     "clip_norm": 1.0,
     "sigma": 0.125,
+    "trim": 0.25,
 }
 
 

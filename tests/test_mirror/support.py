@@ -44,6 +44,7 @@ HYPER = {
     "phi_m": 0.5,
     "phi_M": 2.0,
     "tau_eff": 2.5,
+    "trim": 0.25,
     "eps_s": 2.5,
     "z": 2,
     "epoch": 1,

@@ -100,13 +100,14 @@ def method(algorithm: Algorithm) -> tuple[Method, Any]:
 
 
 def changes(algorithm: Algorithm, device: str, block: int | None, ours: bool = True) -> Tensor:
-    """The changes of all participants, as the server gets them: ours as a stream, another as a stack."""
+    """The changes of all participants, as the server gets them: ours as a stream unless it asks for a stack."""
     mirror, h = method(algorithm)
+    streamed = ours and not mirror.whole
 
     def server(h: Any, state: Any, messages: Messages) -> tuple[Any, dict[str, Any]]:
         sent: Any = messages.deltas
-        assert isinstance(sent, Stream) == ours
-        return state, {"deltas": sent.stacked() if ours else sent}
+        assert isinstance(sent, Stream) == streamed
+        return state, {"deltas": sent.stacked() if streamed else sent}
 
     if ours:
         server.__module__ = "fedspec.algorithms.looked_at"

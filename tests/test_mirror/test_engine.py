@@ -38,6 +38,7 @@ def broken(offer: Offer, law: str = "*", cases: int = 2) -> set[str]:
     return {o.law for o in obligations if o.status not in {Status.PASS, Status.SKIP}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "variant"), [*SOME[:1], *(pytest.param(*s, marks=pytest.mark.slow) for s in SOME[1:])]
 )
@@ -68,6 +69,7 @@ def test_shards_of_every_algorithm_conform(algorithm: str) -> None:
     assert not shaken(SHARDED[algorithm], cases=12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cloned", [True, False])
 def test_a_block_of_one_that_trains_the_servers_model_is_found(cloned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known trap: one row that is expanded is contiguous already, so that it is no copy."""

@@ -74,9 +74,18 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
             sent = [Message(*row) for row in zip(deltas[t], EXAMPLES, STEPS, norms, strict=True)]
             want, wanted = method.server(h, want, sent)
             blocks = stream(torch.tensor(deltas[t], device=device), [N, 1][t % 2])
-            state, values = method.server(h, state, Messages(blocks, EXAMPLES, STEPS, norms))
+            rows = blocks.stacked() if method.whole else blocks
+            state, values = method.server(h, state, Messages(rows, EXAMPLES, STEPS, norms))
             scale.see(want)
             assert_same(state, values, want, wanted, scale, f"{options}, round {t}")
+
+
+@pytest.mark.parametrize("algorithm", [a for a in METHODS if prepared(a, {})[0].whole], ids=by_id)
+def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
+    method, h = prepared(algorithm, {})
+    rows = stream(torch.tensor(dyadic(1, N, D)), 2)
+    with pytest.raises(ShapeError, match="deltas: got Stream"):
+        method.server(h, method.init(h, torch.tensor(dyadic(0, D))), Messages(rows, EXAMPLES, STEPS, STEPS))
 
 
 def quadratics(dtype: str) -> SpecClients:

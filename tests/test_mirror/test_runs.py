@@ -489,6 +489,7 @@ def test_frozen_numbers_have_to_agree(
         resume(tmp_path / "run.pt", of_scaled(now))
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
     file = tmp_path / "run.pt"
     code = f"""

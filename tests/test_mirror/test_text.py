@@ -109,6 +109,13 @@ def test_the_command_says_what_runs_and_what_holds_it() -> None:
     assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
 
 
+def test_the_command_says_what_a_server_holds() -> None:
+    """Of two that average, one reads the changes again; no part that is no server says anything of it."""
+    held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "fedexp")}
+    assert held == {"fedavg": ["", "", text.SUM], "fedexp": ["", "", text.STACK]}
+    assert f"holds {text.STACK}" in " ".join(shown("median").split())
+
+
 def test_a_row_of_ones_own_is_the_text_alone() -> None:
     row: Any = find("fedavgm")
     assert isinstance(row.run, Method)

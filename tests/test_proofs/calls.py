@@ -222,7 +222,9 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
             # Drawn until the root of 1 + delay, or of 2 + delay, is rational.
             return int(rng.integers(1, 16))
         case "int" | "Count":
-            return {"k": 2, "z": 2, "epoch": 1, "steps": 2, "clients": 4, "twice_a": 3, "hinge_b": 1, "tau": 3}[name]
+            return {"k": 2, "z": 2, "epoch": 1, "steps": 2, "clients": 4, "twice_a": 3, "hinge_b": 1, "tau": 3, "b": 1}[
+                name
+            ]
         case "Sequence[int]":
             return (1, 2, 4)
     raise LookupError(f"argument {name}: {note} is new; extend {__name__}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -39,7 +41,7 @@ QUICKLY = [name for name in LIBRARIES if name != "jax"]
 LABELS = [label for label in CALLS if label.startswith(("client.", "server."))]
 every_call = pytest.mark.parametrize("label", LABELS)
 
-GOSSIP = [label for label in CALLS if label.startswith(("mixing.gossip.", "mixing.dadam."))]
+STACKS = [label for label in CALLS if label.startswith(("mixing.gossip.", "mixing.dadam.", "mixing.extrapolated."))]
 """Rules whose stacks have a row for each client already."""
 
 
@@ -77,9 +79,9 @@ def test_a_vector_of_any_library(label: str) -> None:
         runs_in(label, library)
 
 
-@pytest.mark.parametrize("label", GOSSIP)
+@pytest.mark.parametrize("label", STACKS)
 @pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "array-api-strict"])
-def test_a_stack_that_is_mixed_in_libraries_whose_stacks_have_rows(label: str, library: str) -> None:
+def test_a_rule_of_stacks_in_libraries_whose_stacks_have_rows(label: str, library: str) -> None:
     """The strict array API has neither len nor iteration over rows."""
     runs_in(label, library)
 
@@ -125,3 +127,12 @@ def test_layers_of_any_library(library: str) -> None:
     runs = [solve, jax.jit(solve)] if library == "jax" else [solve]
     for run in runs:
         np.testing.assert_allclose(np.asarray(run(make(x), make(g))), alone, rtol=1e-13)
+
+
+def test_nothing_is_said_where_a_rule_computes_with_tensors() -> None:
+    """Torch logs a warning, once a process, where it is asked by an older name whether it traces."""
+    text = (
+        "import torch; from fedspec.client.sgd import sgd; x = torch.ones(3); print(sgd(x, x, eta_l=torch.tensor(0.5)))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("tensor([0.5000, 0.5000, 0.5000])\n", "")

@@ -11,7 +11,7 @@ import pytest
 import sympy
 import z3
 
-from fedspec.arith import norm, ratio, sqrt, where_less
+from fedspec.arith import ascending, norm, ratio, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
 from fedspec_suite.measure.running import Running, Running64
@@ -43,6 +43,13 @@ def test_a_ratio_is_zero_over_zero(kind: str, above: int, below: int) -> None:
 def test_where_less_is_strict(kind: str, a: int, b: int) -> None:
     left, right, x, y = (np.array([kinds(Fraction(n))[kind]]) for n in (a, b, 5, 7))
     assert value(where_less(left, right, x, y)[0]) == (5 if a < b else 7)
+
+
+@pytest.mark.parametrize("kind", kinds(Fraction(1)))
+def test_each_coordinate_is_put_in_order(kind: str) -> None:
+    rows = [(3, -1), (-2, 0), (3, 5), (0, -1), (1, 2)]
+    got = ascending(np.array([[kinds(Fraction(n))[kind] for n in row] for row in rows]))
+    assert [[value(x) for x in row] for row in got] == [[-2, -1], [0, -1], [1, 0], [3, 2], [3, 5]]
 
 
 def value(got: Any) -> Fraction:

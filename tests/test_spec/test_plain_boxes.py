@@ -97,13 +97,13 @@ class Drifting:
         return lambda k, x: g(k, x) * (1 + k / 4)
 
 
-def problem(library: str) -> tuple[Clients, Any, Any]:
+def problem(library: str, whole: bool = False) -> tuple[Clients, Any, Any]:
     """Four clients, a model of five coordinates, and what makes arrays."""
     rng = np.random.default_rng(1)
     H, e, x = rng.normal(size=(4, 5, 5)), rng.normal(size=(4, 5)), rng.normal(size=5)
     H = H @ H.swapaxes(1, 2) / 5
     if library == "torch":
-        return Batched(Drifting(Stacked(torch.tensor(H), torch.tensor(e)))), torch.tensor(x), torch.tensor
+        return Batched(Drifting(Stacked(torch.tensor(H), torch.tensor(e))), whole=whole), torch.tensor(x), torch.tensor
     return [lambda k, x, g=g: g(k, x) * (1 + k / 4) for g in QuadraticClients(H, e).clients], x, np.asarray
 
 
@@ -195,8 +195,9 @@ def _round(h: Any, state: Any, clients: Clients, plan: Plan, **functions: Any) -
 @pytest.mark.parametrize("name", [n for n in with_plain() if not isinstance(CATALOGUE[n].run, LocalSolver)])
 def test_the_plain_box_is_the_form_with_options_at_its_defaults(name: str, library: str) -> None:
     """Bit for bit, whole states and all that is shown, after every event."""
-    run, (clients, x, array) = CATALOGUE[name].run, problem(library)
+    run = CATALOGUE[name].run
     assert not isinstance(run, LocalSolver)
+    clients, x, array = problem(library, whole=isinstance(run, Method) and run.whole)
     delays = [1, 3] if "z" in CATALOGUE[name].numbers else [1]
     for z in delays:
         pairs = both(run, clients, x, array, hyper(run, z=z))

@@ -64,6 +64,7 @@ def _asked(offer: Offer) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
     return offer.algorithm, offer.level, offer.reading, tuple(options.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if unheard(edge)], ids=lambda edge: edge.id)
 def test_it_holds_as_a_law_where_the_laws_are_not_asked(edge: Edge) -> None:
     for offer in unheard(edge):

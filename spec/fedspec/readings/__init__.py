@@ -5,7 +5,7 @@ One module for each paper; all of them are here under one roof.
 
 from fedspec.readings.afga import Broadcast, ClusterWeights, Denominators, Order, RingOfTwo, Sampling
 from fedspec.readings.client_centric import Age, MaximumStart, MomentumSum, Normalise, Staleness
-from fedspec.readings.external import AmsOption, Control, Divisor
+from fedspec.readings.external import AmsOption, Control, Divisor, Middle
 from fedspec.readings.fedada2 import (
     Clipped,
     DeadZone,
@@ -79,6 +79,7 @@ __all__ = [
     "Loop",
     "Maximum",
     "MaximumStart",
+    "Middle",
     "MomentumForm",
     "MomentumSum",
     "Normalisation",

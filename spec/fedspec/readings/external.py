@@ -30,3 +30,12 @@ class Divisor(StrEnum):
     """tau_i, the client's own: then sum_i p_i tau_i v_i = 0 as long as the tau_i stay what they are."""
     MEAN_STEPS = "mean-steps"
     """The unweighted mean of all tau_i, the same for everybody: then sum_i p_i v_i = 0."""
+
+
+class Middle(StrEnum):
+    """What a median of an even number of values is."""
+
+    MEAN = "mean"
+    """The mean of the two in the middle."""
+    LOWER = "lower"
+    """The smaller of these two, which is one of the values."""

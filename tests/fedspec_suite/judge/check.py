@@ -178,8 +178,7 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
         return result
     try:
         failed = [o for o in result.obligations if o.status is Status.FAIL]
-        in_x = any(o.law not in MANNERS and _about(o) == "x" for o in failed)
-        d, words = explanation(subject, offer, {o.law for o in failed}, in_x)
+        d, words = explanation(subject, offer, failed)
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=f"not diagnosed: {reason_of(error)}")
@@ -192,16 +191,17 @@ def _about(o: Obligation) -> str:
     return read or (o.deviation.shown if o.deviation else "") or "x"
 
 
-def explanation(subject: Subject, offer: Offer, failed: set[str], in_x: bool | None = None) -> tuple[Diagnosis, str]:
-    """What an offer that broke these laws is instead, as data and in words; ``in_x``: whether one found x wrong."""
+def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) -> tuple[Diagnosis, str]:
+    """What an offer that failed in these is instead, as data and in words."""
     setting = setting_of(offer)
     d = identify(bench_of(subject, offer, setting), setting, further=True)
-    if "repeats" in failed:
+    laws = {o.law for o in failed}
+    if "repeats" in laws:
         d = unrepeated(d)
-    about_x = any(not law.startswith("follows-") or law == "follows-x" for law in failed - MANNERS)
+    in_x = any(o.law not in MANNERS and _about(o) == "x" for o in failed)
     # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
-    small = all(law.startswith("far-") for law in failed - MANNERS)
-    return d, in_words(d, about_x if in_x is None else in_x, small=small)
+    small = all(law.startswith("far-") for law in laws - MANNERS)
+    return d, in_words(d, in_x, small=small)
 
 
 def _below(progress: Callable[[str], None], where: str, law: str) -> None:

@@ -320,5 +320,5 @@ GIVEN = {f.__name__: f for f in (*WITHOUT_SESSION, *NEEDS)}
 
 def asked(text: str) -> tuple[Defect, ...]:
     """What a text asks for that a session makes known."""
-    called = set(re.findall(r"(\w+)\(", text))
-    return tuple(dict.fromkeys(defect for f, defect in NEEDS.items() if f.__name__ in called))
+    called = [f for f in NEEDS if f"{f.__name__}(" in text]
+    return tuple(dict.fromkeys(NEEDS[f] for f in called if re.search(rf"\b{f.__name__}\(", text)))

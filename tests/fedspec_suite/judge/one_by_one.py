@@ -101,7 +101,8 @@ class OneByOne:
         if self._nearest is not None:
             return ""
         bench = next(iter(self._benches.values()))
-        _, self._nearest = explanation(self.subject, bench.offer, {law})
+        failed = [o for o in self._known.values() if o.law == law and o.status in {Status.FAIL, Status.XFAIL}]
+        _, self._nearest = explanation(self.subject, bench.offer, failed)
         return self._nearest
 
     def again(self, law: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import os
 import shlex
 import traceback
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from datetime import date
 from pathlib import Path
 
 from fedspec import plugins
-from fedspec.catalogue import id_of
+from fedspec.catalogue import id_of, rows_of
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.expected import Expectation
@@ -111,7 +112,15 @@ def command(request: Request, name: str, offer: Offer | None, offers: Sequence[O
     ):
         if value != default:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *(plugin_of(offer.algorithm) if offer is not None else ())])
+
+
+def plugin_of(algorithm: str) -> tuple[str, ...]:
+    """What a command line says so that it knows an own algorithm; nothing for fedspec's and what is installed."""
+    module = next((m for m in plugins.loaded() if algorithm in {row.id for row in rows_of(m)}), None)
+    named = () if module is None else (plugins.where(module), module.__name__)
+    known = {os.path.relpath(n) if n.endswith(".py") else n for n in plugins.named()}
+    return next((("--plugin", name) for name in named if name in known), ())
 
 
 def reason_of(error: Exception) -> str:

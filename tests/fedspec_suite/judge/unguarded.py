@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, wraps
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -19,23 +20,42 @@ MOST = 1 << 10
 """Over how many numbers a rule may loop: cases of a diagnosis have some dozens of clients, steps and coordinates."""
 
 
-@contextmanager
-def unguarded() -> Iterator[None]:
-    """Hyper-parameters, counts, weights and matrices are taken as they are, until the block ends.
+@dataclass
+class _Guards:
+    """Whether the rules have guards that open, and how many blocks have opened them."""
 
-    What nothing refuses might run for ever: no rule loops over more than a case has.
-    """
-    guard = rules._counted_or_measured
-    places, counting = _places(), _counting()
+    there: bool = False
+    opened: int = 0
+
+
+_GUARDS = _Guards()
+
+
+@contextmanager
+def openable() -> Iterator[None]:
+    """The rules with guards that open, until the block ends: a search opens them for each answer of each candidate."""
+    if _GUARDS.there:
+        yield
+        return
+    places, counting, guard = _places(), _counting(), rules._counted_or_measured
     before = [vars(module).get("range") for module in counting]
+
+    def taken(name: str, value: Any, note: str) -> Any:
+        if not _GUARDS.opened:
+            return guard(name, value, note)
+        # Numbers that keep a bound have no whole part of their own.
+        return int(value if isinstance(value, int) else float(value)) if note == "int" else value
+
     try:
-        rules._counted_or_measured = _as_it_is
+        _GUARDS.there = True
+        rules._counted_or_measured = taken
         for module in counting:
             vars(module)["range"] = few
-        for module, name, _ in places:
-            setattr(module, name, _nothing)
+        for module, name, check in places:
+            setattr(module, name, _nothing_where_open(check))
         yield
     finally:
+        _GUARDS.there = False
         rules._counted_or_measured = guard
         for module, name, check in places:
             setattr(module, name, check)
@@ -46,6 +66,20 @@ def unguarded() -> Iterator[None]:
                 vars(module)["range"] = own
 
 
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Hyper-parameters, counts, weights and matrices are taken as they are, until the block ends.
+
+    What nothing refuses might run for ever: no rule loops over more than a case has.
+    """
+    with openable():
+        _GUARDS.opened += 1
+        try:
+            yield
+        finally:
+            _GUARDS.opened -= 1
+
+
 def few(*ends: int) -> range:
     """The numbers of a range, as long as it is no longer than a case of a diagnosis asks for.
 
@@ -53,18 +87,19 @@ def few(*ends: int) -> range:
         ArithmeticError: it is longer: something that is no count stands for one.
     """
     numbers = range(*ends)
-    if len(numbers) > MOST:
+    if _GUARDS.opened and len(numbers) > MOST:
         raise ArithmeticError(f"a loop over {len(numbers)} numbers, where cases have at most {MOST}")
     return numbers
 
 
-def _as_it_is(name: str, value: Any, note: str) -> Any:
-    # Numbers that keep a bound have no whole part of their own.
-    return int(value if isinstance(value, int) else float(value)) if note == "int" else value
+@cache
+def _nothing_where_open(check: FunctionType) -> Callable[..., None]:
+    @wraps(check)
+    def asked(*given: Any, **named: Any) -> None:
+        if not _GUARDS.opened:
+            check(*given, **named)
 
-
-def _nothing(*given: Any, **named: Any) -> None:
-    """Refuse nothing."""
+    return asked
 
 
 @cache

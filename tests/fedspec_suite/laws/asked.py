@@ -166,6 +166,9 @@ def number(*names: str) -> Word:
     return Word(label, answer)
 
 
+odd = unless(option("middle", "lower"), "of what is turned round its lower middle is the upper one")
+"""Settings whose path is the opposite one where everything is."""
+
 stabilised = number(*STABILISERS)
 """Settings in which a stabiliser stands in a denominator."""
 

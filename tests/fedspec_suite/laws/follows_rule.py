@@ -15,7 +15,7 @@ from fedspec_suite.measure.verdict import Deviates, Deviation
 
 _ORDER = (
     *("mix_t", "delta_i", "delta", "w", "c_i", "tau_eff", "u", "m", "v", "m_i", "s_i", "v_hat", "u_tilde", "nu"),
-    *("c", "lam_i", "h", "x", "v_i"),
+    *("c", "lam_i", "h", "rate", "x", "v_i"),
 )
 """Intermediates in the order in which a step computes them, so that the first deviation is the cause."""
 

@@ -15,11 +15,12 @@ from fedspec.facts import Fact
 from fedspec_suite.laws.asked import both, fact, option, takes, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
-from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.cases import round_scenarios, scenarios
 from fedspec_suite.measure.parts import quadratics
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Deviates, Deviation
 
 Pair = tuple[Scenario, Scenario]
 
@@ -128,7 +129,15 @@ def _bystands(bench: Bench, pair: Pair) -> None:
         # A product with a larger matrix may be summed in another order.
         related(bench, *pair, lambda k, x: x)
         return
-    same_bits(bench, s, bench.play(s), bench.play(more), "a client that never takes part changes the result")
+    what = "a client that never takes part changes the result"
+    alone, beside = bench.play(s), bench.play(more)
+    for k, (one, two) in enumerate(zip(alone, beside, strict=True)):
+        for name in one.keys() & two.keys() - WORDS:
+            if one[name].shape != two[name].shape:
+                sizes = f"{name} is {two[name].size} numbers, not {one[name].size}"
+                said, place = f"{what}: {sizes}; show a row for each participant", f"{describe(s.events[k])} {k + 1}"
+                raise Deviates(Deviation(bench.equation_of(name), place, note=said, shown=name))
+    same_bits(bench, s, alone, beside, what)
 
 
 @st.composite

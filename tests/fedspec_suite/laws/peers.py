@@ -17,14 +17,15 @@ from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_suite.laws.affine import exchanged, unit
-from fedspec_suite.laws.asked import both, fact, option, unless
+from fedspec_suite.laws.asked import both, entry, fact, option, unless
+from fedspec_suite.laws.closed_forms import peers
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.exchanges import exchanges, size, unmixed
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, lift, louder, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import exchange_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -66,6 +67,15 @@ def _mean_moves(bench: Bench, s: Scenario) -> None:
         mean = (X.sum(axis=0) / n).astype(float)
         bounds = bounds_of(scale[k]["x"]).reshape(n, -1).max(axis=0)
         bench.compare("x", mean, want, f"round {k + 1}", bounds)
+
+
+def _sums_up(bench: Bench, s: Scenario) -> None:
+    """The mean model is the sum over all steps, whatever W."""
+    scale, n = bench.expect(s), size(s)
+    for k, (want, got) in enumerate(zip(peers.means(s), bench.play(s), strict=True)):
+        bench.finite("x", got["x"], f"round {k + 1}")
+        mean = (exactly(got["x"]).reshape(n, -1).sum(axis=0) / n).astype(float)
+        bench.compare("x", mean, want, f"round {k + 1}", bounds_of(scale[k]["x"]).reshape(n, -1).max(axis=0))
 
 
 def _on_their_own(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -191,6 +201,15 @@ LAWS = (
         cases=_single,
         check=_mean_moves,
         applies=fact(Fact.PEERS, Fact.AFFINE),
+    ),
+    Law(
+        id="peers-unrolled",
+        words="with constant gradients the mean of all models is the sum over all steps, whatever W",
+        levels=TRACE,
+        source="1' W = 1' (AFGA, eq. (10)), and the closed form of the steps",
+        cases=lambda setting: exchange_scenarios(setting).map(linear),
+        check=_sums_up,
+        applies=entry(peers.steps, "closed form of its steps (STEPS in its file)"),
     ),
     Law(
         id="peers-alone",

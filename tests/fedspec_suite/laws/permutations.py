@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Event, Gradient, Messages, Round
 from fedspec.params import flatten
+from fedspec_suite.laws.asked import odd
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
@@ -102,5 +103,6 @@ LAWS = (
         source="all operations are elementwise and odd, or look at lengths and sets",
         cases=_renamed,
         check=_same_path,
+        applies=odd,
     ),
 )

@@ -23,6 +23,7 @@ from fedspec_suite.laws.asked import (
     measured,
     nonzero,
     number,
+    odd,
     offered,
     option,
     settable,
@@ -191,6 +192,7 @@ LAWS = (
         source="oddness of every rule",
         cases=scenarios,
         check=_mirrors,
+        applies=odd,
     ),
     Law(
         id="scales",

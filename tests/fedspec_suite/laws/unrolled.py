@@ -50,7 +50,7 @@ def _check_constant(bench: Bench, s: Scenario) -> None:
 
 
 WRITTEN = by_level(
-    client=entry(solvers.KNOWN, "closed form (closed_forms/solvers.py)"),
+    client=entry(solvers.known, "closed form of its steps (STEPS in its file)"),
     server=entry(servers.known, "closed form of its server (STEPS in its file)"),
     round=entry(servers.known, "closed form of its server (STEPS in its file)"),
 )

@@ -23,7 +23,7 @@ def scenarios_in(case: Any) -> Iterator[Scenario]:
 
 
 def call_of(setting: Setting, case: Any, where: str) -> str:
-    """``fedexp/server, round 2, eta=0.5``; the reading stands there too where it is not the canonical one."""
+    """``fedadam/server, round 2, eta=0.5``; the reading stands there too where it is not the canonical one."""
     row = setting.algorithm
     reading = () if setting.reading == row.readings[0].name else (setting.reading,)
     s = next(scenarios_in(case), None)

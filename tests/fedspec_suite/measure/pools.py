@@ -40,6 +40,7 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
     "lam": (0.125, 0.5, 0.0),
     "phi_m": (0.25, 0.5),
     "phi_M": (1.0, 2.0),
+    "trim": (0.25, 0.375, 0.4375),
 }
 """Where a name means more than its domain says: a usual size, or one beside another."""
 
@@ -69,6 +70,7 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
     "mix": (0.001, 0.1, 0.9, 1.0),
     "phi_m": (0.001, 0.1),
     "phi_M": (1.1, 10.0),
+    "trim": (0.0, 0.1, 0.49),
 }
 
 EDGES: dict[str, tuple[float, ...]] = {

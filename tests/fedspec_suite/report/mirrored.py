@@ -35,6 +35,8 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
         t.add_row(part.what, Text(f"{part.by}{waits}" if part.by else f"the text: {part.text}"))
         if part.by:
             t.add_row("", Text(part.how, style="dim"))
+        if part.holds:
+            t.add_row("", Text(f"holds {part.holds}", style="dim"))
         for test in part.held_by[:-1]:
             t.add_row("", Text(f"held to it by {test}", style="dim"))
     out.print(t)

@@ -131,7 +131,10 @@ def replays(r: Result) -> list[str]:
     """The commands that play its failures again, where they were kept."""
     if not r.capsule or not r.command:
         return []
-    out = [shlex.join(["fedspec", "replay", r.capsule, shlex.split(r.command)[2]])]
+    words = shlex.split(r.command)
+    # A replay runs no own algorithm but what its own line names.
+    own = words[words.index("--plugin") :] if "--plugin" in words else []
+    out = [shlex.join(["fedspec", "replay", r.capsule, words[2], *own])]
     return [*out, shlex.join(["python", r.script])] if r.script else out
 
 

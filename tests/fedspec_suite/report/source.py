@@ -36,8 +36,9 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The step comes first, then what it calls, and last the rule that moves the model. Where what runs has options, the
-    plain form of the canonical reading is shown in its place, and the server's rules that this calls.
+    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model. Where what
+    runs has options, the plain form of the canonical reading is shown in its place, and the server's rules that this
+    calls.
     """
     runs = _runs(a)
     shown = plain(a.run.plain or runs)
@@ -46,7 +47,9 @@ def text_of(a: Algorithm) -> Text:
     functions = [shown]
     if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
         functions = [a.run.local, shown]
-    chosen = dict.fromkeys(map(plain, (*functions, *_with_helpers(functions), *_moves(a, shown))))
+    helpers = _with_helpers(functions)
+    aggregates = [r for r in a.rules if _aggregates(a, r) and r.__name__ in _called(shown)]
+    chosen = dict.fromkeys(map(plain, (*functions, *helpers, *aggregates, *_moves(a, shown))))
     general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
     boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
     return Text(box, prose, "\n\n".join(map(_code, chosen)), general, boxes)
@@ -126,6 +129,11 @@ def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
 def _of_clients(f: Callable[..., Any]) -> bool:
     """Whether it is a rule of the clients: what a box spells out where its code calls it by name."""
     return f.__module__.startswith("fedspec.client.") and bool(equations(f))
+
+
+def _aggregates(a: Algorithm, rule: Callable[..., Any]) -> bool:
+    """Whether a rule makes Delta of a server's messages by an equation of its own: no mean that all share."""
+    return isinstance(a.run, Method) and f"{a.id}.delta" in {e.id for e in equations(rule)}
 
 
 def _of_server(f: Callable[..., Any]) -> bool:

@@ -3,6 +3,7 @@
 ==================  =================================================================================================
 ``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,
                     FedAMS
+``every_change``    FedExP, median, trimmed mean
 ``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, Yogi, AMSGrad, SM3, normalised, LAMB
 ``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps
 ``fedada2``         FedAda2 and its baselines, dp-FedAvg, normalised FedAvg
@@ -11,6 +12,7 @@
 ``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
 ``rates``           FedAvg, FedProx, FedNova, SCAFFOLD, FedBuff on linear objectives, each client at a rate of its own
 ``asynchronous``    the client-centric family, FedBuff, FedAsync
+``peers``           decentralised SGD and Gossip-PGA on linear objectives: the mean of all models
 ``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums
 ==================  =================================================================================================
 

@@ -12,6 +12,7 @@ from fedspec.contract import Messages
 from fedspec.discovered import said
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
+from fedspec_suite.laws.closed_forms.every_change import MOVES
 from fedspec_suite.laws.closed_forms.sums import decayed, total
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario
@@ -80,7 +81,7 @@ def _steps() -> dict[str, Step]:
 
 def known() -> frozenset[str]:
     """The algorithms whose server has a closed form here."""
-    return frozenset({*NOVA, *_steps(), *ADAPTIVE, "feddyn", "fedams"})
+    return frozenset({*NOVA, *MOVES, *_steps(), *ADAPTIVE, "feddyn", "fedams"})
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
@@ -89,6 +90,9 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     move: Array
     if name in NOVA:
         return NOVA[name]([normalised_change(e, h, o) for e in rounds], h, o)
+    if name in MOVES:
+        e = rounds[-1]
+        return MOVES[name](_shares(e, o), [flatten(m.delta) for m in e.messages], h, o)
     if name == "feddyn":
         # mu cancels: h / mu is the sum of all changes that were ever sent, over all clients.
         sums = [total(flatten(m.delta) for m in e.messages) for e in rounds]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from fedspec import plugins
 from fedspec.arith import Array, sqrt
+from fedspec.catalogue import LocalSolver, find
 from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
@@ -71,6 +74,18 @@ KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "normalised-sgd",
 """The local solvers that have a closed form here."""
 
 
+@cache
+def own() -> dict[str, Callable[..., Array]]:
+    """The last local move from all gradients of a round so far, for the local solvers of plugins."""
+    rows = {n: f for table in plugins.said("STEPS") for n, f in table.items()}
+    return {n: f for n, f in rows.items() if isinstance(find(n).run, LocalSolver)}
+
+
+def known() -> frozenset[str]:
+    """The local solvers that have a closed form, those of plugins too."""
+    return KNOWN | own().keys()
+
+
 def constant_changes(s: Scenario) -> Scenario:
     """The messages that clients with constant gradients send: Delta_i = -eta_l ||a_i||_1 g, ||a||_1 summed from its
     closed form, since no gradient depends on the model.
@@ -108,7 +123,9 @@ def models(s: Scenario) -> list[Array]:
             rows = []
         elif isinstance(event, Gradient):
             rows.append(flatten(event.g))
-            if a_k is not None:
+            if name in own():
+                x = x + own()[name](rows, h, o)
+            elif a_k is not None:
                 # The anchor pulls towards the start, which a round leaves where it was.
                 x = start - h["eta_l"] * total(a_k(k, len(rows)) * row for k, row in enumerate(rows))
             elif name == "normalised-sgd":

@@ -1,0 +1,64 @@
+"""Order statistics of the clients' changes, coordinate by coordinate."""
+
+from __future__ import annotations
+
+from math import floor
+
+from fedspec.arith import Scalar, Stack, Vector, ascending
+from fedspec.errors import PlanError
+from fedspec.rules import rule
+
+
+@rule
+def coordinate_median(deltas: Stack) -> Vector:
+    """The median of the M changes in each coordinate; of an even number the mean of the two in the middle.
+
+        Delta = (Delta_(floor((M + 1) / 2)) + Delta_(floor(M / 2) + 1)) / 2        median.delta
+
+    Delta_(k) is the k-th smallest.
+    External: Yin et al. (2018), arXiv 1803.01498, from memory.
+    """
+    M = deltas.shape[0]
+    ordered = ascending(deltas)
+    delta: Vector = (ordered[(M - 1) // 2] + ordered[M // 2]) / 2
+    return delta
+
+
+@rule
+def lower_median(deltas: Stack) -> Vector:
+    """The median of the M changes in each coordinate; of an even number the smaller of the two in the middle.
+
+        Delta = Delta_(floor((M + 1) / 2))         median.delta [middle=lower]
+
+    External: what ``torch.median`` gives.
+    """
+    M = deltas.shape[0]
+    ordered = ascending(deltas)
+    delta: Vector = ordered[(M - 1) // 2]
+    return delta
+
+
+def left_out(trim: Scalar, clients: int) -> int:
+    """How many values are left out at either end: b = floor(trim M), of the product as it is rounded."""
+    return floor(trim * clients)
+
+
+@rule
+def trimmed_mean(deltas: Stack, *, b: int) -> Vector:
+    """The mean of the M changes in each coordinate without the b largest and the b smallest.
+
+        Delta = sum_(k = b + 1 .. M - b) Delta_(k) / (M - 2 b)         trimmed-mean.delta
+
+    Delta_(k) is the k-th smallest; b = floor(trim M).
+
+    Raises:
+        PlanError: nothing is kept.
+
+    External: Yin et al. (2018), arXiv 1803.01498, from memory.
+    """
+    M = deltas.shape[0]
+    if not 2 * b < M:
+        raise PlanError(f"b: {b} of {M} changes are left out at either end, which keeps none; leave out fewer")
+    kept = ascending(deltas)[b : M - b]
+    delta: Vector = kept.sum(axis=0) / (M - 2 * b)
+    return delta

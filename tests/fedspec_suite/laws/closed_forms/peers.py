@@ -1,0 +1,51 @@
+"""Without a server, where no gradient depends on the model: the mean of all models, as a sum over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from fedspec import plugins
+from fedspec.arith import Array
+from fedspec.catalogue import find
+from fedspec.contract import Exchange
+from fedspec.params import flatten
+from fedspec_suite.measure.scenario import Scenario, lift
+
+Step = Callable[[Any, Any, Any], Any]
+
+
+def _descent(past: Any, h: Any, o: Any) -> Any:
+    return -h["eta_l"] * past[-1]
+
+
+MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent}
+"""The last move of the clients' mean model from their mean gradients of all steps: mixing moves no mean."""
+
+
+@cache
+def steps() -> dict[str, Step]:
+    """Those of fedspec, and what plugins say of rows without a server."""
+    own = {name: step for table in plugins.said("STEPS") for name, step in table.items()}
+    return MEANS | {name: step for name, step in own.items() if "peers" in find(name).takes}
+
+
+def means(s: Scenario) -> list[Array]:
+    """The mean model after each exchange, exactly."""
+    exact = lift(s, Fraction)
+    problem, step = exact.case.problem, steps()[s.case.algorithm]
+    assert problem is not None
+    n = len(problem.e)
+    x = flatten(exact.case.x0).reshape(n, -1).sum(axis=0) / n
+    past: list[Array] = []
+    out = []
+    for e in exact.events:
+        assert isinstance(e, Exchange)
+        for _ in e.computing:
+            # The gradient of -e' x is -e.
+            past.append(-problem.e.sum(axis=0) / n)
+            x = x + step(past, exact.case.hyper, exact.case.options)
+        out.append(x)
+    return out

@@ -1,0 +1,63 @@
+"""Reductions of servers that read every change of a round."""
+
+from __future__ import annotations
+
+from fedspec_suite.laws.reductions.edge import Edge, fixing, pinned, told
+from fedspec_suite.measure.scenario import Scenario
+
+UNIFORM = {"weights": "uniform"}
+NEARLY_HALF = 0.4375
+"""Of four or three messages it leaves one out at either end, of two or one none: what is left is the middle."""
+
+
+def _as_mean(s: Scenario) -> Scenario:
+    return told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}, options=UNIFORM)
+
+
+EDGES = (
+    Edge(
+        id="fedexp-is-fedavg",
+        source="fedexp",
+        target="fedavg",
+        when="one client takes part in a round",
+        cited="its definition: the rate is max(1, 1/2 or less)",
+        level="server",
+        carry=lambda s: told(s, "fedavg", hyper={"eta": 1}),
+        draw={"clients": (1, 1)},
+        also=("round",),
+        undecided=True,
+    ),
+    Edge(
+        id="median-is-fedavg",
+        source="median",
+        target="fedavg",
+        when="two clients take part in a round at most, and they are not weighed",
+        cited="its definition: the middle of two is their mean",
+        level="server",
+        options={"middle": "mean"},
+        carry=_as_mean,
+        draw={"clients": (1, 2)},
+        also=("round",),
+    ),
+    pinned(
+        source="trimmed-mean",
+        target="fedavg",
+        cited="its definition: nothing is left out",
+        level="server",
+        values={"trim": 0.0},
+        carry=_as_mean,
+        also=("round",),
+    ),
+    Edge(
+        id="trimmed-mean-is-median",
+        source="trimmed-mean",
+        target="median",
+        when="trim = 0.4375 and four clients take part in a round at most",
+        cited="its definition: what is left is the middle",
+        level="server",
+        carry=lambda s: told(s, "median"),
+        narrow=fixing(trim=NEARLY_HALF),
+        needs=("trim",),
+        also=("round",),
+    ),
+)
