@@ -45,8 +45,8 @@ def plain(text: str) -> str:
     return re.sub(r"([*~])", r"\\\1", text)
 
 
-def decided(a: Algorithm, option: str) -> bool:
-    return any(option in reading.fixes for reading in a.readings)
+def decided(a: Algorithm, option: str) -> list[str]:
+    return [reading.name for reading in a.readings if option in reading.fixes]
 
 
 def cited() -> str:
@@ -92,10 +92,12 @@ def offers() -> str:
     for a in CATALOGUE.values():
         free = []
         for name, kind in a.options.items():
-            if not decided(a, name):
+            by = decided(a, name)
+            if len(by) < len(a.readings):
                 default = a.defaults()[name]
                 values = [default, *(str(v) for v in kind if str(v) != default)]
-                free.append(f"{name}: {' / '.join(values) if len(values) < 4 else 'see below'}")
+                but = f" (but by {' or '.join(f'`{r}`' for r in by)})" if by else ""
+                free.append(f"{name}: {' / '.join(values) if len(values) < 4 else 'see below'}{but}")
         here = a.numbers_at(a.levels[0])
         more = [n for n in a.numbers_at(a.levels[-1]) if n not in here]
         claims = ", ".join(f"`{r.name}`" + (f" ({', '.join(r.levels)} only)" if r.levels else "") for r in a.readings)

@@ -202,12 +202,8 @@ class Algorithm:
 
     def defaults(self) -> dict[str, str]:
         """Every option at its canonical value."""
-        if not isinstance(self.run, LocalSolver):
-            values = {f.name: f.default for f in fields(self.run.hyper)}
-        else:
-            values = {n: p.default for n, p in inspect.signature(self.run.rule).parameters.items()}
-        values["cover"] = CoverName.AXES
-        return {n: str(values[n]) for n in self.options}
+        values = _given(self.run.rule if isinstance(self.run, LocalSolver) else self.run.hyper)
+        return {n: values[n] for n in self.options}
 
     def resolve(self, reading: str, options: Mapping[str, str]) -> dict[str, str]:
         """Every option, from the reading, then the declared choices, then the canonical values.
@@ -236,8 +232,36 @@ class Algorithm:
             )
         return resolved
 
+    def run_under(
+        self, options: Mapping[str, typing.Any], numbers: Mapping[str, typing.Any]
+    ) -> LocalSolver | Method | Program:
+        """The functions that run under options and hyper-parameters: the printed ones where nothing else is asked."""
+        if not self.run.plain:
+            return self.run
+        usual, asked = {**self.defaults(), **BESIDE}, {**options, **numbers}
+        other = any(str(asked[n]) != v for n, v in usual.items() if n in asked and n not in LEFT_OPEN)
+        return self.run if other else self.run.as_printed()
+
+
+LEFT_OPEN = {
+    "weights": "the p_i of the box, which every form hands to the mean",
+    "solver": "FedNova's box asks for a solver and names none",
+    "cover": "SM3's sets, which are data",
+}
+"""Options that a printed text itself leaves open: it runs whatever they are."""
+
+BESIDE = {"epoch": "1", "warm_up": "1"}
+"""Hyper-parameters that no box has, at the values at which they do nothing."""
+
 
 # A row with another function in it is another row, often of the same record, and a diagnosis makes thousands of them.
+@lru_cache(maxsize=256)
+def _given(by: typing.Any) -> dict[str, str]:
+    """What a record's fields, or a rule's parameters, are unless told; SM3's sets are the slices along each axis."""
+    told = fields(by) if isinstance(by, type) else inspect.signature(by).parameters.values()
+    return {**{p.name: str(p.default) for p in told}, "cover": str(CoverName.AXES)}
+
+
 @cache
 def _of_record(record: type) -> dict[str, type]:
     """The fields of a record with their types."""

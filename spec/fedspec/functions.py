@@ -3,12 +3,15 @@
 An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (levels ``server`` and ``round``: the
 server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
 remember, adapt, talk to each other or arrive late, so that no half stands alone).
+
+Where the equations of the canonical reading are printed without a switch and other readings have a form with options,
+the printed text runs unless something else is asked (``Algorithm.run_under``); the two are held equal bit for bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fedspec.arith import Scalar, Vector
@@ -51,6 +54,14 @@ class Method:
     """Whether the server needs all changes at once, since it reads them more than once or puts them in order: at scale
     they are then held together, and not weighed as they come."""
 
+    def as_printed(self) -> Method:
+        """The same with the printed text in the place of the form with options."""
+        return replace(self, server=self.plain) if self.plain else self
+
+    def in_general(self) -> Method:
+        """The same without the printed text: the form with options runs whatever is asked."""
+        return replace(self, plain=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSolver:
@@ -64,6 +75,14 @@ class LocalSolver:
     plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
 
+    def as_printed(self) -> LocalSolver:
+        """The same with the printed text in the place of the form with options."""
+        return replace(self, rule=self.plain) if self.plain else self
+
+    def in_general(self) -> LocalSolver:
+        """The same without the printed text: the form with options runs whatever is asked."""
+        return replace(self, plain=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
@@ -74,8 +93,7 @@ class Program:
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
-        plain: the step of the canonical reading, without a switch, where ``step`` has options; it takes plans that
-            ``step`` does not refuse.
+        plain: the step of the canonical reading, without a switch, where ``step`` has options.
         boxes: the plain steps of other readings, by their names, where what they do is another box.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
@@ -96,3 +114,11 @@ class Program:
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))
     served: Served | None = None
+
+    def as_printed(self) -> Program:
+        """The same with the printed text in the place of the form with options."""
+        return replace(self, step=self.plain) if self.plain else self
+
+    def in_general(self) -> Program:
+        """The same without the printed text: the form with options runs whatever is asked."""
+        return replace(self, plain=None)

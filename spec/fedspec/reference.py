@@ -6,7 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -33,6 +33,7 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
+from fedspec.division import refuse_division_by_zero, stabiliser_of_zero
 from fedspec.domains import check_steps, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
@@ -47,9 +48,9 @@ class SolverSession:
     """Level client: one gradient, one local step."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        assert isinstance(algorithm.run, LocalSolver)
-        self.case, self.algorithm = case, algorithm
-        self.solver = algorithm.run
+        run = algorithm.run_under(case.options, case.hyper)
+        assert isinstance(run, LocalSolver)
+        self.case, self.algorithm, self.solver = case, algorithm, run
         options = algorithm.options
         self.keywords: dict[str, Any] = {
             **{n: choice(kind, n, case.options[n]) for n, kind in options.items()},
@@ -59,6 +60,8 @@ class SolverSession:
         self.layers = layers(shapes(case.x0))
         self.v0 = self.keywords.pop("v0", None)
         self.names = set(inspect.signature(self.solver.rule).parameters)
+        # What is printed has no options.
+        self.keywords = {n: v for n, v in self.keywords.items() if n in self.names}
         self.begin(flatten(case.x0))
 
     def begin(self, x: Vector) -> None:
@@ -86,7 +89,8 @@ class SolverSession:
                     "layers": self.layers,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
-                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
+                after = self.solver.rule(**positional, **{**self.keywords, **rate})
+                self.state = finite(after, self.algorithm, self.keywords, self.state)
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -97,7 +101,8 @@ class MethodSession:
     """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        run = algorithm.served if algorithm.served and case.level == "server" else algorithm.run
+        alone = algorithm.served if case.level == "server" else None
+        run = alone or algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
         self.case, self.algorithm, self.run = case, algorithm, run
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
@@ -125,7 +130,9 @@ class MethodSession:
                     )
                     for m in messages
                 ]
-                self.state, values = self.run.server(of_server(self.h, event, self.algorithm), self.state, sent)
+                h = of_server(self.h, event, self.algorithm)
+                after, values = self.run.server(h, self.state, sent)
+                self.state = finite(after, self.algorithm, vars(h), self.state)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
@@ -139,7 +146,7 @@ class MethodSession:
                     norm=self.run.norm,
                     server=self.run.server,
                 )
-                self.state, values = trace.state, trace.values
+                self.state, values = finite(trace.state, self.algorithm, vars(self.h), self.state), trace.values
             case _:
                 raise ContractError(
                     f"event: {type(event).__name__} at level {self.case.level}; "
@@ -152,10 +159,11 @@ class ProgramSession:
     """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        assert isinstance(algorithm.run, Program)
+        run = algorithm.run_under(case.options, case.hyper)
+        assert isinstance(run, Program)
         if case.problem is None:
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        self.run, self.examples = algorithm.run, case.problem.examples
+        self.algorithm, self.run, self.examples = algorithm, run, case.problem.examples
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = self.run.hyper(**numbers, **options)
@@ -181,8 +189,22 @@ class ProgramSession:
             case kind, _:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(self.clients)
-        self.state, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
+        after, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
+        self.state = finite(after, self.algorithm, vars(self.h), self.state)
         return {"x": self.state.x, **values}
+
+
+def finite(after: Any, algorithm: Algorithm, h: Mapping[str, Any], before: Any) -> Any:
+    """The state after an event, unless a stabiliser of 0 has made the model no number.
+
+    A rule looks at what it gives by itself; the printed text of a row is no rule.
+
+    Raises:
+        ParameterError: it has.
+    """
+    if name := stabiliser_of_zero(h):
+        refuse_division_by_zero(name, algorithm.id, {"x": model(before)}, model(after))
+    return after
 
 
 def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     SOLVER = "solver"
     CLIENTS = "clients"
     GOSSIP = "gossip"
+    LATE = "late"
 
 
 BEGINS = {
@@ -29,6 +30,7 @@ BEGINS = {
     Kind.SOLVER: "SGD that averages its gradients, a local solver",
     Kind.CLIENTS: "FedAvg whose clients remember and average their changes",
     Kind.GOSSIP: "decentralised SGD whose clients average their gradients",
+    Kind.LATE: "FedBuff with a server that averages its changes",
 }
 """What the file holds before it is changed."""
 
@@ -37,7 +39,10 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its id: small letters, digits and hyphens.")],
     kind: Annotated[
         Kind,
-        typer.Option(help="What is new: the server's step, a client's local step, what clients keep, or the gossip."),
+        typer.Option(
+            help="What is new: the server's step, a client's local step, what clients keep, the gossip, or what "
+            "is made of late updates."
+        ),
     ] = Kind.SERVER,
     folder: Annotated[Path, typer.Option(help="Where the file goes.")] = Path(),
 ) -> None:

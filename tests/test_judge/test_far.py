@@ -30,7 +30,7 @@ from fedspec_suite.measure.reach import far_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting, setting_of
 from fedspec_suite.measure.simpler import simplest
-from fedspec_suite.measure.verdict import Deviation, Status
+from fedspec_suite.measure.verdict import Deviates, Deviation, Status
 
 QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 512 coordinates")
 
@@ -87,6 +87,22 @@ def test_who_is_wrong_far_away_is_looked_at_from_every_side() -> None:
 def test_a_shrunk_case_says_what_it_takes() -> None:
     deviation = found("tau or 1e-3")
     assert deviation is not None and "tau = 0" in deviation.note and "rounds" not in deviation.note
+
+
+@pytest.mark.parametrize(("algorithm", "level"), [("fedavg", "server"), ("fedavg", "round"), ("fedbuff", "trace")])
+@pytest.mark.parametrize("least", [1, 5])
+def test_no_more_local_steps_are_named_than_it_takes(algorithm: str, level: str, least: int) -> None:
+    """Who is wrong whenever somebody takes so many steps is not said to be wrong where somebody takes eighteen."""
+
+    def deviates(s: Scenario) -> None:
+        if extent_of(s)["steps"][1] >= least:
+            raise Deviates(Deviation("", ""), s)
+
+    far = drawn(far_scenarios(setting(algorithm, level), "rounds"), 12, seed=3)
+    s = max(far, key=lambda s: extent_of(s)["steps"][1])
+    assert extent_of(s)["steps"][1] > 6
+    found, _ = simplest(s, Deviates(Deviation("", ""), s), deviates)
+    assert least <= extent_of(found)["steps"][1] <= 6
 
 
 def setting(algorithm: str, level: str, **more: object) -> Setting:

@@ -101,6 +101,7 @@ KINDS = {
     "solver": ("client", "u = rho u + g", {"unrolled", "my-solver-is-sgd"}),
     "clients": ("round", "u_i = rho u_i + Delta_i", {"affine-round", "my-clients-is-fedavg"}),
     "gossip": ("trace", "M = rho M + G", {"peers-unrolled", "my-gossip-is-dsgd"}),
+    "late": ("trace", "v = beta v + Delta", {"arrivals-unrolled", "arrivals-telescope", "my-late-is-fedbuff"}),
 }
 """By the kind: the level of its offers, what its first mistake is said to be, and laws that are no text of the rule."""
 
@@ -134,6 +135,18 @@ def test_the_mirror_vectors_and_mutants_of_each_kind(kind: str, tmp_path: Path) 
     if kind != "solver":
         done = start("simulate", name, "--rounds", "2", *own, cwd=tmp_path)
         assert done.returncode == 0 and (tmp_path / "out/simulate.json").is_file(), done.stderr
+
+
+@pytest.mark.slow
+def test_a_server_of_late_updates_without_a_closed_form_is_not_asked_for_one(tmp_path: Path) -> None:
+    """What it shows as v, and a hyper-parameter called beta, are its own affair: it is not taken for ours."""
+    assert start("new", "my-late", "--kind", "late", cwd=tmp_path).returncode == 0
+    file = tmp_path / "my_late.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("STEPS = {", "UNREAD = {"), encoding="utf-8")
+    why = json.loads(start("laws", "--why", "my-late", "--plugin", "my_late.py", "--json", cwd=tmp_path).stdout)
+    asked = {law["law"] for law in why if law.get("why")}
+    assert {"waits", "copies", "remembers"} <= asked
+    assert not {"arrivals-unrolled", "arrivals-telescope", "arrivals-conserved"} & asked
 
 
 @pytest.mark.slow

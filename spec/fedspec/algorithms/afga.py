@@ -65,6 +65,7 @@ def init(h: Afga, x: Vector, setup: Setup) -> AmsGrad:
 
 def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of the canonical reading: lines 3 to 22."""
+    check_senders(plan)
     x, S_r, W = state.x, plan.senders, plan.mixing
     X = stack([x] * len(clients))
     for t, S_t in enumerate(plan.computing):
@@ -74,6 +75,14 @@ def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[Ams
     delta = mean_change(X, x, S_r)
     state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
+
+
+def plain_gossip_fedamsgrad(
+    h: Afga, state: AmsGrad, clients: Clients, plan: Exchange
+) -> tuple[AmsGrad, dict[str, Any]]:
+    """One round of FedAMSGrad with gossip in the canonical reading: AFGA with S_(r,t) = S_r."""
+    check_one_set(plan)
+    return afga(h, state, clients, plan)
 
 
 def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
@@ -95,6 +104,8 @@ def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
 
 def afga_a(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of communication-adapted AFGA where S_(r,t) = S_r; row k of X is the k-th of these clients."""
+    check_senders(plan)
+    check_one_set(plan)
     x, S, W = state.x, list(plan.senders), plan.mixing
     X = stack([x] * len(S))
     for t in range(len(plan.computing)):
@@ -200,7 +211,14 @@ ROWS = (
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Afga, init=init, step=gossip_fedamsgrad, plain=afga, event="exchange", takes=("one-set",)),
+        run=Program(
+            hyper=Afga,
+            init=init,
+            step=gossip_fedamsgrad,
+            plain=plain_gossip_fedamsgrad,
+            event="exchange",
+            takes=("one-set",),
+        ),
         costs=Costs(
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
         ),

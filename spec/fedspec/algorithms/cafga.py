@@ -82,6 +82,8 @@ def init(h: Cafga, x: Vector, setup: Setup) -> State:
 
 def cafga(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
     """One round of the canonical reading: lines 3 to 21."""
+    check_rows(plan, len(clients))
+    check_clusters(plan, clusters_of(plan, len(clients)))
     x, X, deltas = state.x, state.X, []
     for V_k in clusters_of(plan, len(clients), X):
         W_k, S_k = plan.mixing[V_k][:, V_k], [i for i in plan.senders if i in V_k]
@@ -124,6 +126,9 @@ def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> t
 
 def cafga_a(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
     """One round of communication-adapted CAFGA where the senders compute at every local step."""
+    check_clusters(plan, clusters_of(plan, len(clients)))
+    check_one_set(plan)
+    check_rows(plan, len(plan.senders))
     x, deltas = state.x, []
     for V_k in clusters_of(plan, len(clients)):
         rows = numbered([j for j, i in enumerate(plan.senders) if i in V_k], x)

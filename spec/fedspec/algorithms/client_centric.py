@@ -42,6 +42,7 @@ def cc_local(
     h: Any, state: Waiting, clients: Clients, arrivals: Sequence[Arrival]
 ) -> tuple[Vector, tuple[Vector, ...], Vector | None]:
     """Algorithm 3 for every arrival: the last change, the changes that wait, and their mean if they fill the buffer."""
+    check_room(h.buffer, state.pending, arrivals)
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

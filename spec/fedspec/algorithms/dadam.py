@@ -63,6 +63,7 @@ def plain_dadam(
     h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
 ) -> tuple[AdaptivePeers, dict[str, Any]]:
     """Some steps of decentralised Adam in the canonical reading."""
+    check_everyone(plan, clients)
     X, W, everyone = state.X, plan.mixing, range(len(clients))
     m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
     for t in range(len(plan.computing)):
@@ -79,6 +80,7 @@ def plain_tracked_dadam(
     h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
 ) -> tuple[AdaptivePeers, dict[str, Any]]:
     """Some steps of decentralised Adam as chen-2021 has it; the step divides by what is known up to the one before."""
+    check_everyone(plan, clients)
     X, W, everyone, u_tilde = state.X, plan.mixing, range(len(clients)), state.u_tilde
     m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
     for t in range(len(plan.computing)):

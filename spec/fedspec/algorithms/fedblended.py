@@ -67,6 +67,7 @@ def init(h: FedBlended, x: Vector, setup: Setup) -> Covered:
 
 def fedblended(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
     """Alg. 5, lines 2-14, with a delay in steps and one client rate."""
+    check_strategies(plan)
 
     def client(i: int, x: Vector, gradient: Oracle, K: int, strategy: str, Xi: Scalar = 1) -> Vector:
         return Xi * (plain_optimize(h, Strategy(strategy), x, gradient, K, state.cover) - x)

@@ -53,6 +53,7 @@ def init(h: FedBuff, x: Vector, setup: Setup) -> Waiting:
 
 def fedbuff(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tuple[Waiting, dict[str, Any]]:
     """Arrivals at FedBuff's box, where s = 1."""
+    check_room(h.buffer, state.pending, arrivals)
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

@@ -70,6 +70,7 @@ def init(h: FedNovaSampled, x: Vector, setup: Setup) -> State:
 
 def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round of the box: Alg. 1."""
+    check_distinct(plan)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
         x_i = local_run(h, x, gradient, tau)
@@ -84,6 +85,16 @@ def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Pla
     return replace(state, x=x), {"w": w, "tau_eff": tau_eff}
 
 
+def check_distinct(plan: Plan) -> None:
+    """Refuse a plan that draws a client twice.
+
+    Raises:
+        PlanError: it does.
+    """
+    if len({*plan.participants}) < len(plan.participants):
+        raise PlanError(f"participants: {plan.participants} names a client twice; draw without replacement here")
+
+
 def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
@@ -91,8 +102,8 @@ def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple
         PlanError: a client is drawn twice where clients are drawn without replacement.
     """
     S = list(plan.participants)
-    if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT and len(set(S)) < len(S):
-        raise PlanError(f"participants: {plan.participants} names a client twice; draw without replacement here")
+    if h.sampled_weights is not SampledWeights.WITH_REPLACEMENT:
+        check_distinct(plan)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
         x_i = local_run(h, x, gradient, tau)

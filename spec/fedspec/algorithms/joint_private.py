@@ -84,6 +84,7 @@ def init(h: DpJoint, x: Vector, setup: Setup) -> Covered:
 
 def dp_joint(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
     """One round of the canonical reading: AdaGrad everywhere, over SM3, and one client rate."""
+    check_noise(plan, state.x)
     S = state.cover
 
     def client(i: int, x: Vector, gradient: Oracle, K: int) -> Vector:

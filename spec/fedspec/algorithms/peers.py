@@ -90,6 +90,7 @@ def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
 
 def plain_dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """Some steps of decentralised SGD in the canonical reading."""
+    check_everyone(plan, clients)
     X, W, everyone = state.X, plan.mixing, range(len(clients))
     for t in range(len(plan.computing)):
         X = gossip(X, W) - h.eta_l * gradients(clients, everyone, t, X)

@@ -62,6 +62,7 @@ def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
 
 def dp_fedavg(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
     """One round of the canonical reading under a server that averages."""
+    check_noise(plan, state.x)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         x_i = x

@@ -68,7 +68,7 @@ ROW = Algorithm(
         Reading(name="epsilon-inside", words="sqrt(v + eps)", fixes={"epsilon": "inside"}),
     ),
     shows=("v",),
-    run=LocalSolver(rule=general_adagrad, begin=begin),
+    run=LocalSolver(rule=general_adagrad, plain=adagrad, begin=begin),
     costs=Costs(working="2 d"),
     traps=(phrases.V_IS_NEW, phrases.EPS_OUTSIDE),
 )

@@ -106,7 +106,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=general_adam, begin=begin),
+    run=LocalSolver(rule=general_adam, plain=adam, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the exponent t of the correction is 1 at the first step",

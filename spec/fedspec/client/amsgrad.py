@@ -116,7 +116,9 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v", "v_hat"),
-    run=LocalSolver(rule=general_amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}),
+    run=LocalSolver(
+        rule=general_amsgrad, plain=amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}
+    ),
     costs=Costs(working="4 d"),
     traps=(
         "v is updated from v, not from v_hat",

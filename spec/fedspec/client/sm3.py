@@ -44,8 +44,8 @@ def accumulate_i(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Ve
 def accumulate_ii(mu: Sets, g_squared: Vector, cover: AnyCover) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II: bounds first, then each set takes the largest of its bounds.
 
-        nu(j) = min over r with j in S_r of mu(r) + g(j)^2   sm3-ii.nu
-        mu(r) = max over j in S_r of nu(j)                   sm3-ii.mu
+        nu(j) = (min over r with j in S_r of mu(r)) + g(j)^2   sm3-ii.nu
+        mu(r) = max over j in S_r of nu(j)                     sm3-ii.mu
 
     Source: FedAda2, Alg. 4 with z = 1 (L717), where mu is cleared before the maximum is taken.
     """

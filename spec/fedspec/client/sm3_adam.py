@@ -32,8 +32,8 @@ def begin(x: Vector, cover: AnyCover) -> Sm3Adam:
 def average_ii(mu: Sets, g_squared: Vector, cover: AnyCover, *, beta2: Scalar) -> tuple[Sets, Vector]:
     """The accumulators of SM3-II with a decay: averages for sums.
 
-        nu(j) = beta2 min over r with j in S_r of mu(r) + (1 - beta2) g(j)^2  sm3-adam.nu
-        mu(r) = max over j in S_r of nu(j)                                    sm3-adam.mu
+        nu(j) = beta2 (min over r with j in S_r of mu(r)) + (1 - beta2) g(j)^2  sm3-adam.nu
+        mu(r) = max over j in S_r of nu(j)                                      sm3-adam.mu
 
     External: reconstructed from FedAda2, Alg. 4 (L717) and Alg. 6 (L1335).
     """

@@ -93,7 +93,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=general_yogi, begin=begin),
+    run=LocalSolver(rule=general_yogi, plain=yogi, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the sign is that of v - g^2: turned round, v runs away",

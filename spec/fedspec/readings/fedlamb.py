@@ -63,7 +63,7 @@ class Averaged(StrEnum):
     """What Fed-LAMB's server divides its sums over the clients of a round by."""
 
     PARTICIPANTS = "participants"
-    """The number of these clients."""
+    """The number of the clients that took part."""
     ALL = "all"
     """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
     LAST_SENT = "last-sent"

@@ -11,11 +11,10 @@ from typing import Any
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Level
-from fedspec_suite.judge.edits import functions, put_statement, statements
-from fedspec_suite.judge.plain_form import plain_run
+from fedspec_suite.judge.edits import put_statement, statements
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import Mutant, parsed, texts
+from fedspec_suite.mutants import Mutant, functions, parsed, texts
 
 RANK = {"reading": 0, "mutant": 1, "generic": 2}
 """How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
@@ -107,7 +106,7 @@ def _runs(setting: Setting, v: Variant, plain: bool) -> bool:
 @cache
 def _rules(algorithm: str, level: Level, plain: bool) -> frozenset[str]:
     row = CATALOGUE[algorithm]
-    run = functions(replace(row, run=plain_run(row.run)) if plain else row, level)
+    run = functions(replace(row, run=row.run.as_printed()) if plain else row, level)
     return frozenset(f"{f.__module__}.{f.__name__}" for f in run)
 
 

@@ -13,16 +13,13 @@ from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
+from fedspec.catalogue import Algorithm
 from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.judge.rewrites import rewritten
 from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead, said
 from fedspec_suite.judge.trees import copied
-from fedspec_suite.mutants import Mutant, looked_up, parsed, source_of
-
-WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
+from fedspec_suite.mutants import Mutant, functions, parsed, source_of
 
 
 class Edit(NamedTuple):
@@ -45,39 +42,6 @@ def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
     """Every edit of the functions that an algorithm runs at a level; the words of some are the same."""
     for function in functions(algorithm, level):
         yield from _edits(function)
-
-
-def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
-    """The functions of the specification that an algorithm may call at a level, from those that its row holds."""
-    held: list[Any]
-    match algorithm.run:
-        case LocalSolver(rule=rule):
-            held = [rule]
-        case Method(server=server, local=local, norm=norm):
-            held = [server] if level == "server" else [server, local, norm]
-        case Program(step=step, served=served):
-            held = [served.server] if served and level == "server" else [step]
-    return called_by(held)
-
-
-def called_by(held: Sequence[Any]) -> list[FunctionType]:
-    """These functions and those of the specification that they may call."""
-    found: list[FunctionType] = []
-    waiting = [f for f in held if isinstance(f, FunctionType)]
-    while waiting:
-        function = waiting.pop(0)
-        if function in found or not function.__module__.startswith(WHERE):
-            continue
-        found.append(function)
-        space = inspect.unwrap(function).__globals__
-        named = (space.get(name) for name in names(function))
-        waiting += [f for f in named if isinstance(f, FunctionType)]
-    return found
-
-
-def names(function: FunctionType) -> list[str]:
-    """What a function looks up in its module."""
-    return looked_up(inspect.unwrap(function).__code__)
 
 
 @cache

@@ -13,9 +13,7 @@ import numpy as np
 from fedspec.domains import COUNTS
 from fedspec.rules import equations
 from fedspec_suite.judge.at_hand import seen_running
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.judge.mechanical import mechanical
-from fedspec_suite.judge.plain_form import plain_run
 from fedspec_suite.judge.printed_norms import printed_norms
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.variants import (
@@ -30,7 +28,7 @@ from fedspec_suite.judge.variants import (
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import original
+from fedspec_suite.mutants import functions, original
 
 MOST = 4000
 """How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
@@ -95,9 +93,9 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     """Every mechanical edit of what runs on the samples, in the row's plain form where that says the same there."""
     one = replace(as_claimed(setting), parts=1, kind="edit")
     boxed = replace(one, plain=True)
-    if plain_run(setting.algorithm.run) != setting.algorithm.run and _same(boxed, one, samples):
+    if setting.algorithm.run.plain and _same(boxed, one, samples):
         one = boxed
-    row = replace(setting.algorithm, run=plain_run(setting.algorithm.run)) if one.plain else setting.algorithm
+    row = replace(setting.algorithm, run=setting.algorithm.run.as_printed()) if one.plain else setting.algorithm
     rules = functions(row, setting.level)
     texts = seen_running(rules, lambda: _run(one, samples))
     told = [n for n in setting.numbers if n not in COUNTS]

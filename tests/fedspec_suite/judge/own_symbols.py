@@ -11,10 +11,9 @@ from types import FunctionType
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Level
 from fedspec.rules import printed
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import original, parsed, source_of
+from fedspec_suite.mutants import functions, original, parsed, source_of
 
 
 def in_symbols(words: str, v: Variant, setting: Setting) -> str:

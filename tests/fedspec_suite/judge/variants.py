@@ -20,12 +20,11 @@ from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.edits import edits
 from fedspec_suite.judge.of_arrays import BLOCKS
-from fedspec_suite.judge.plain_form import in_plain_form
 from fedspec_suite.judge.unguarded import unguarded
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import MUTANTS, Mutant
+from fedspec_suite.mutants import MUTANTS, Mutant, in_general_form, in_plain_form
 
 CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError, RuntimeError)
 """What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
@@ -127,29 +126,21 @@ class Variant:
 
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
-        if not self.mutants and not self.plain:
-            return lambda: unguarded if self.defects else nullcontext
-        within = partial(_plainly, self.algorithm) if self.plain else _applied
+        if not self.mutants and not self.defects and not self.plain:
+            return lambda: nullcontext
+        form = in_plain_form if self.plain else in_general_form
         after = [mutants.editions(m) for m in self.mutants]
-        return lambda: partial(within, self.mutants, [each() for each in after])
-
-
-def _applied(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> AbstractContextManager[None]:
-    return _together(edited, after)
+        return lambda: partial(_edited, partial(form, self.algorithm), self.mutants, [each() for each in after])
 
 
 @contextmanager
-def _plainly(algorithm: str, edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
-    with _together(edited, after), in_plain_form(algorithm):
-        yield
-
-
-@contextmanager
-def _together(edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
+def _edited(form: Edition, edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(unguarded())
         for mutant, function in zip(edited, after, strict=True):
             stack.enter_context(mutants.applied(mutant, function))
+        # What is edited stands in the row by now.
+        stack.enter_context(form())
         yield
 
 

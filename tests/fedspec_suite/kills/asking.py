@@ -29,7 +29,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.varied import varied_scenarios
 from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided, declared
-from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh
+from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh, in_general_form
 
 DTYPE = "float64"
 """The floating-point type that mutants are asked in: in a narrower one, rounding can only hide an edit."""
@@ -170,7 +170,8 @@ def runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
     try:
         with applied(mutant, watched):
             for s in plain:
-                session = SUBJECT.start(replace(s.case, options={**s.case.options, **mutant.options}))
+                with in_general_form(s.case.algorithm):
+                    session = SUBJECT.start(replace(s.case, options={**s.case.options, **mutant.options}))
                 for event in s.events:
                     session.step(event)
     except _Called:

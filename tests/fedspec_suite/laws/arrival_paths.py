@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from fedspec.arith import digits
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import fact
-from fedspec_suite.laws.closed_forms.asynchronous import buffer_of, change_on, models
+from fedspec_suite.laws.asked import both, entry, fact
+from fedspec_suite.laws.closed_forms.asynchronous import MOVES, buffer_of, change_on, known, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import bounds_of
@@ -62,6 +62,8 @@ def _conserves(bench: Bench, s: Scenario) -> None:
         bench.compare("x", got["x"], want, f"arrival {k + 1}", bounds)
 
 
+WRITTEN = entry(known, "closed form of its server (STEPS in its file)")
+
 LAWS = (
     Law(
         id="arrivals-unrolled",
@@ -70,7 +72,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_unrolled,
-        applies=fact(Fact.LATE),
+        applies=both(fact(Fact.LATE), WRITTEN),
     ),
     Law(
         id="arrivals-telescope",
@@ -80,7 +82,7 @@ LAWS = (
         source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
         cases=constant,
         check=_telescopes,
-        applies=fact(Fact.BUFFERED),
+        applies=both(fact(Fact.BUFFERED), WRITTEN),
     ),
     Law(
         id="arrivals-conserved",
@@ -89,7 +91,8 @@ LAWS = (
         source="Client-Centric, L111 and L554, summed over the rounds",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
         check=_conserves,
-        applies=fact(Fact.BUFFERED),
+        # What a row shows as v is its own affair.
+        applies=both(fact(Fact.BUFFERED), entry(MOVES, "sum of what it shows here")),
         shows="delta",
     ),
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import find
-from fedspec.contract import Messages, Quadratics, Round
+from fedspec.contract import Arrival, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec.errors import FedspecError
+from fedspec_suite.measure.extent import USUAL
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, change_events, first_clients, saying, sending
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
@@ -91,18 +93,29 @@ def _each_message(s: Scenario, **change: Callable[[Any], Any]) -> Scenario:
 
 
 def _fewer(s: Scenario) -> Iterator[Scenario]:
-    """Half the clients of every round; one local step each."""
+    """Half the clients of every round; one local step each, or as many as small cases have."""
 
     def half(e: Any) -> Any:
         there = e.messages if isinstance(e, Messages) else getattr(e, "participants", ())
         return first_clients(e, -(-len(there) // 2))
 
-    def one_step(e: Any) -> Any:
-        return replace(e, steps=tuple(1 for _ in e.steps)) if isinstance(e, Round) else e
-
     if "everyone" not in getattr(find(s.case.algorithm).run, "takes", ()):
         yield from _changed(s, half)
-    yield from _changed(s, one_step)
+    yield from _changed(s, partial(_steps_at_most, most=1))
+    yield from _changed(s, partial(_steps_at_most, most=int(USUAL["steps"][1])))
+
+
+def _steps_at_most(e: Any, most: int) -> Any:
+    """The event with fewer local steps; a norm that is their number goes with it."""
+    match e:
+        case Round(steps=steps):
+            return replace(e, steps=tuple(min(k, most) for k in steps))
+        case Arrival(steps=k):
+            return replace(e, steps=min(k, most))
+        case Messages(messages=messages):
+            fewer = (replace(m, steps=min(m.steps, most), a_norm=min(m.a_norm, most)) for m in messages)
+            return replace(e, messages=tuple(fewer)) if all(m.a_norm == m.steps for m in messages) else e
+    return e
 
 
 def _changed(s: Scenario, f: Callable[[Any], Any]) -> Iterator[Scenario]:

@@ -9,9 +9,10 @@ from fedspec import plugins
 from fedspec.catalogue import rows_of
 from fedspec.discovered import said
 from fedspec.errors import PluginError, UnknownNameError, none_called
+from fedspec_suite.mutants.called import functions, names
+from fedspec_suite.mutants.forms import in_general_form, in_plain_form
 from fedspec_suite.mutants.mutant import (
     Mutant,
-    Mutated,
     Thread,
     applied,
     blamed,
@@ -25,6 +26,7 @@ from fedspec_suite.mutants.mutant import (
     texts,
     wrapped,
 )
+from fedspec_suite.mutants.mutated import Mutated, edit_in
 from fedspec_suite.own import Mistake
 
 __all__ = [
@@ -35,11 +37,16 @@ __all__ = [
     "Thread",
     "applied",
     "blamed",
+    "edit_in",
     "edited",
     "editions",
     "find",
     "fresh",
+    "functions",
+    "in_general_form",
+    "in_plain_form",
     "looked_up",
+    "names",
     "original",
     "parsed",
     "source_of",

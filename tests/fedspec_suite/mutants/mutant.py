@@ -18,13 +18,9 @@ from functools import cache, lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, cast
 
-import numpy as np
-
 from fedspec import arith
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
 from fedspec.errors import UnknownNameError
-from fedspec.reference import SUBJECT
 from fedspec.rules import equations
 
 Leak: TypeAlias = Literal["", "session", "process"]
@@ -294,31 +290,3 @@ def wrapped(around: Mapping[FunctionType, Callable[[Callable[..., Any]], Callabl
     finally:
         for _, module, name, there in before:
             setattr(module, name, there)
-
-
-class _Session:
-    def __init__(self, mutated: Mutated, case: Case) -> None:
-        mutant = mutated.mutant
-        self.mutant, self.after = mutant, mutated.editions()
-        with applied(mutant, self.after), np.errstate(all="ignore"):
-            self.inner = SUBJECT.start(replace(case, options={**case.options, **mutant.options}))
-
-    def step(self, event: Event) -> Answer:
-        """Take the event under the edit, and only then: the judge's own reference stays what it is."""
-        with applied(self.mutant, self.after), np.errstate(all="ignore"):
-            return self.inner.step(event)
-
-
-class Mutated:
-    """The specification with one rule edited, as a subject."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        inner = SUBJECT.info
-        self.mutant = mutant
-        offers = tuple(o for o in inner.offers if o.algorithm in mutant.algorithms)
-        self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", offers=offers)
-        self.editions = editions(mutant)
-
-    def start(self, case: Case) -> Session:
-        """Begin a session; the options under which the edit is made override the case's."""
-        return _Session(self, case)

@@ -137,8 +137,8 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         yield from (Text(f"\nthe reading {name}", style="dim"), Text(other))
     if text.general:
         ones = [n for n in a.numbers if n in COUNTS and not re.search(rf"\b{n}\b", text.code)]
-        at = f", at {' = '.join((*ones, '1'))}; what they do stands with the hyper-parameters" if ones else ""
-        yield Text(f"held to the form with options that runs: {text.general}{at}", style="dim")
+        at = f" at {' = '.join((*ones, '1'))} (what they do stands with the hyper-parameters)" if ones else ""
+        yield Text(f"this text runs{at}; for whatever else is asked, {text.general}", style="dim")
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 

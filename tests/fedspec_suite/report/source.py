@@ -22,7 +22,7 @@ class Text:
         box: the indented lines of its docstring.
         prose: the other lines, one string a paragraph.
         code: its functions without their docstrings, those of the canonical reading.
-        general: the function with options that runs in their place; empty where they run themselves.
+        general: the function with options that runs where anything else is asked; empty where there is none.
         boxes: the code of other readings that are boxes of their own, by their names.
     """
 
@@ -36,9 +36,8 @@ class Text:
 def text_of(a: Algorithm) -> Text:
     """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
 
-    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model. Where what
-    runs has options, the plain form of the canonical reading is shown in its place, and the server's rules that this
-    calls.
+    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model. Where there
+    is a form with options, the text that runs in the canonical reading is shown, and the server's rules that it calls.
     """
     runs = _runs(a)
     shown = plain(a.run.plain or runs)

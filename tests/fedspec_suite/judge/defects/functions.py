@@ -16,9 +16,9 @@ from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
 from fedspec_suite.judge.defects.defect import Defect, Running, behind
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
 
 
 def _mean(x: Array) -> Array:

@@ -16,10 +16,9 @@ from fedspec.arith import Vector
 from fedspec.contract import Event, Messages, Round
 from fedspec.rules import equations
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
+from fedspec_suite.mutants import functions, wrapped
 
 
 def _kept_by(function: FunctionType) -> str:

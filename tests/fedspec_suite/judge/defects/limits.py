@@ -12,10 +12,9 @@ from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects import oracles
 from fedspec_suite.judge.defects.defect import Running, Stepping, behind
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
+from fedspec_suite.mutants import functions, wrapped
 
 HOW = {
     "to [-{0}, {0}]": oracles.clipped,

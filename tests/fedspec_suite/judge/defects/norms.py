@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from fedspec.mixing.accumulation import accumulation
 from fedspec_suite.judge.defects.defect import Defect, behind
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
 
 SHORT: Mapping[str, Callable[[list[Any]], list[Any]]] = {"first": lambda a: a[1:], "last": lambda a: a[:-1]}
 

@@ -12,8 +12,8 @@ from fedspec import arith, population
 from fedspec.contract import Event, Quadratics, Round
 from fedspec_suite.judge.defects.clients import of_problem
 from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
-from fedspec_suite.judge.edits import functions, names
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions, names
 
 
 def _renumbered(inner: Running, event: Event, k: int) -> Any:

@@ -17,10 +17,9 @@ from typing import Any
 from fedspec.algorithms.synchronous import model
 from fedspec.contract import Arrival, Event, Round
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
+from fedspec_suite.mutants import functions, wrapped
 
 
 @dataclass(frozen=True)

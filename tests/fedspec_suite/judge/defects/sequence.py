@@ -16,10 +16,9 @@ from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
 from fedspec_suite.judge.defects.remembered import Solver, solvers_of
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
+from fedspec_suite.mutants import functions, wrapped
 
 _SENT = re.compile(r"(\w+)(?:, \w+)* = each\(")
 """What an algorithm calls the first thing that its clients return."""

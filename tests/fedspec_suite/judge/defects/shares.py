@@ -15,10 +15,9 @@ from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Messages, Round
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, with_x
-from fedspec_suite.judge.edits import functions
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
+from fedspec_suite.mutants import functions, wrapped
 
 
 @dataclass(frozen=True)

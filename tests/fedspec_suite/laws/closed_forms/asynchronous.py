@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from fedspec import plugins
 from fedspec.arith import Array
+from fedspec.catalogue import find
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
@@ -76,9 +79,37 @@ def step(rows: Sequence[Array], h: Numbers, o: Options) -> Array:
     return direction(kind, rows, h, o, h["tau"] if "tau" in h else h["eps"])
 
 
+def _along(past: Sequence[Array], h: Numbers, o: Options) -> Array:
+    moved: Array = h.get("eta", 1) * step(past, h, o)
+    return moved
+
+
+Move = Callable[[Any, Any, Any], Any]
+
+_ADAPTIVE = ("cc-fedadagrad", "cc-fedadam", "cc-fedams")
+MOVES: dict[str, Move] = dict.fromkeys(("cc-fedavg", "cc-fedsgd", "cc-fedavgm", *_ADAPTIVE, "fedbuff"), _along)
+"""The last move of a server with a buffer, from the means of all buffers so far."""
+
+MIXES = ("fedasync",)
+"""Those that take every model as it comes, and no means of changes."""
+
+
+@cache
+def moves() -> dict[str, Move]:
+    """Those of fedspec, and what plugins say of rows whose events are arrivals."""
+    own = {name: move for table in plugins.said("STEPS") for name, move in table.items()}
+    return MOVES | {name: move for name, move in own.items() if find(name).event == "arrival"}
+
+
+def known() -> list[str]:
+    """The algorithms that have a closed form here."""
+    return [*moves(), *MIXES]
+
+
 def models(s: Scenario, change: Change) -> list[Array]:
     """The model after each arrival of a scenario."""
     h, o = s.case.hyper, s.case.options
+    move = moves().get(s.case.algorithm)
     versions, out = [flatten(s.case.x0)], []
     waiting: list[Array] = []
     rows: list[Array] = []
@@ -87,7 +118,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
         assert isinstance(e, Arrival)
         x_mu = versions[-1 - e.delay]
         moved = change(e, x_mu)
-        if "mix" in h:
+        if move is None:
             rows.append(x_mu + moved)
             shares.append(h["mix"] * discount(s, e.delay))
             left = [math.prod(1 - a for a in shares[t:]) for t in range(len(shares) + 1)]
@@ -98,7 +129,7 @@ def models(s: Scenario, change: Change) -> list[Array]:
             if len(waiting) == buffer_of(s):
                 rows.append(total(waiting) / len(waiting))
                 waiting = []
-                steps = [step(rows[:t], h, o) for t in range(1, len(rows) + 1)]
-                versions.append(versions[0] + h.get("eta", 1) * total(steps))
+                moved = total([move(rows[:t], h, o) for t in range(1, len(rows) + 1)])
+                versions.append(versions[0] + moved)
         out.append(versions[-1])
     return out
