@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.mutants import Mutant, applied
+from fedspec_suite.mutants import Mutant, applied, in_general_form
 
 
 @dataclass
@@ -55,6 +55,9 @@ class Session:
         stack = ExitStack()
         for mutant in self.subject.edits:
             stack.enter_context(applied(mutant))
+        if self.subject.edits:
+            # What is edited is the form with options.
+            stack.enter_context(in_general_form(self.subject.algorithm))
         return stack
 
     def step(self, e: Event) -> Any:
