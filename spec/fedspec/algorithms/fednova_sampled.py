@@ -89,7 +89,7 @@ def check_distinct(plan: Plan) -> None:
     """Refuse a plan that draws a client twice.
 
     Raises:
-        PlanError: it does.
+        PlanError: a client is named twice.
     """
     if len({*plan.participants}) < len(plan.participants):
         raise PlanError(f"participants: {plan.participants} names a client twice; draw without replacement here")
