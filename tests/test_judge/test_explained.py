@@ -101,6 +101,21 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
 
 
 @pytest.mark.slow
+def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
+    """With one cluster the first does not show: the second is found alone there."""
+    pooled = mutants.find("cafga-pooled")
+    undamped = replace(
+        pooled,
+        id="undamped",
+        rule="fedspec.server.amsgrad.general_amsgrad",
+        old="m = beta1 * state.m + (1 - beta1) * delta",
+        new="m = beta1 * state.m + delta",
+    )
+    found = diagnosed(Behind("cafga", "trace", edits=(pooled, undamped))).found
+    assert found and pooled.words in found[0].words and "1 - beta1" in found[0].words
+
+
+@pytest.mark.slow
 def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
     (both,) = combined((one,), (two,)) or ()

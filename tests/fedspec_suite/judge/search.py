@@ -85,14 +85,15 @@ def two_at_once(
         return search.among((together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
 
     yield both(pairs(setting, standing(known, told, known.variants)))
-    likely = (*known.variants, *known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
+    likely = (*known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
-    found = halves(chains(), (*likely, *unlikely))
+    found = halves(chains(), (*known.variants, *likely, *unlikely))
     # Of the printed form and of that with options: what edits one says nothing of the other.
     of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
     half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
+    yield both(doubled(setting, half, known.variants))
     yield both(doubled(setting, half[:1], (*likely, *unlikely)))
     yield both(doubled(setting, half[1:], likely))
     # A reading that was not claimed may show in every case, so that none is left in which the other half is alone.
     read = [v for v in known.variants if v.kind == "reading" and v.algorithm == setting.algorithm.id]
-    yield both(doubled(setting, read, likely))
+    yield both(doubled(setting, read, (*known.variants, *likely)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Arrival, Messages, Round
+from fedspec.contract import Arrival, Exchange, Messages, Round
 from fedspec.domains import DECAY, DOMAINS, NONNEGATIVE
 from fedspec_suite.judge.comparing import agreed, agrees
 from fedspec_suite.judge.variants import Variant
@@ -76,7 +77,10 @@ def _features(setting: Setting, s: Scenario) -> list[Plain]:
     """What a case may do without: values of hyper-parameters, other clients, further steps, sizes that differ."""
     decays = [n for n in s.case.hyper if DOMAINS[n].domain is DECAY and n not in setting.fixed]
     out: list[Plain] = [_each(lambda e: first_clients(e, 1))] if "everyone" not in setting.takes else []
-    out += [_each(_one_step), _each(_as_many_steps), _alike]
+    out += [_each(_one_step), _each(_as_many_steps), _each(_not_late), _alike]
+    out += [_each(_one_cluster), _each(_unmixed)]
+    if not {"senders", "one-set", "peers"} & {*setting.takes}:
+        out.append(_each(partial(_everyone, len(s.case.problem.e) if s.case.problem else 0)))
     if len(decays) > 1:
         out.append(lambda s: _with(setting, s, dict.fromkeys(decays, s.case.hyper[decays[0]])))
     for n in s.case.hyper:
@@ -99,7 +103,9 @@ def _with(setting: Setting, s: Scenario, values: Mapping[str, Any]) -> Scenario 
 def _each(change: Callable[[Any], Any]) -> Plain:
     def of_all(s: Scenario) -> Scenario | None:
         events = tuple(map(change, s.events))
-        return replace(s, events=events) if events != s.events else None
+        # Matrices are not compared: an exchange that is another object is another.
+        same = all(a is b or (not isinstance(a, Exchange) and a == b) for a, b in zip(events, s.events, strict=True))
+        return None if same else replace(s, events=events)
 
     return of_all
 
@@ -110,6 +116,8 @@ def _one_step(e: Any) -> Any:
             return replace(e, steps=(1,) * len(steps)) if any(t > 1 for t in steps) else e
         case Arrival(steps=steps):
             return replace(e, steps=1) if steps > 1 else e
+        case Exchange(computing=computing):
+            return replace(e, computing=computing[:1]) if len(computing) > 1 else e
     return e
 
 
@@ -117,6 +125,30 @@ def _as_many_steps(e: Any) -> Any:
     if isinstance(e, Round) and len(set(e.steps)) > 1:
         return replace(e, steps=(max(e.steps),) * len(e.steps))
     return e
+
+
+def _not_late(e: Any) -> Any:
+    return replace(e, delay=0) if isinstance(e, Arrival) and e.delay else e
+
+
+def _one_cluster(e: Any) -> Any:
+    return replace(e, clusters=()) if isinstance(e, Exchange) and len(e.clusters) > 1 else e
+
+
+def _unmixed(e: Any) -> Any:
+    """Everybody hears of nobody else."""
+    if not isinstance(e, Exchange) or (e.mixing == (one := np.eye(len(e.mixing), dtype=e.mixing.dtype))).all():
+        return e
+    return replace(e, mixing=one)
+
+
+def _everyone(n: int, e: Any) -> Any:
+    """All clients compute and send."""
+    if not isinstance(e, Exchange):
+        return e
+    computing = tuple(tuple(range(n)) for _ in e.computing)
+    same = {*e.senders} == {*range(n)} and all({*S} == {*range(n)} for S in e.computing)
+    return e if same else replace(e, senders=tuple(range(n)), computing=computing)
 
 
 def _alike(s: Scenario) -> Scenario | None:
