@@ -77,7 +77,7 @@ def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Pla
         a_i = local_norm(h, tau)
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
-    p = state.p[list(plan.participants)]
+    p = state.p[numbered(plan.participants, state.p)]
     d, a = each(client, clients, plan, state.x)
     w = p / sum(p)
     tau_eff = sum(w * numbers(a, p))
