@@ -39,11 +39,6 @@ IN_GENERAL = {
     "afga-of-all",
     "afga-over-all",
     "cc-fedavgm-stale",
-    "dadam-beta3-swapped",
-    "dadam-no-max",
-    "dadam-only-max",
-    "dadam-squared-momentum",
-    "dadam-undamped",
     "fedavgm-no-decay",
     "fednova-momentum-forgets",
     "fednova-momentum-no-decay",
@@ -58,7 +53,9 @@ def _printed_edit(mutant: Mutant, algorithm: str, level: Level) -> Mutant | None
         return None
     row = CATALOGUE[algorithm]
     run = functions(replace(row, run=row.run.as_printed()), level)
-    names = {f"{f.__module__}.{f.__name__}": f for f in run}
+    # A field that is called as a function is does not call it.
+    called = {n for f in run for n in loaded(parsed(source_of(f)))}
+    names = {f"{f.__module__}.{f.__name__}": f for f in run if f is run[0] or f.__name__ in called}
     if mutant.rule in names:
         return mutant
     there = [name for name, f in names.items() if source_of(f).count(mutant.old) == 1]
