@@ -90,7 +90,7 @@ class SolverSession:
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})
-                self.state = finite(after, self.algorithm, self.keywords, self.state)
+                self.state = finite(after, self.solver.rule, self.algorithm, self.keywords, self.state)
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -132,7 +132,7 @@ class MethodSession:
                 ]
                 h = of_server(self.h, event, self.algorithm)
                 after, values = self.run.server(h, self.state, sent)
-                self.state = finite(after, self.algorithm, vars(h), self.state)
+                self.state = finite(after, self.run.server, self.algorithm, vars(h), self.state)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
@@ -146,7 +146,8 @@ class MethodSession:
                     norm=self.run.norm,
                     server=self.run.server,
                 )
-                self.state, values = finite(trace.state, self.algorithm, vars(self.h), self.state), trace.values
+                self.state = finite(trace.state, self.run.server, self.algorithm, vars(self.h), self.state)
+                values = trace.values
             case _:
                 raise ContractError(
                     f"event: {type(event).__name__} at level {self.case.level}; "
@@ -190,11 +191,15 @@ class ProgramSession:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(self.clients)
         after, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
-        self.state = finite(after, self.algorithm, vars(self.h), self.state)
+        self.state = finite(after, self.run.step, self.algorithm, vars(self.h), self.state)
         return {"x": self.state.x, **values}
 
 
-def finite(after: Any, algorithm: Algorithm, h: Mapping[str, Any], before: Any) -> Any:
+PRINTED = frozenset(a.run.plain for a in CATALOGUE.values() if a.run.plain)
+"""The printed texts as they stand; an edited one is none of them."""
+
+
+def finite(after: Any, by: Any, algorithm: Algorithm, h: Mapping[str, Any], before: Any) -> Any:
     """The state after an event, unless a stabiliser of 0 has made the model no number.
 
     A rule looks at what it gives by itself; the printed text of a row is no rule.
@@ -202,7 +207,7 @@ def finite(after: Any, algorithm: Algorithm, h: Mapping[str, Any], before: Any) 
     Raises:
         ParameterError: it has.
     """
-    if name := stabiliser_of_zero(h):
+    if by in PRINTED and (name := stabiliser_of_zero(h)):
         refuse_division_by_zero(name, algorithm.id, {"x": model(before)}, model(after))
     return after
 
