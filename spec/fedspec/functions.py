@@ -58,10 +58,6 @@ class Method:
         """The same with the printed text in the place of the form with options."""
         return replace(self, server=self.plain) if self.plain else self
 
-    def in_general(self) -> Method:
-        """The same without the printed text: the form with options runs whatever is asked."""
-        return replace(self, plain=None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSolver:
@@ -78,10 +74,6 @@ class LocalSolver:
     def as_printed(self) -> LocalSolver:
         """The same with the printed text in the place of the form with options."""
         return replace(self, rule=self.plain) if self.plain else self
-
-    def in_general(self) -> LocalSolver:
-        """The same without the printed text: the form with options runs whatever is asked."""
-        return replace(self, plain=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +110,3 @@ class Program:
     def as_printed(self) -> Program:
         """The same with the printed text in the place of the form with options."""
         return replace(self, step=self.plain) if self.plain else self
-
-    def in_general(self) -> Program:
-        """The same without the printed text: the form with options runs whatever is asked."""
-        return replace(self, plain=None)

@@ -53,6 +53,11 @@ def said(name: str) -> Iterator[Any]:
     return (vars(module)[name] for module in loaded() if name in vars(module))
 
 
+def entries(name: str) -> dict[str, Any]:
+    """The tables of that name in all plugins as one."""
+    return {key: value for table in said(name) for key, value in table.items()}
+
+
 def where(module: ModuleType) -> str:
     """The file of a plugin, as somebody who wrote it calls it."""
     return os.path.relpath(module.__file__) if module.__file__ else module.__name__

@@ -10,13 +10,47 @@ from typing import Any
 import pytest
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Level
+from fedspec.contract import Level, Offer
+from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.measure.bench import reference
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.reach import far_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, mutated
+
+
+def answers(s: Scenario) -> str:
+    """What the specification answers, with its error bounds, or why it refuses."""
+    try:
+        return repr(reference(s))
+    except FedspecError as e:
+        return repr(e)
+
+
+OPEN = [
+    o
+    for o in SUBJECT.info.offers
+    if o.rates == "one"
+    and (r := CATALOGUE[o.algorithm].run).plain
+    and CATALOGUE[o.algorithm].run_under(setting_of(o).options, {}) is not r
+]
+"""The offers whose printed text runs: what it leaves open has other values in some."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offer", OPEN, ids=lambda o: f"{o.algorithm}-{o.level}-{o.reading}-{o.options}")
+def test_both_forms_answer_alike_beyond_the_small_cases(offer: Offer) -> None:
+    """Epochs and a warm-up, which no box has, among them, and stabilisers of 0."""
+    setting = setting_of(replace(offer, dtypes=("float64",)))
+    for s in drawn(far_scenarios(setting, "numbers"), 3, seed=5):
+        printed_one = answers(s)
+        with mutants.in_general_form(offer.algorithm):
+            assert answers(s) == printed_one
+
 
 ROWS: list[tuple[str, Level]] = [(a.id, level) for a in CATALOGUE.values() if a.run.plain for level in a.levels]
 

@@ -18,23 +18,17 @@ import fedspec.readings
 from fedspec.algorithms.synchronous import run_round
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.covers import named_cover
+from fedspec.entry import LEFT_OPEN
 from fedspec.hyper import plays_part
 from fedspec.params import layers
 from fedspec.plan import Arrival, Exchange, Oracle, Plan, Setup
 from fedspec.population import Clients
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName
-from fedspec.rules import PLAIN, plain
+from fedspec.rules import PLAIN
 from fedspec_suite.report.source import text_of
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients as Stacked
-
-LEFT_OPEN = {
-    "weights": "the p_i of the box, which every form hands to the mean",
-    "solver": "FedNova's box asks for a solver and names none",
-    "cover": "SM3's sets, which are data",
-}
-"""Options that a box itself leaves open: a row that has no others needs no plain form."""
 
 BY_PLAN = {"Strategy"}
 """What a plan names for each client: a box that tells these apart follows its paper."""
@@ -56,8 +50,7 @@ def with_plain() -> list[str]:
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_a_row_with_options_has_a_plain_form(a: Algorithm) -> None:
-    general = isinstance(a.run, LocalSolver) and plain(a.run.rule) is not a.run.rule
-    assert a.run.plain or general or a.options.keys() <= LEFT_OPEN.keys()
+    assert a.run.plain or a.options.keys() <= LEFT_OPEN.keys()
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)

@@ -17,7 +17,7 @@ def in_plain_form(algorithm: str) -> AbstractContextManager[None]:
 
 def in_general_form(algorithm: str) -> AbstractContextManager[None]:
     """The specification without the row's printed form, until the block ends: for edits of the one with options."""
-    return _with(algorithm, lambda run: run.in_general())
+    return _with(algorithm, lambda run: replace(run, plain=None))
 
 
 @contextmanager

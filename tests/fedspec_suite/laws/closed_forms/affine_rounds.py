@@ -204,7 +204,9 @@ MAPS: dict[str, Map] = {
 @cache
 def maps() -> dict[str, Map]:
     """Those of every closed form's file, and of plugins."""
-    return {name: form for table in (*said(__package__, "MAPS"), *plugins.said("MAPS")) for name, form in table.items()}
+    return {
+        name: form for table in (*said(__package__, "MAPS"), plugins.entries("MAPS")) for name, form in table.items()
+    }
 
 
 def models(s: Scenario) -> list[Array]:

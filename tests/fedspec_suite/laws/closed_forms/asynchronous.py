@@ -97,8 +97,7 @@ MIXES = ("fedasync",)
 @cache
 def moves() -> dict[str, Move]:
     """Those of fedspec, and what plugins say of rows whose events are arrivals."""
-    own = {name: move for table in plugins.said("STEPS") for name, move in table.items()}
-    return MOVES | {name: move for name, move in own.items() if find(name).event == "arrival"}
+    return MOVES | {name: move for name, move in plugins.entries("STEPS").items() if find(name).event == "arrival"}
 
 
 def known() -> list[str]:

@@ -28,8 +28,7 @@ MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent}
 @cache
 def steps() -> dict[str, Step]:
     """Those of fedspec, and what plugins say of rows without a server."""
-    own = {name: step for table in plugins.said("STEPS") for name, step in table.items()}
-    return MEANS | {name: step for name, step in own.items() if "peers" in find(name).takes}
+    return MEANS | {name: step for name, step in plugins.entries("STEPS").items() if "peers" in find(name).takes}
 
 
 def means(s: Scenario) -> list[Array]:

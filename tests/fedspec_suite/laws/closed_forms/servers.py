@@ -75,7 +75,7 @@ NOVA: dict[str, Step] = {
 @cache
 def _steps() -> dict[str, Step]:
     """Those of every closed form's file, and of plugins."""
-    tables = (*said(__package__, "STEPS"), *plugins.said("STEPS"))
+    tables = (*said(__package__, "STEPS"), plugins.entries("STEPS"))
     return {name: step for table in tables for name, step in table.items()}
 
 

@@ -77,7 +77,7 @@ KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "normalised-sgd",
 @cache
 def own() -> dict[str, Callable[..., Array]]:
     """The last local move from all gradients of a round so far, for the local solvers of plugins."""
-    rows = {n: f for table in plugins.said("STEPS") for n, f in table.items()}
+    rows = plugins.entries("STEPS")
     return {n: f for n, f in rows.items() if isinstance(find(n).run, LocalSolver)}
 
 
