@@ -71,9 +71,9 @@ def packages() -> str:
         other = [o["algorithm"] for o in offers if not o["verdict"].startswith("conforms")]
         shown = ", ".join(dict.fromkeys(other))
         cells.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    half = -(-len(cells) // 2)
-    right = [*cells[half:], *[["", "", ""]] * (2 * half - len(cells))]
-    return table(["package", "conform", "others are of"] * 2, [a + b for a, b in zip(cells, right, strict=False)])
+    third = -(-len(cells) // 3)
+    cells += [["", "", ""]] * (3 * third - len(cells))
+    return table(["package", "conform", "others are of"] * 3, [sum(cells[i::third], []) for i in range(third)])
 
 
 def papers() -> str:
@@ -302,7 +302,7 @@ def main(arguments: Sequence[str]) -> int:
     stale = []
     for page in (HERE.parent / "README.md", *sorted(HERE.glob("*.md"))):
         old = page.read_text(encoding="utf-8")
-        new = PLACE.sub(lambda m: f"{m[1]}\n{TABLES[m['name']]()}\n{m[3]}", old)
+        new = PLACE.sub(lambda m: f"{m[1]}{TABLES[m['name']]()}{m[3]}", old)
         if new != old:
             stale.append(page.name)
             if "--check" not in arguments:
