@@ -12,6 +12,7 @@ from fedspec_torch import fast_clients, fast_gossip, fast_joint, fast_lamb, fast
 from fedspec_torch.arith import Stack
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.plan import Oracle
+from fedspec_torch.printed import form_of
 
 
 def local_sgd(h: local.HasRate, x: Stack, gradient: Oracle, tau: int | tuple[int, ...]) -> Stack:
@@ -56,5 +57,5 @@ CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS | fast_lamb.CLIENTS
 
 def client_of(program: Program, h: Any, state: Any) -> Client | None:
     """What a client does in place of what the program's text says; None: the text is run."""
-    make = CLIENTS.get(program.step)
+    make = form_of(CLIENTS, program.step)
     return make(h, state) if make else None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec.catalogue import Algorithm, Method
 from fedspec.costs import floats
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Exchange, Plan
@@ -29,6 +29,7 @@ from fedspec_torch.federation import Federation
 from fedspec_torch.loops import lent
 from fedspec_torch.own import own_of
 from fedspec_torch.parts import check_mode
+from fedspec_torch.printed import form_of, run_under
 from fedspec_torch.ranks import Ranks
 from fedspec_torch.rates import Rated
 from fedspec_torch.rounds import run_round, run_step
@@ -168,16 +169,16 @@ class Run:
         return done
 
     def _after(self, clients: Training, events: tuple[Event, ...]) -> Any:
-        run = self.algorithm.run
+        run = run_under(self.algorithm, self.h)
         if isinstance(run, Method):
             (plan,) = events
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
-            if self.history and run.server in IN_PLACE:
-                run, self.whole = replace(run, server=IN_PLACE[run.server]), False
+            in_place = form_of(IN_PLACE, run.server)
+            if self.history and in_place:
+                run, self.whole = replace(run, server=in_place), False
             done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)
             return done.state
-        assert not isinstance(run, LocalSolver)
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
             client = client_of(run, self.h, self.state)

@@ -100,6 +100,8 @@ class SolverSession(CaseSession):
         given = {"v0": self.keywords.pop("v0", None), "cover": self.cover}
         self.given = {n: v for n, v in given.items() if v is not None}
         self.names = set(inspect.signature(solver.rule).parameters)
+        # What is printed has no options.
+        self.keywords = {n: v for n, v in self.keywords.items() if n in self.names}
         self.begin(case.x0)
 
     def begin(self, x: Blocks) -> None:

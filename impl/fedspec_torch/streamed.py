@@ -211,8 +211,8 @@ def lamb_step(h: local_ams.FedAms, state: local_ams.State, clients: Batched, pla
     total, n = zeros(state.v_hat), len(plan.participants)
 
     def remember(who: list[int], made: tuple[Any, ...]) -> Stack:
-        models, m_i, v_i, s_i, _ = made
-        total.add_(s_i.sum(0))
+        models, m_i, v_i, *_ = made
+        total.add_(v_i.sum(0))
         written(state.m_i, who, m_i)
         written(state.v_i, who, v_i)
         return models

@@ -12,6 +12,7 @@ from fedspec.algorithms import afga, local
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec_torch.fast import CLIENTS, FAST, UNDIVIDED
 from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.printed import form_of
 from fedspec_torch.streamed import STREAMED
 
 RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
@@ -53,12 +54,14 @@ class Part:
     holds: str = ""
 
 
-def parts(row: Algorithm) -> tuple[Part, ...]:
-    """The parts of a row's text, in the order in which a round comes by them; none of a local solver's.
+def parts(row: Algorithm, **options: Any) -> tuple[Part, ...]:
+    """The parts of a row's text under options, in the order in which a round comes by them; none of a local solver's.
+
+    Without an option it is the text that ``fedspec show`` prints.
 
     How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
     """
-    return tuple(_parts(row.run))
+    return tuple(_parts(row.run_under(options, {})))
 
 
 def _parts(run: Any) -> Iterator[Part]:
@@ -68,22 +71,22 @@ def _parts(run: Any) -> Iterator[Part]:
         yield _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
         yield _part("||a_i||_1", run.norm, {}, "", "")
         yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=STACK if run.whole else SUM)
-    elif run.step in UNDIVIDED:
-        held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: ""}.get(run.step, GOSSIP)
+    elif form_of(UNDIVIDED, run.step):
+        held_by = form_of({afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}, run.step) or GOSSIP
         yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
     else:
         yield _part("round", run.step, STREAMED, ALONE, BLOCKS)
-        if run.step in CLIENTS:
+        if form_of(CLIENTS, run.step):
             steps = "" if run.event == "arrival" else STEPS
             yield _part("what a client does", run.step, CLIENTS, "", steps)
 
 
 def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:
-    if text not in forms:
+    other = form_of(forms, text)
+    if not other:
         return Part(what, _named(text))
-    other = forms[text]
     how = " ".join(re.sub(r":\w+:`([^`]+)`", r"\1", inspect.getdoc(other) or "").split())
-    return Part(what, _named(text), _named(other), how, when, (held_by, RUNS) if held_by else (RUNS,))
+    return Part(what, _named(text), _named(other), how, when, tuple(dict.fromkeys([held_by or RUNS, RUNS])))
 
 
 def _named(f: Callable[..., Any]) -> str:

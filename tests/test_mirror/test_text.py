@@ -24,10 +24,10 @@ by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 ROUNDS = 3
 
 
-def entered(row: Algorithm) -> Counter[str]:
+def entered(row: Algorithm, **options: Any) -> Counter[str]:
     """The functions of the specification and the mirror that a run enters, by their dotted names."""
     federation, *_ = quadratic()
-    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+    run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row), **options)
     seen: Counter[str] = Counter()
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
@@ -44,10 +44,10 @@ def entered(row: Algorithm) -> Counter[str]:
     return seen
 
 
-def told(row: Algorithm, seen: Counter[str]) -> list[str]:
+def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
     """The parts of which a run does otherwise than is said."""
     wrong = []
-    for part in text.parts(row):
+    for part in text.parts(row, **options):
         mine, other = seen[part.text], seen[part.by]
         if part.what == "what a client does":
             # The text's own clients: functions inside of its steps.
@@ -63,6 +63,24 @@ def told(row: Algorithm, seen: Counter[str]) -> list[str]:
 @by_id
 def test_a_run_enters_what_is_said(row: Algorithm) -> None:
     assert text.parts(row) and not told(row, entered(row))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "printed", "other"),
+    [
+        ("fedavgm", {"momentum": "nesterov"}, "fedavgm.fedavgm", "fedavgm.server"),
+        ("cc-fedadam", {"epsilon": "inside"}, "cc_adaptive.plain_cc_fedadam", "cc_adaptive.cc_fedadam"),
+    ],
+)
+def test_what_is_printed_runs_unless_something_else_is_asked(
+    name: str, options: dict[str, str], printed: str, other: str
+) -> None:
+    row = find(name)
+    as_printed, asked = entered(row), entered(row, **options)
+    where = "fedspec.algorithms."
+    assert as_printed[where + printed] and not as_printed[where + other] and not told(row, as_printed)
+    assert asked[where + other] and not asked[where + printed] and not told(row, asked, **options)
+    assert told(row, asked)
 
 
 @pytest.mark.parametrize(
@@ -123,5 +141,5 @@ def test_a_row_of_ones_own_is_the_text_alone() -> None:
     def server(h: Any, state: Any, messages: Any) -> Any:
         return row.run.server(h, state, messages)
 
-    last = text.parts(replace(row, run=replace(row.run, server=server)))[-1]
+    last = text.parts(replace(row, run=replace(row.run, server=server, plain=None)))[-1]
     assert last.by == "" and last.text.endswith("server")

@@ -23,7 +23,8 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
     """
     out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))
     if isinstance(a.run, LocalSolver):
-        rule = f"{a.run.rule.__module__}.{a.run.rule.__qualname__}"
+        printed = a.run.as_printed().rule
+        rule = f"{printed.__module__}.{printed.__qualname__}"
         out.print(Text(f"\nA rule by itself: the mirror steps a stack of clients with {rule} as it stands."))
         return
     t = Table.grid(padding=(0, 2))
@@ -42,6 +43,6 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
     out.print(t)
     out.print(Text(f"\nall of it together, beside the specification in NumPy: {parts[0].held_by[-1]}", style="dim"))
     if general := text_of(a).general:
-        plain = "test_spec/test_plain_boxes.py"
-        out.print(Text(f"{general} beside its plain form, which `fedspec show {a.id}` prints: {plain}", style="dim"))
+        held = "held to what `fedspec show` prints by test_spec/test_plain_boxes.py"
+        out.print(Text(f"where another option or reading is asked, {general}, {held}", style="dim"))
     out.print(Text("how gradients are found is no part of the text: `Federation.choices` says it", style="dim"))
