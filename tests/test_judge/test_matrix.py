@@ -29,7 +29,7 @@ from fedspec_suite.laws.asked import both, where
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import MUTANTS, Mutant, original, texts
+from fedspec_suite.mutants import MUTANTS, Mutant, original, texts, written
 
 STORED = stored.load()
 SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 1)
@@ -232,10 +232,17 @@ def test_reasons_are_of_what_there_is() -> None:
 
 
 def test_ids_are_used_once() -> None:
-    from fedspec_suite import mutants
+    ids = [m.id for m in written.mutants()]
+    assert len(set(ids)) == len(ids) > 600
 
-    tables = {id(t): t for m in vars(mutants).values() if isinstance(t := getattr(m, "MUTANTS", None), tuple)}
-    assert sum(map(len, tables.values())) == len(MUTANTS)
+
+def test_a_mutant_of_unknown_words_is_refused() -> None:
+    edit = "[[adam]]\nid = 'a'\nwords = 'b'\nalgorithms = ['adam']\nold = 'c'\nnew = 'd'\n"
+    (read,) = written.read(edit, "fedspec.client.adam")
+    assert (read.rule, read.algorithms, read.seen) == ("fedspec.client.adam.adam", ("adam",), ())
+    for wrong in (edit + "nwe = 'e'\n", edit.replace("old", "odl"), edit + "id = 'twice'\n", edit + "[[adam.seen]]\n"):
+        with pytest.raises(FedspecError, match=r"edits of fedspec\.client\.adam: .*written\.py"):
+            list(written.read(wrong, "fedspec.client.adam"))
 
 
 def called(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from fedspec import plugins
 from fedspec.catalogue import rows_of
-from fedspec.discovered import said
 from fedspec.errors import PluginError, UnknownNameError, none_called
+from fedspec_suite.mutants import written
 from fedspec_suite.mutants.called import functions, names
 from fedspec_suite.mutants.forms import in_general_form, in_plain_form
 from fedspec_suite.mutants.mutant import (
@@ -54,34 +54,6 @@ __all__ = [
     "wrapped",
 ]
 
-_FIRST = (
-    "server",
-    "server_systematic",
-    "mixing",
-    "client",
-    "client_systematic",
-    "client_adaptive",
-    "preconditioner",
-    "fedada2",
-    "joint",
-    "joint_clients",
-    "bounded",
-    "gossiping",
-    "peers",
-    "layerwise",
-    "layerwise_rounds",
-    "client_centric",
-    "client_centric_servers",
-    "late",
-    "controls",
-    "duals",
-    "corrections",
-    "sampled",
-    "nova_servers",
-    "symmetries",
-)
-"""The files whose mutants come first, in the order in which they are stored; any other file joins after them."""
-
 
 def _added() -> Iterator[Mutant]:
     """The mistakes that plugins say."""
@@ -113,7 +85,7 @@ def _check(m: Mutant) -> None:
         raise PluginError(f"plugin: mutant: {m.id} puts there what stands there; say another text")
 
 
-MUTANTS: dict[str, Mutant] = {m.id: m for mutants in said(__name__, "MUTANTS", _FIRST) for m in mutants}
+MUTANTS: dict[str, Mutant] = {m.id: m for m in written.mutants()}
 OWN: dict[str, Mutant] = {m.id: m for m in _added()}
 """Those of plugins, which are in no stored matrix."""
 
