@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, Method
 from fedspec.costs import floats
+from fedspec.entry import Program
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
@@ -92,6 +93,11 @@ class Run:
     lends: bool = False
     whole: bool = field(default=True, init=False)
     """Whether no round was broken off, which may leave the state half written over."""
+    functions: Method | Program = field(init=False)
+    """Those that run under ``h``: what is printed, unless something else is asked."""
+
+    def __post_init__(self) -> None:
+        self.functions = run_under(self.algorithm, self.h)
 
     @property
     def ranks(self) -> Ranks:
@@ -169,7 +175,7 @@ class Run:
         return done
 
     def _after(self, clients: Training, events: tuple[Event, ...]) -> Any:
-        run = run_under(self.algorithm, self.h)
+        run = self.functions
         if isinstance(run, Method):
             (plan,) = events
             assert isinstance(plan, Plan)

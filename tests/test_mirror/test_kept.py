@@ -166,7 +166,7 @@ def test_a_round_that_was_broken_off_is_not_saved(tmp_path: Path) -> None:
     def stopped(*given: Any) -> Any:
         raise KeyboardInterrupt
 
-    run.algorithm = replace(run.algorithm, run=replace(run.algorithm.run, step=stopped, plain=stopped))
+    run.functions = replace(run.functions, step=stopped)
     with pytest.raises(KeyboardInterrupt):
         run.step()
     with pytest.raises(CheckpointError, match="round 1 was broken off"):
