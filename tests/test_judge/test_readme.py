@@ -29,7 +29,7 @@ def prose() -> list[str]:
 
 
 def test_it_can_be_read_in_a_minute() -> None:
-    assert len(TEXT.splitlines()) <= 121
+    assert len(TEXT.splitlines()) <= 124
     assert len(prose()) > 20
     assert [s for s in prose() if len(s.split()) > 25] == []
 
@@ -44,10 +44,8 @@ def test_links_lead_to_files_that_are_there(file: str) -> None:
 
 
 def test_the_example_is_the_file() -> None:
-    """But for empty lines: a screen has few."""
     code, _ = (ROOT / "examples/torch_adam.py").read_text(encoding="utf-8").split("\n\n\n# ruff")
-    shown = TEXT.partition("```python\n")[2].partition("```")[0]
-    assert [line for line in shown.splitlines() if line] == [line for line in code.splitlines() if line]
+    assert f"```python\n{code}\n```" in TEXT
 
 
 def test_mutants() -> None:
