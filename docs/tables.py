@@ -74,7 +74,9 @@ def packages() -> str:
         cells.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
     third = -(-len(cells) // 3)
     cells += [["", "", ""]] * (3 * third - len(cells))
-    return table(["package", "conform", "others are of"] * 3, [[*joined.from_iterable(cells[i::third])] for i in range(third)])
+    return table(
+        ["package", "conform", "others are of"] * 3, [[*joined.from_iterable(cells[i::third])] for i in range(third)]
+    )
 
 
 def papers() -> str:
