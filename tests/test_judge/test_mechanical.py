@@ -63,7 +63,9 @@ class Server:
             self.x[b] = self.x[b] + h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
             return
         v = np.max(self.v[b]) if "largest" in self.wrong else self.v[b]
-        self.v_hat[b] = np.maximum(self.v_hat[b], v)
+        longer = np.linalg.norm(v) > np.linalg.norm(self.v_hat[b])
+        most = (v if longer else self.v_hat[b]) if "longer" in self.wrong else np.maximum(self.v_hat[b], v)
+        self.v_hat[b] = most
         self.x[b] = self.x[b] + h["eta"] * self.m[b] / np.sqrt(self.v_hat[b] + h["eps"])
 
 
@@ -112,6 +114,12 @@ def test_one_number_for_a_block_is_told_from_one_for_the_model() -> None:
     d = told(Written("fedamsgrad", "afga", "largest"))
     # The maximum of largest numbers is the largest of maxima: one of the two is said.
     assert names(d) == ["the largest of maximum(v_hat, v) in a block stands for each there"]
+
+
+@pytest.mark.slow
+def test_a_whole_vector_in_the_place_of_the_larger_numbers_is_told() -> None:
+    d = told(Written("fedamsgrad", "afga", "longer"))
+    assert names(d)[0] == "v_hat or v, whichever is longer in each block, stands whole for maximum(v_hat, v)"
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.judge.of_arrays import (
     in_each_block,
+    longer,
+    longer_blocks,
     others_alone,
     plain_means,
     row_by_row,
@@ -306,6 +308,7 @@ NEEDS = {
 
 WITHOUT_SESSION = (
     in_each_block,
+    *(longer, longer_blocks),
     whole,
     numbers,
     replace,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import array, concatenate, put
+from fedspec.arith import array, concatenate, norm, put, where_less
 from fedspec.covers import Cover
 
 BLOCKS: list[slice] = []
@@ -18,6 +18,16 @@ BLOCKS: list[slice] = []
 def in_each_block(f: Callable[[Any], Any], v: Any) -> Any:
     """Of each block's numbers one, for all of them."""
     return concatenate([v[..., l] * 0 + f(v[..., l]) for l in BLOCKS])
+
+
+def longer(u: Any, v: Any) -> Any:
+    """Of two vectors the one with the greater length, whole."""
+    return where_less(norm(u), norm(v), v, u)
+
+
+def longer_blocks(u: Any, v: Any) -> Any:
+    """The same for each block by itself."""
+    return concatenate([longer(u[..., l], v[..., l]) for l in BLOCKS])
 
 
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:

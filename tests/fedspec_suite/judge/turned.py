@@ -97,6 +97,13 @@ def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) ->
         yield Change(f"zero stands for {said(node)} where {said(b)} is the smaller one{around}", node, over, 2)
 
 
+def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
+    """The longer vector of two in the place of the larger numbers."""
+    for function, where in (("longer_blocks", "in each block"), ("longer", "over all blocks")):
+        words = f"{said(a)} or {said(b)}, whichever is longer {where}, stands whole for {said(node)}{around}"
+        yield Change(words, node, f"{function}({ast.unparse(a)}, {ast.unparse(b)})", 2)
+
+
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """Another operator, number or function; a part of an expression in the place of the whole."""
     yield from _outside(node, around)
@@ -178,6 +185,8 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                         yield Change(words, node, f"norm({other})", 1)
             if name in {"maximum", "minimum"} and len(args) == 2:
                 yield from _of_two(node, name, args[0], args[1], around)
+            if name == "maximum" and all(is_array(kinds.get(ast.unparse(a))) for a in args):
+                yield from _whole(node, args[0], args[1], around)
             if name in EXTREMES:
                 other = ast.unparse(ast.Call(ast.Name(EXTREMES[name], ast.Load()), args, node.keywords))
                 yield Change(f"{EXTREMES[name]} stands for {name}{around or f' in {said(node)}'}", node, other, 3)
