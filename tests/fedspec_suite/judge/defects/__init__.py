@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from fedspec.catalogue import Method
 from fedspec_suite.judge.defects import (
+    blockwise,
     clients,
     corrected,
     covers,
@@ -56,6 +57,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from events.of(setting)
     yield from state.of(setting)
     yield from functions.of(setting)
+    yield from blockwise.of(setting)
     yield from covers.of(setting)
     yield from starts.of(setting)
     yield from corrected.of(setting)
