@@ -49,15 +49,23 @@ def solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
     return out
 
 
-def _lives_on(solvers: Sequence[Solver], names: Sequence[str]) -> Callable[[Running, Scenario], Running]:
-    """Some fields begin a client's next round as its last one left them."""
+OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in every round", "from client to client"
+"""How long a solver's state lives on, and with whom."""
+
+
+def _lives_on(
+    solvers: Sequence[Solver], names: Sequence[str], how: str = OWN
+) -> Callable[[Running, Scenario], Running]:
+    """Some fields begin a client's round as its last one left them, or as the client before left them."""
 
     def session(inner: Running, s: Scenario) -> Running:
         kept: dict[Any, Any] = {}
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            who = iter(_computing(event))
+            who = iter(_computing(event) if how == OWN else ())
             now: list[Any] = [None]
+            if how == ROUND:
+                kept.clear()
 
             def begun(there: Callable[..., Any]) -> Callable[..., Any]:
                 @wraps(there)
@@ -131,15 +139,12 @@ def of(setting: Setting) -> Iterator[Defect]:
     found = functions(setting.algorithm, setting.level)
     solvers = [solver for solver in solvers_of(found) if solver.begin]
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))
-    if names:
-        yield Defect(
-            words="what a client's solver keeps lives on when its next round begins", session=_lives_on(solvers, names)
-        )
-    for n in names if len(names) > 1 else ():
-        said = "the count of steps" if n == "t" else n
-        yield Defect(
-            words=f"{said} of a client's solver lives on when its next round begins", session=_lives_on(solvers, (n,))
-        )
+    for some in [names, *((n,) for n in names if len(names) > 1)] if names else ():
+        said = "what" if some == names else "the count of steps" if some == ("t",) else some[0]
+        of_solver = f"{said} a client's solver keeps" if some == names else f"{said} of a client's solver"
+        yield Defect(words=f"{of_solver} lives on {OWN}", session=_lives_on(solvers, some))
+        for how in (ROUND, EVER):
+            yield Defect(words=f"{of_solver} goes on {how}", session=_lives_on(solvers, some, how))
     anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
     if anchored:
         yield Defect(words="the proximal term pulls to the very first model", session=_pulled(anchored, True))
