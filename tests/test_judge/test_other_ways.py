@@ -212,6 +212,12 @@ COVERS = {
         {2, 3, 8, 9},
         {4, 5, 10, 11},
     ],
+    "first and the last axis": [
+        {0, 1, 2, 3, 4, 5},
+        {6, 7, 8, 9, 10, 11},
+        {0, 2, 4, 6, 8, 10},
+        {1, 3, 5, 7, 9, 11},
+    ],
     "its first axis by all others": [{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9, 10, 11}, *({k, k + 6} for k in range(6))],
     "all axes but the last": [*({2 * k, 2 * k + 1} for k in range(6)), {0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}],
     "lines along each axis": [

@@ -133,10 +133,10 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
     """What comes between two updates is gathered, not passed over."""
     for way in bodies(tree):
         for k, statement in enumerate(at(tree, way)):
-            waits = _waits(statement)
-            if waits is None:
+            waiting = waits(statement)
+            if waiting is None:
                 continue
-            square = next((n for n in ast.walk(waits[1]) if _squared(n)), None)
+            square = next((n for n in ast.walk(waiting[1]) if _squared(n)), None)
             if square is None:
                 continue
             g = square.left.id  # type: ignore[attr-defined]
@@ -144,12 +144,12 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
                 changed = copied(tree)
                 into = at(changed, way)
                 _Square(g, text).visit(into[k])
-                into.insert(k + 1, ast.If(copied(waits[0]), ast.parse("used()").body, []))
+                into.insert(k + 1, ast.If(copied(waiting[0]), ast.parse("used()").body, []))
                 into.insert(k, ast.parse(f"since = gathered({g})").body[0])
                 yield Rebuilt(words.format(g=g), symbol_of(statement), changed)
 
 
-def _waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
+def waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
     """When a statement updates something, and the update, if it asks whether it is due."""
     match statement:
         case ast.Assign(value=ast.IfExp(test=test, body=update)) if "due" in ast.unparse(test):

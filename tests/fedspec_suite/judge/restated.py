@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from fedspec_suite.judge.at_hand import asks_option
-from fedspec_suite.judge.moved import Put, Rebuilt, assigned, reads
+from fedspec_suite.judge.moved import Put, Rebuilt, assigned, reads, waits
 from fedspec_suite.judge.slips import said
 from fedspec_suite.judge.trees import copied
 
@@ -20,6 +20,7 @@ def restated(tree: ast.Module) -> Iterator[Rebuilt]:
     """The moments of a rule in other words."""
     yield from _divided_first(tree)
     yield from _conditioned(tree)
+    yield from _staying(tree)
     yield from _divided_before(tree)
     yield from _corrected(tree)
 
@@ -70,6 +71,22 @@ def _corrected(tree: ast.Module) -> Iterator[Rebuilt]:
                 ).body
                 words = " and ".join(f"{m} / (1 - {decays[m]} ** t) for {m}" for m in some).replace("h.", "")
                 yield Rebuilt(f"the step has {words}", "step", changed)
+
+
+def _staying(tree: ast.Module) -> Iterator[Rebuilt]:
+    """What is made of something that waits for its turn is made in those turns alone, and stays as it was in others."""
+    (outer,) = tree.body
+    body = outer.body if isinstance(outer, ast.FunctionDef) else []
+    tests = [(k, waiting[0]) for k, s in enumerate(body) if (waiting := waits(s))]
+    for first, test in tests:
+        for k, s in enumerate(body):
+            for n, _ in assigned(s) if k > first and isinstance(s, ast.Assign) and not waits(s) else ():
+                changed = copied(tree)
+                into: Any = changed.body[0]
+                left = f"('ever', {n!r})"
+                kept = f"{n} = {n} if {ast.unparse(test)} else handed({left}, {n})\nhand_on({left}, {n})"
+                into.body[k + 1 : k + 1] = ast.parse(kept).body
+                yield Rebuilt(f"{n} is computed only where {said(test)}, and stays what it was elsewhere", n, changed)
 
 
 def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:

@@ -111,10 +111,15 @@ def _empty(s: Scenario) -> Scenario | None:
 
 
 def _stepping(setting: Setting, s: Scenario) -> Iterator[Scenario]:
-    """The case with a dead zone between the length of a coordinate and that of a step, and with the rate likewise."""
-    if "eps_s" in s.case.hyper and "eps_s" not in setting.fixed:
+    """The case with a dead zone between the length of a coordinate and that of a step, and with the rate likewise; and
+    one in which a delay of two epochs of two steps shows: no step is too short.
+    """
+    free = s.case.hyper.keys() - setting.fixed
+    if "eps_s" in free:
         yield with_hyper(s, eps_s=0.75)
         yield with_hyper(s, eps_s=1.5 * s.case.hyper["eta_l"])
+    if {"eps_s", "z", "epoch"} <= free:
+        yield with_hyper(s, eps_s=0.0, z=2, epoch=2)
 
 
 def _runs(s: Scenario) -> bool:

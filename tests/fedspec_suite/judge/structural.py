@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from fedspec_suite.judge.moved import Rebuilt, assigned, gathering, in_some_turns, moved
 from fedspec_suite.judge.restated import restated
@@ -23,6 +23,7 @@ def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
     """The text built otherwise, in every way that makes sense."""
     yield from _outliving(tree)
     yield from _counting_on(tree)
+    yield from _mixed_too(tree)
     yield from restated(tree)
     yield from gathering(tree)
     yield from moved(tree)
@@ -122,6 +123,24 @@ class _Counted(ast.NodeTransformer):
         if node.id != self.n or not isinstance(node.ctx, ast.Load):
             return node
         return ast.BinOp(ast.Name(f"before_{self.n}", ast.Load()), ast.Add(), node)
+
+
+def _mixed_too(tree: ast.Module) -> Iterator[Rebuilt]:
+    """Beside the models something else is mixed, when a local step is done."""
+    loops = [n for n in ast.walk(tree) if isinstance(n, ast.For)]
+    for k, loop in enumerate(loops):
+        mixing = [call for s in loop.body for call in ast.walk(s) if _mixes(call)]
+        mixed = {ast.unparse(call.args[0]) for call in mixing}
+        for n in dict.fromkeys(n for s in loop.body for n, _ in assigned(s) if mixing and n not in mixed):
+            by = ast.unparse(mixing[-1].args[1])
+            changed = copied(tree)
+            body = [n for n in ast.walk(changed) if isinstance(n, ast.For)][k].body
+            body.append(ast.parse(f"{n} = {by} @ {n}").body[0])
+            yield Rebuilt(f"{n} is mixed by {by} too, after each step", n, changed)
+
+
+def _mixes(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and said(node.func) == "gossip" and len(node.args) == 2
 
 
 def _hand_on(client: ast.FunctionDef, n: str, field: str, how: str) -> None:

@@ -178,6 +178,10 @@ def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                 words = f"the length of {said(args[0])} is taken coordinate by coordinate{around}"
                 yield Change(words, node, alone, 1)
                 own = kinds.get(ast.unparse(args[0]))
+                for other in (n for n, its in kinds.items() if is_array(own) and its == own and n.isidentifier()):
+                    for cut, function in (("longer", "minimum"), ("shorter", "maximum")):
+                        words = f"the length of {said(args[0])} is that of {other} where it is {cut}{around}"
+                        yield Change(words, node, f"{function}({ast.unparse(node)}, norm({other}))", 2)
                 for other, its in kinds.items():
                     # Of the same size they stand for one another anyway.
                     if is_array(own) and is_array(its) and len(its[1]) == 1 and its != own and worded(other)[1]:

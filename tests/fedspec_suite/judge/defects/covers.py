@@ -25,6 +25,10 @@ def _slices(block: Block, axes: slice = slice(None)) -> Iterator[Block]:
         yield from np.moveaxis(block, axis, 0)
 
 
+def _ends(block: Block) -> Iterator[Block]:
+    yield from _slices(block, slice(None, None, max(1, block.ndim - 1)))
+
+
 def _lines(block: Block) -> Iterator[Block]:
     """Along each axis the coordinates that differ in its index alone."""
     for axis in range(block.ndim):
@@ -44,6 +48,7 @@ KINDS: Mapping[str, Callable[[Block], Iterator[Block]]] = {
     "the sets are the slices of the first axis alone": partial(_slices, axes=slice(0, 1)),
     "the sets are the slices of the last axis alone": partial(_slices, axes=slice(-1, None)),
     "the sets are the slices of the first two axes alone": partial(_slices, axes=slice(0, 2)),
+    "the sets are the slices of the first and the last axis, none between": _ends,
     "the sets are the lines along each axis, not its slices": _lines,
     "a block is a matrix: its first axis by all others as one": partial(_matrix, rows=1),
     "a block is a matrix: all axes but the last as one by the last": partial(_matrix, rows=-1),
