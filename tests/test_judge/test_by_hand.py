@@ -11,6 +11,7 @@ from test_judge.test_other_ways import called, known_at
 from fedspec.arith import Array
 from fedspec.contract import Begin, Exchange, Gradient
 from fedspec.params import flatten, layers, shapes
+from fedspec_suite.judge.search import LIKELY
 from fedspec_suite.judge.steady import models
 from fedspec_suite.measure.scenario import Scenario
 
@@ -108,3 +109,9 @@ def test_a_delay_in_epochs_shows_on_the_samples() -> None:
     ignored = next(v for v in known.variants if v.words == "the delay counts steps")
     pairs = [(a, b) for s in known.samples for a, b in zip(models(first, s), models(ignored, s), strict=True)]
     assert not all(np.allclose(a, b) for a, b in pairs)
+
+
+def test_one_number_of_steps_for_all_is_looked_for_with_another_mistake() -> None:
+    known = known_at("vrl-sgd/round/own-steps")
+    assert called(known, "the largest of tau stands for each").rank < LIKELY
+    assert called(known, "the largest of x stands for each in numbers").rank >= LIKELY

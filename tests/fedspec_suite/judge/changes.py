@@ -108,7 +108,9 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     yield Change(f"{said(node)} is divided by twice its length{around}", node, f"{unit} / 2", 2)
     for words, one in SUMMARIES.items():
         all_of_it = f"({text}) * 0 + ({one})({text})"
-        yield Change(f"the {words} {said(node)} stands for each{around}", node, all_of_it, 2)
+        # One number of steps for all is an old mistake.
+        rank = 1 if text in ("tau", "numbers(plan.steps, x)") else 2
+        yield Change(f"the {words} {said(node)} stands for each{around}", node, all_of_it, rank)
         each = f"in_each_block({one}, {text})"
         yield Change(f"the {words} {said(node)} in a block stands for each there{around}", node, each, 2)
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and is_array(kinds.get(n.id))}
