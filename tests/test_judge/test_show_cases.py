@@ -176,3 +176,16 @@ def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:
     code = {name: text_of(find(name)).code for name in ("median", "trimmed-mean", "fedavg")}
     assert "def coordinate_median(" in code["median"] and "def trimmed_mean(" in code["trimmed-mean"]
     assert "def weighted_mean(" not in code["fedavg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "vector", "said"),
+    [
+        ("dp-fedavg", "v", "0 (v0 under server = adagrad, v0 under server = adam)"),
+        ("dadam", "u_tilde", "0 (eps in chen-2021)"),
+        ("cc-fedams", "v_hat", "v0 (0 under maximum_start = zero)"),
+        ("fedadam", "v", "v0"),
+    ],
+)
+def test_starts_under_other_options_are_said(name: str, vector: str, said: str) -> None:
+    assert starts(find(name))[vector] == said

@@ -19,14 +19,34 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
 
-STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_l": 0.53125}
+STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_l": 0.53125, "eps": 0.59375}
 """Start values that are like no other number of a plain case, so that what is made of them can be told."""
 
 
 def starts(a: Algorithm) -> dict[str, str]:
-    """What each vector that is kept beside the model is before the first step: 0, the model, or a hyper-parameter."""
+    """What each vector that is kept beside the model is before the first step: 0, the model, or a hyper-parameter; and
+    what else it is under options that its start depends on.
+    """
     level = a.levels[-1]
-    s = plain_scenario(setting_of(Offer(a.id, level, a.readings_at(level)[0].name)))
+    canonical, *others = a.readings_at(level)
+    found = _starts(Offer(a.id, level, canonical.name))
+    begin: Any = getattr(a.run, "init", None) or getattr(a.run, "begin", None)
+    asked = {*inspect.unwrap(begin).__code__.co_names} & {*a.options} if begin else set()
+    offers = {f"in {r.name}": Offer(a.id, level, r.name) for r in others if asked & {*r.fixes}}
+    for option in sorted(asked - {*canonical.fixes}):
+        values = (str(v) for v in a.options[option])
+        offers |= {f"under {option} = {v}": Offer(a.id, level, canonical.name, {option: v}) for v in values}
+    for where, offer in offers.items():
+        for n, words in _starts(offer).items():
+            if words != found.get(n, words).partition(" (")[0]:
+                found[n] = (
+                    f"{found[n]} ({words} {where})" if "(" not in found[n] else f"{found[n][:-1]}, {words} {where})"
+                )
+    return found
+
+
+def _starts(offer: Offer) -> dict[str, str]:
+    s = plain_scenario(setting_of(offer))
     given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
     session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
     x0 = np.concatenate([np.ravel(array) for array in s.case.x0.values()])
