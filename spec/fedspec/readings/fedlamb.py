@@ -44,7 +44,8 @@ class Exponent(StrEnum):
 
     GLOBAL = "global"
     """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
-    an average from zero away, as the text says of these lines (L120), whatever is carried on."""
+    an average from zero away, as the text says of these lines (L120), whatever is carried on. Moments that begin anew
+    have seen the steps of the round alone."""
     LOCAL = "local"
     """Those of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
     m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
@@ -56,7 +57,7 @@ class Sent(StrEnum):
     RAW = "raw"
     """v_i."""
     CORRECTED = "corrected"
-    """v_i / (1 - beta2^T)."""
+    """v_i / (1 - beta2^T), T being the t of the client's last step, as the exponent counts it."""
 
 
 class Averaged(StrEnum):
