@@ -27,6 +27,7 @@ from fedspec_suite.laws.invariants import BEYOND, of_paper
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.graph import by_family, checked, mermaid, restriction
+from fedspec_suite.vectors import catching, stored
 
 HERE = Path(__file__).resolve().parent
 PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -167,6 +168,15 @@ def mutants() -> str:
     return table(["id", "what is wrong"], ([f"`{m.id}`", m.words] for m in MUTANTS.values()))
 
 
+def shown() -> str:
+    """How many mutants there are, and how many the vectors alone show."""
+    seen = sum(1 for n in catching.counted(stored.load()).values() if n)
+    return (
+        f"There are {len(MUTANTS)} mutants, and the vectors alone show {seen} of them (`fedspec vectors mutants`,\n"
+        "which says why the others stay).\n"
+    )
+
+
 def threads() -> str:
     rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
     return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
@@ -294,6 +304,7 @@ PAGES = (
     invariants,
     beyond,
     mutants,
+    shown,
     threads,
 )
 LEDGER = (verdicts, refuted, errata, chains, claims, loose)
