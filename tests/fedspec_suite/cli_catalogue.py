@@ -99,6 +99,7 @@ def papers(as_json: Json = False) -> None:
                 t.add_row(f"  {what}", Text(words))
         console().print(t)
         console().print()
+    console().print(Text("L149 and the like, wherever they stand: lines of plain text made from what is specified."))
 
 
 def mount(app: typer.Typer) -> None:

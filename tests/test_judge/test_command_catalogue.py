@@ -90,6 +90,16 @@ def test_every_row_has_a_page(a: object) -> None:
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
+def test_a_page_lists_the_equations_of_every_option(a: Algorithm) -> None:
+    listed = {(e["id"], e["text"]) for e in page_of(a.id)["equations"]}
+    for reading in a.readings:
+        for option, kind in a.options.items():
+            for value in kind:
+                chosen = {**a.resolve(reading.name, {}), option: str(value)}
+                assert {(e.id, e.text) for e in a.running(chosen)} <= listed, (reading.name, option, value)
+
+
+@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_the_code_of_a_page_is_code_without_prose(a: object) -> None:
     tree = ast.parse(text_of(CATALOGUE[getattr(a, "id", "")]).code)
     assert tree.body

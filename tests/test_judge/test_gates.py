@@ -35,12 +35,12 @@ from fedspec_suite.measure.verdict import Undecided
 
 
 @cache
-def setting(algorithm: str, level: str) -> Setting:
-    return setting_of(Behind(algorithm, level).info.offers[0])
+def setting(algorithm: str, level: str, reading: str = "") -> Setting:
+    return setting_of(Behind(algorithm, level, reading=reading).info.offers[0])
 
 
 def diagnosed(subject: Behind) -> Diagnosis:
-    of = setting(subject.algorithm, subject.level)
+    of = setting(subject.algorithm, subject.level, subject.reading)
     return identify(bench_of(Inside(subject), subject.info.offers[0], of), of, further=True)
 
 
@@ -78,6 +78,13 @@ def tired(inner: Any, e: Any, k: int) -> Any:
     return inner.step(Gradient({n: 0 * a for n, a in e.g.items()}) if late else e)
 
 
+def first_again(inner: Any, e: Any, k: int) -> Any:
+    """The first step of a round is known by a buffer of zeros, not counted."""
+    if isinstance(e, Gradient) and not inner.state.u.any():
+        inner.k = 0
+    return inner.step(e)
+
+
 def in_order(k: int, e: Any) -> Any:
     return e if list(e.participants) == sorted(e.participants) else replace(e, steps=tuple(t + 1 for t in e.steps))
 
@@ -88,6 +95,10 @@ FOLLOWED = {
     "where a client's number is 256 or more": Behind("fedavg", "server", event=by_label),
     "from 65536 examples of a client on": Behind("fedavg", "server", event=in_sixteen_bits),
     "where rho = 0": Behind("momentum", "client", case=hyper(rho=lambda v: v or 0.9)),
+    "where gamma = 0": Behind("decayed-sgd", "client", case=hyper(gamma=lambda v: v or 1.0)),
+    "only where the first gradient of a round is zero, and there not always": Behind(
+        "dampened", "client", take=first_again, reading="first-gradient"
+    ),
     "with numbers of about 1e+02 and more": Behind("momentum", "client", event=clipped),
     "where mu is more than 1": Behind("proximal-sgd", "client", case=hyper(mu=lambda v: min(v, 1.0))),
     "from local step 11 on": Behind("adam", "client", take=tired),

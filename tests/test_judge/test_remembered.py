@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.test_gates import Behind, diagnosed
 
-from fedspec.contract import Messages
+from fedspec.contract import Case, Event, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
@@ -189,3 +191,38 @@ def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> No
         "the look-ahead uses the old buffer at nesterov.step",
         "g is multiplied by 1 - rho",
     }
+
+
+class OldAnchor:
+    """FedProx, written out, whose clients are pulled to the model that they got in the round before."""
+
+    def __init__(self, case: Case) -> None:
+        ((self.block, self.x),) = case.x0.items()
+        self.case, self.anchor = case, self.x
+
+    def step(self, event: Event) -> Mapping[str, Any]:
+        assert isinstance(event, Round) and self.case.problem
+        h, problem, ends = self.case.hyper, self.case.problem, []
+        for i, steps in zip(event.participants, event.steps, strict=True):
+            y = self.x
+            for _ in range(steps):
+                y = y - h["eta_l"] * (problem.H[i] @ y - problem.e[i] + h["mu"] * (y - self.anchor))
+            ends.append(y)
+        self.anchor, self.x = self.x, self.x + h["eta"] * (np.mean(ends, axis=0) - self.x)
+        return {"x": {self.block: self.x}}
+
+
+@pytest.mark.slow
+def test_an_anchor_of_the_round_before_has_a_name() -> None:
+    offer = Offer("fedprox", "round", "fednova", {"weights": "uniform"}, dtypes=("float64",))
+
+    class Subject:
+        info = SubjectInfo("old anchor", "1", (offer,))
+
+        def start(self, case: Case) -> OldAnchor:
+            return OldAnchor(case)
+
+    of = setting_of(offer)
+    assert names(identify(bench_of(Inside(Subject()), offer, of), of)) == [
+        "the proximal term pulls to the model of the round before"
+    ]

@@ -16,7 +16,7 @@ from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report.cases import holds, only_with, starts
+from fedspec_suite.report.cases import holds, only_with, shapes, starts
 from fedspec_suite.report.source import text_of
 
 
@@ -189,3 +189,28 @@ def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:
 )
 def test_starts_under_other_options_are_said(name: str, vector: str, said: str) -> None:
     assert starts(find(name))[vector] == said
+
+
+def test_what_is_shown_that_is_no_model_has_its_shape() -> None:
+    of_clients, of_participants = "[clients, d]", "[participants, d]"
+    told = {
+        "c_i": of_clients,
+        "lam_i": of_clients,
+        "v_i": of_clients,
+        "m_i": of_participants,
+        "s_i": of_participants,
+        "w": "[participants]",
+        "tau_eff": "(a number)",
+        "mix_t": "(a number)",
+        "rate": "(a number)",
+    }
+    for a in CATALOGUE.values():
+        assert shapes(a) == {n: told[n] for n in a.shows if n in told}, a.id
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "row"),
+    [("afga-a", "row k of W is that of the k-th client of computing[t]"), ("cafga", "row i of W is client i's")],
+)
+def test_whose_row_of_the_mixing_matrix_is_told(algorithm: str, row: str) -> None:
+    assert row in said(algorithm, "trace")

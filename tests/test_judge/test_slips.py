@@ -40,6 +40,12 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q))",
         "ratio(q, largest(maximum(q, -q)))",
     ),
+    "the length of delta stands for its square": (
+        "fedexp",
+        "mixing.extrapolated.extrapolated",
+        "total(delta**2)",
+        "sqrt(total(delta**2))",
+    ),
     "where the scaled length of x is zero, q is taken as it is": (
         "lamb",
         "client.lamb.layer_step",

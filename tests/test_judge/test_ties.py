@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.contract import Case, Event, Messages, SubjectInfo
+from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import LAWS
@@ -17,16 +17,18 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
-OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.reading) == ("fedyogi", "reddi-2021"))
-INFO = SubjectInfo("yogi", "1", (replace(OFFER, intermediates=()),))
+YOGIS = (("fedyogi", "reddi-2021"), ("fednova-adaptive", "yogi"))
+OFFERS = [next(o for o in SUBJECT.info.offers if (o.algorithm, o.reading) == named) for named in YOGIS]
+OFFER = OFFERS[0]
 Update = Callable[[Any, Any, Any], Any]
 
 
 class Session:
-    """FedYogi as a server writes it that receives models, in the type of the case."""
+    """FedYogi as a server writes it that receives models, in the type of the case; FedNova's changes if asked."""
 
     def __init__(self, case: Case, update: Update) -> None:
         self.x, self.h, self.update = dict(case.x0), case.hyper, update
+        self.nova = case.algorithm == "fednova-adaptive"
         self.m = {n: a * 0 for n, a in self.x.items()}
         self.v = {n: np.full_like(a, self.h["v0"]) for n, a in self.x.items()}
 
@@ -35,8 +37,12 @@ class Session:
         n = sum(m.weight for m in event.messages)
         beta1, beta2, dtype = self.h["beta1"], self.h["beta2"], next(iter(self.x.values())).dtype.type
         for name, x in self.x.items():
-            models = sum((x + m.delta[name]) * dtype(m.weight) for m in event.messages) / dtype(n)
-            delta = models - x
+            if self.nova:
+                parts = [(dtype(m.weight) / dtype(n), dtype(m.a_norm), m.delta[name]) for m in event.messages]
+                delta = sum(p * a for p, a, _ in parts) * sum(p * d / a for p, a, d in parts)
+            else:
+                models = sum((x + m.delta[name]) * dtype(m.weight) for m in event.messages) / dtype(n)
+                delta = models - x
             self.m[name] = dtype(beta1) * self.m[name] + dtype(1 - beta1) * delta
             self.v[name] = self.update(self.v[name], delta, dtype(1 - beta2))
             self.x[name] = x + dtype(self.h["eta"]) * self.m[name] / (np.sqrt(self.v[name]) + dtype(self.h["tau"]))
@@ -48,7 +54,11 @@ class Server:
     """A subject made of it, which shows its model alone."""
 
     update: Update
-    info: SubjectInfo = INFO
+    offer: Offer = OFFER
+
+    @property
+    def info(self) -> SubjectInfo:
+        return SubjectInfo("yogi", "1", (replace(self.offer, intermediates=()),))
 
     def start(self, case: Case) -> Session:
         return Session(case, self.update)
@@ -63,9 +73,10 @@ UPDATES: dict[str, tuple[Update, bool]] = {
 }
 
 
+@pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.algorithm)
 @pytest.mark.parametrize(("update", "right"), UPDATES.values(), ids=UPDATES)
-def test_a_tie_tells_who_is_right(update: Update, right: bool) -> None:
-    subject = Inside(Server(update))
+def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> None:
+    subject = Inside(Server(update, offer))
     asked = judge_offer(subject, subject.info.offers[0], law="*tie*", cases=40)
     assert [o.dtype for o in asked] == ["float64", "float64", "float32", "float32"]
     assert {o.status for o in asked} == {Status.PASS if right else Status.FAIL}

@@ -156,7 +156,7 @@ def ams_monotone() -> Finding:
     """One coordinate, from any state. Without the maximum it is CC-FedAdam, whose v falls at Delta = 0."""
     proof = decide(_ams)
     zero, four = exact.vector(0), exact.vector(4)
-    after = cc_adam(Moments(x=zero, m=zero, v=four), zero, eta=1, beta1=0, beta2=exact.number("1/4"), eps=1)
+    after = cc_adam(Moments(x=zero, m=zero, v=four), zero, eta=1, beta1=0, beta2=exact.number("1/4"), tau=1)
     falls = Dropped(bool(after.v[0] < 4), f"CC-FedAdam: from v = 4, Delta = 0 and gamma = 1/4 make it {after.v[0]}")
     return replace(proof, dropped={"maximum": falls})
 

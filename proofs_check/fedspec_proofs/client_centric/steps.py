@@ -22,10 +22,10 @@ HALF: Any = Fraction(1, 2)
 def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any, beta: Any, eps: Any) -> Any:
     """One server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
     if server == "adagrad":
-        return cc_adagrad(Moments(x=x, m=m, v=q**2 - delta**2), delta, eta=eta, beta1=beta, eps=eps)
+        return cc_adagrad(Moments(x=x, m=m, v=q**2 - delta**2), delta, eta=eta, beta1=beta, tau=eps)
     v = 2 * q**2 - delta**2
     if server == "adam":
-        return cc_adam(Moments(x=x, m=m, v=v), delta, eta=eta, beta1=beta, beta2=HALF, eps=eps)
+        return cc_adam(Moments(x=x, m=m, v=v), delta, eta=eta, beta1=beta, beta2=HALF, tau=eps)
     state = Maxima(x=x, m=m, v=v, v_hat=q**2)
     return cc_ams(state, delta, eta=eta, beta1=beta, beta2=HALF, eps=eps)
 
@@ -39,9 +39,9 @@ def moments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any = HA
         return after.v, after.v_hat
     one = Moments(x=zero, m=zero, v=p**2)
     if server == "adagrad":
-        v = cc_adagrad(one, delta, eta=1, beta1=0, eps=1).v
+        v = cc_adagrad(one, delta, eta=1, beta1=0, tau=1).v
     else:
-        v = cc_adam(one, delta, eta=1, beta1=0, beta2=gamma, eps=1).v
+        v = cc_adam(one, delta, eta=1, beta1=0, beta2=gamma, tau=1).v
     return v, v
 
 
@@ -100,7 +100,7 @@ class Round:
         one = self.p * 0 + 1
         zero = self.p * 0
         v = self.q**2 - one**2
-        return cc_adagrad(Moments(x=zero, m=zero, v=v), one, eta=1, beta1=0, eps=self.eps).x
+        return cc_adagrad(Moments(x=zero, m=zero, v=v), one, eta=1, beta1=0, tau=self.eps).x
 
     def met(self) -> dict[str, bool]:
         """What the proof assumes of a round, by the names of the claims."""

@@ -108,7 +108,7 @@ def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: 
     """Arrivals at CC-FedAdagrad."""
 
     def server(s: Moments, delta: Vector) -> Stepped:
-        after = cc_adagrad(s, delta, eta=h.eta, beta1=h.beta1, eps=h.tau)
+        after = cc_adagrad(s, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
         if h.epsilon is Epsilon.INSIDE:
             after = replace(after, x=cc_inside(s.x, after.m, after.v, eta=h.eta, eps=h.tau))
         return after, {"m": after.m, "v": after.v}
@@ -133,7 +133,7 @@ def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arriva
     """Arrivals at CC-FedAdam."""
 
     def server(s: Moments, delta: Vector) -> Stepped:
-        after = cc_adam(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.tau)
+        after = cc_adam(s, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
         if h.epsilon is Epsilon.INSIDE:
             after = replace(after, x=cc_inside(s.x, after.m, after.v, eta=h.eta, eps=h.tau))
         return after, {"m": after.m, "v": after.v}

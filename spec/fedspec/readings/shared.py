@@ -69,7 +69,9 @@ class MomentumForm(StrEnum):
     """What the server's momentum buffer does to the model."""
 
     HEAVY_BALL = "heavy-ball"
+    """x = x + eta v."""
     NESTEROV = "nesterov"
+    """x = x + eta (Delta + beta v), v the new buffer; of FedAvgM where the buffer is a sum alone."""
 
 
 class CoverName(StrEnum):

@@ -30,34 +30,34 @@ class Maxima:
 
 
 @rule
-def cc_adagrad(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, eps: Scalar) -> Moments:
+def cc_adagrad(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar) -> Moments:
     """One server step of CC-FedAdagrad, which has momentum too.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadagrad.m
         v = v + Delta^2                            cc-fedadagrad.v
-        x = x + eta m / (sqrt(v) + eps)            cc-fedadagrad.step
+        x = x + eta m / (sqrt(v) + tau)            cc-fedadagrad.step
 
     Source: Client-Centric, Alg. 2 (in words, L145-189), L554 for m, and the proof (L264, L641-646, L707) for v.
     """
     m = beta1 * state.m + (1 - beta1) * delta
     v = state.v + delta**2
-    x = state.x + eta * m / (sqrt(v) + eps)
+    x = state.x + eta * m / (sqrt(v) + tau)
     return Moments(x=x, m=m, v=v)
 
 
 @rule
-def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Moments:
+def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, tau: Scalar) -> Moments:
     """One server step of CC-FedAdam.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadam.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedadam.v
-        x = x + eta m / (sqrt(v) + eps)            cc-fedadam.step
+        x = x + eta m / (sqrt(v) + tau)            cc-fedadam.step
 
     Source: Client-Centric, Alg. 2 (in words, L145-189), L111 and L554.
     """
     m = beta1 * state.m + (1 - beta1) * delta
     v = beta2 * state.v + (1 - beta2) * delta**2
-    x = state.x + eta * m / (sqrt(v) + eps)
+    x = state.x + eta * m / (sqrt(v) + tau)
     return Moments(x=x, m=m, v=v)
 
 

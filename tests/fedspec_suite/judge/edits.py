@@ -21,6 +21,9 @@ from fedspec_suite.judge.slips import DECAYS, AtHand, exchanged, instead, said
 from fedspec_suite.judge.trees import copied
 from fedspec_suite.mutants import Mutant, functions, parsed, source_of
 
+LENGTH = 72
+"""How long an expression may be that is quoted around what is changed in it."""
+
 
 class Edit(NamedTuple):
     """An edit.
@@ -57,11 +60,18 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
             edited = copied(tree)
             put_statement(edited, path, changed)
             symbol = symbol_of(statement)
-            out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, edited)))
+            where = "" if own else _in(statement, words)
+            out.append(Edit(words + where, symbol, _equation(own, symbol), _mutant(rule, words, source, edited)))
     for words, target, whole in rewritten(tree):
         symbol = "step" if target in {"x", "y"} else target
         out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, whole)))
     return tuple(out)
+
+
+def _in(statement: ast.stmt, words: str) -> str:
+    """The expression in which something is wrong, where no equation tells it."""
+    whole = said(statement.value) if isinstance(statement, ast.Assign | ast.Return) and statement.value else ""
+    return f" in {whole}" if len(whole) <= LENGTH and whole not in words and " in " not in words else ""
 
 
 def _mutant(rule: str, words: str, source: str, edited: ast.Module) -> Mutant:

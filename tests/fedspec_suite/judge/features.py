@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,20 @@ def not_from_zero(s: Scenario, last: int) -> bool:
     return all(0 not in who for who in _named(s, last))
 
 
-OTHERWISE = {
+def local_steps(s: Scenario) -> tuple[list[int], list[int]]:
+    """At level client, which events are the first local steps of their rounds, and which are later ones."""
+    steps = [k for k, e in enumerate(s.events) if isinstance(e, Gradient)]
+    first = [k for k in steps if k == 0 or isinstance(s.events[k - 1], Begin)]
+    return first, [k for k in steps if k not in first]
+
+
+def _zero(s: Scenario, which: Iterable[int], last: int) -> bool:
+    return any(not any(a.any() for a in s.events[k].g.values()) for k in which if k <= last)  # type: ignore[union-attr]
+
+
+OTHERWISE: dict[str, Callable[[Scenario, int], bool]] = {
+    "where the first gradient of a round is zero": lambda s, last: _zero(s, local_steps(s)[0], last),
+    "where a later gradient of a round is zero": lambda s, last: _zero(s, local_steps(s)[1], last),
     "where a client is drawn twice in a round": twice,
     "where clients do not come in the order of their numbers": out_of_order,
     "where a client's steps change from round to round": changing,

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeGuard
 from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled
 from fedspec_suite.judge.defects.defect import Defect
-from fedspec_suite.judge.edits import symbol_of
+from fedspec_suite.judge.edits import LENGTH, symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Put, Rebuilt
 from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
@@ -24,9 +24,6 @@ from fedspec_suite.judge.trees import copied
 from fedspec_suite.judge.turned import turned
 from fedspec_suite.judge.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
-
-LENGTH = 72
-"""How long an expression may be that is quoted around what is changed in it."""
 
 
 class Mechanical(NamedTuple):

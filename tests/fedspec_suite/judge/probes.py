@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec.catalogue import CATALOGUE, Program
-from fedspec.contract import Arrival, Exchange, Messages, Round
+from fedspec.contract import Arrival, Exchange, Gradient, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
+from fedspec_suite.judge.features import local_steps
 from fedspec_suite.judge.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
 from fedspec_suite.measure.pools import EDGES, POOLS
 from fedspec_suite.measure.scenario import Scenario, arranged, with_hyper
@@ -70,6 +71,8 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
     """The same case with something else about its events that has no size: numbers of clients, steps that change."""
     if s.case.level == "server":
         yield from _relabelled(s)
+    if s.case.level == "client":
+        yield from _without_input(s)
     if s.case.level == "round" and "repeats" in CATALOGUE[s.case.algorithm].takes:
         yield "where a client is drawn twice in a round", replace(s, events=tuple(map(_again, s.events)))
     if s.case.level == "round":
@@ -83,6 +86,21 @@ def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
             for k, e in enumerate(s.events)
         )
         yield "where a client's steps change from round to round", replace(s, events=steps)
+
+
+def _without_input(s: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """A zero gradient where rounds begin, or in the first step behind those."""
+    first, later = local_steps(s)
+    for words, which in (
+        ("where the first gradient of a round is zero", first),
+        ("where a later gradient of a round is zero", later[:1]),
+    ):
+        if which:
+            yield words, replace(s, events=tuple(_zero(e) if k in which else e for k, e in enumerate(s.events)))
+
+
+def _zero(e: Any) -> Any:
+    return Gradient({n: 0 * a for n, a in e.g.items()})
 
 
 def _again(e: Any) -> Any:
@@ -113,11 +131,11 @@ def _relabelled(s: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def _number(setting: Setting, s: Scenario, name: str) -> Ladder:
-    """A hyper-parameter: the usual values, those at the edges of its domain, and some further up."""
+    """A hyper-parameter: the usual values, 0 and others at the edges of its domain, and some further up."""
     pool = POOLS.get(name, (0.0, 0.0625, 1.0))
     most = max(pool)
     further = () if name in COUNTS or most < 1 or name.startswith("eta") else (2 * most, 4 * most)
-    return valued(setting, s, name, {*pool, *EDGES.get(name, ()), *further})
+    return valued(setting, s, name, {0.0, *pool, *EDGES.get(name, ()), *further})
 
 
 def valued(setting: Setting, s: Scenario, name: str, some: Iterable[float]) -> Ladder:

@@ -40,6 +40,10 @@ LENGTHS = {
 """What is taken for the Euclidean length of a vector u."""
 
 
+SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / u.shape[-1]"}
+"""What is taken for the sum of squares of a vector u."""
+
+
 def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
     """What may stand for an expression by mistake."""
     kept = known.kept
@@ -134,6 +138,9 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
         case ast.Call(func=ast.Name(id="norm"), args=[a]):
             for words, length in LENGTHS.items():
                 yield f"{words} of {said(a)} stands for its length", _Put(a).visit(ast.parse(length, mode="eval").body)
+        case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant(value=2))]):
+            for words, length in SQUARES.items():
+                yield f"{words} of {said(a)} stands for its square", _Put(a).visit(ast.parse(length, mode="eval").body)
         case ast.Call(func=ast.Name(id=name) as f, args=[ast.BinOp(left=a, op=ast.Sub() as op, right=b)], keywords=[_]):
             alone = ast.Call(f, [a], node.keywords)
             yield f"{name} is applied to {said(a)} alone in {said(node)}", ast.BinOp(alone, op, b)

@@ -2,7 +2,8 @@
 
 Elsewhere rounding may turn the sign, and nothing is decided. Here nothing is rounded before the sign is taken, however
 mean and square are written: v_0 is the square of a number of few digits, and all coordinates of the first gradient, or
-of the first change of one client with one example, are that number or its negative.
+of the first change of one client with one example, are that number or its negative. That client's steps are one, so
+that FedNova's change is the client's own.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Gradient, Messages
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.readings import SecondMoment
-from fedspec_suite.laws.asked import both, fact, option, unless, where
+from fedspec.readings import NovaServer, SecondMoment
+from fedspec_suite.laws.asked import both, either, fact, option, unless, where
 from fedspec_suite.laws.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -45,8 +46,8 @@ def _tied(setting: Setting) -> st.SearchStrategy[Scenario]:
 
         first = s.events[0]
         if isinstance(first, Messages):
-            m = first.messages[0]
-            return replace(s, events=(Messages((replace(m, delta=equal(dict(m.delta)), weight=1),)),))
+            m = replace(first.messages[0], delta=equal(dict(first.messages[0].delta)), weight=1, steps=1, a_norm=1)
+            return replace(s, events=(Messages((m,)),))
         assert isinstance(first, Gradient)
         return replace(s, events=(Gradient(equal(dict(first.g))),))
 
@@ -94,7 +95,7 @@ def _exact(setting: Setting) -> bool:
 
 
 TIED = both(
-    fact(Fact.SIGNED),
+    either(fact(Fact.SIGNED), option("server", NovaServer.YOGI)),
     unless(option("second_moment", SecondMoment.MOMENTUM), "it squares an average, which is rounded"),
     where(_exact, "", "its v_0 is the square of no number of few digits"),
 )

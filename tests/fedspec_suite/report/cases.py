@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.catalogue import Algorithm
-from fedspec.contract import Level, Offer
+from fedspec.contract import Level, Offer, Round
 from fedspec.facts import Fact
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
@@ -67,6 +67,25 @@ def _called(value: Any, x0: Any, given: dict[str, float]) -> str:
     known = {"0": 0.0, **given}
     same = [name for name, number in known.items() if (value == number).all()]
     return same[0] if same else "x0" if value.size == x0.size and (value.reshape(-1) == x0).all() else ""
+
+
+def shapes(a: Algorithm) -> dict[str, str]:
+    """What is shown that is not as long as a model, with its shape."""
+    s = plain_scenario(setting_of(Offer(a.id, a.levels[-1], a.readings[0].name)))
+    session: Any = SUBJECT.start(s.case)
+    answers = [session.step(event) for event in s.events]
+    # Where not everybody has to take part, somebody does not, so that the two numbers differ.
+    sizes = {len(last.participants): "participants"} if isinstance(last := s.events[-1], Round) else {}
+    if s.case.problem is not None:
+        sizes[len(s.case.problem.e)] = "clients"
+    found = {}
+    for n in a.shows:
+        shape = np.shape(answers[-1].get(n))
+        if len(shape) == 2 or n == "w":
+            found[n] = f"[{', '.join((sizes[shape[0]], *'d' * (len(shape) - 1)))}]"
+        elif not shape and n in answers[-1]:
+            found[n] = "(a number)"
+    return found
 
 
 def only_with(a: Algorithm) -> dict[str, str]:
@@ -131,7 +150,7 @@ def _weighed(a: Algorithm, level: Level) -> list[str]:
 
 def _exchanged(a: Algorithm) -> list[str]:
     if a.has(Fact.PEERS):
-        return ["there is one local step or more, and everybody computes at each"]
+        return ["there is one local step or more, and everybody computes at each", "row i of W is client i's"]
     out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
     free = a.has(Fact.FREE_SETS) or ("clusters" in a.takes and "senders" not in a.takes)
     where = " of each cluster" if "clusters" in a.takes else ""
@@ -141,6 +160,9 @@ def _exchanged(a: Algorithm) -> list[str]:
         if free
         else "a set of computing is not empty: those who send compute, or as many as send",
         f"one sender{where} at least",
+        "row k of W is that of the k-th client of computing[t], in the order given"
+        if "senders" in a.takes
+        else "row i of W is client i's",
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,7 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import COUNTS, DOMAINS
-from fedspec.rules import Equation, printed
+from fedspec.rules import RULES, Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
@@ -60,7 +61,7 @@ def record(a: Algorithm) -> dict[str, Any]:
     text = text_of(a)
     return {
         **line(a),
-        "equations": [_equation(e) for e in (*a.equations, *_others(a))],
+        "equations": [*map(_equation, a.equations), *(_equation(e, where) for e, where in _others(a).items())],
         "domains": {n: {"domain": DOMAINS[n].domain.words, "meaning": DOMAINS[n].meaning} for n in a.numbers},
         "only_with": cases.only_with(a),
         "defaults": a.defaults(),
@@ -79,6 +80,8 @@ def record(a: Algorithm) -> dict[str, Any]:
         "reduces_to": [graph.row(e) for e in graph.around(a.id) if e.source == a.id],
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
         "meanings": {n: said for n, kind in a.options.items() if (said := cases.meanings(kind))},
+        "decided_by": {n: _decided(a, n) for n in a.options},
+        "shapes": cases.shapes(a),
         "starts": cases.starts(a),
         "cases": {level: cases.holds(a, level) for level in a.levels},
         "costs": asdict(a.costs),
@@ -91,6 +94,10 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
+    if re.search(r"\bL\d", a.source):
+        out.print(
+            Text("L and a number: a line of the text that was specified; `fedspec papers` says which", style="dim")
+        )
     for name, words in a.aliases.items():
         out.print(Text(f"also {name}: {words}", style="dim"))
     for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
@@ -98,19 +105,21 @@ def show(a: Algorithm, out: Console) -> None:
             out.print(block)
 
 
-def _others(a: Algorithm) -> list[Equation]:
-    """The equations that stand in the place of canonical ones under other options."""
-    known, own = set(a.equations), a.options.keys()
-    mine = (e for rule in a.rules for e in printed(rule) if e not in known)
-    return [e for e in mine if e.when and {option for option, _ in e.when} <= own]
+def _others(a: Algorithm) -> dict[Equation, str]:
+    """The equations that stand in the place of canonical ones under other options, each with these options."""
+    known, own, found = set(a.equations), a.options.keys(), {}
+    for rule in a.rules:
+        # The values of options under which alone the rule runs.
+        only = [said.partition("=")[::2] for said, rules in a.when.items() if rule in rules]
+        for e in printed(rule):
+            where = dict.fromkeys((*only, *sorted(e.when)))
+            if where and e not in known and {option for option, _ in where} <= own:
+                found[e] = ", ".join(f"{option} = {value}" for option, value in where)
+    return found
 
 
-def _conditions(e: Equation) -> str:
-    return ", ".join(f"{option} = {value}" for option, value in sorted(e.when))
-
-
-def _equation(e: Equation) -> dict[str, str]:
-    return {"id": e.id, "text": e.text, "rule": e.rule, **({"where": _conditions(e)} if e.when else {})}
+def _equation(e: Equation, where: str = "") -> dict[str, str]:
+    return {"id": e.id, "text": e.text, "rule": e.rule, **({"where": where} if where else {})}
 
 
 def _head(words: str) -> Text:
@@ -150,9 +159,23 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
     yield from (_head("equations of the canonical reading"), t)
     if others := _others(a):
         t = table.plain("id", "equation", "where")
-        for e in others:
-            t.add_row(e.id, Text(e.text), _conditions(e))
+        for e, where in others.items():
+            t.add_row(e.id, Text(e.text), where)
         yield from (_head("equations in their place under other options"), t)
+    if pinned := _pinned(a, (*a.equations, *others)):
+        said = " and ".join(f"{n} = {value}" for n, value in pinned.items())
+        yield Text(f"where an equation has it: {said}, here no hyper-parameter", style="dim")
+
+
+def _pinned(a: Algorithm, equations: Iterable[Equation]) -> dict[str, str]:
+    """What its equations read that it has no hyper-parameter for, with the value that its rules take."""
+    found = {}
+    for e in equations:
+        given = inspect.signature(RULES[e.rule]).parameters
+        for n in re.findall(r"[A-Za-z_]\w*", e.text):
+            if n in DOMAINS and n not in a.numbers and n in given and given[n].default is not inspect.Parameter.empty:
+                found[n] = str(given[n].default)
+    return found
 
 
 def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
@@ -197,9 +220,14 @@ def _decided(a: Algorithm, option: str) -> str:
 def _readings(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("reading", "what it says", *(["asks"] if any(r.requires for r in a.readings) else []))
     for r in a.readings:
-        t.add_row(r.name, Text(r.words), *([", ".join(q.words for q in r.requires)] if len(t.columns) > 2 else []))
+        alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
+        t.add_row(
+            r.name, Text(r.words + alone), *([", ".join(q.words for q in r.requires)] if len(t.columns) > 2 else [])
+        )
     yield from (_head("readings (canonical first)"), t)
-    yield Text(f"\nintermediates that a subject may show beside x: {', '.join(a.shows) or 'none'}")
+    long = cases.shapes(a)
+    shown = ", ".join(f"{n} {long[n]}" if n in long else n for n in a.shows)
+    yield Text(f"\nintermediates that a subject may show beside x: {shown or 'none'}")
 
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:

@@ -106,14 +106,17 @@ def _computing(event: Event) -> tuple[int, ...]:
     return ()
 
 
-def _pulled(found: Sequence[FunctionType], first: bool) -> Callable[[Running, Scenario], Running]:
-    """The proximal term pulls to the first model, or to the one that the event finds."""
+def _pulled(
+    found: Sequence[FunctionType], to_which: Callable[[list[Any]], Any]
+) -> Callable[[Running, Scenario], Running]:
+    """The proximal term pulls to one of the models that the events so far have found."""
 
     def session(inner: Running, s: Scenario) -> Running:
-        x0 = model(inner.state)
+        met: list[Any] = []
 
         def take(inner: Running, event: Event, k: int) -> Any:
-            to = x0 if first else inner.state.x
+            met.append(model(inner.state))
+            to = to_which(met)
 
             def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
                 names = inspect.signature(there)
@@ -147,9 +150,16 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"{of_solver} goes on {how}", session=_lives_on(solvers, some, how))
     anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
     if anchored:
-        yield Defect(words="the proximal term pulls to the very first model", session=_pulled(anchored, True))
+        yield Defect(
+            words="the proximal term pulls to the very first model", session=_pulled(anchored, lambda met: met[0])
+        )
+    if anchored and setting.algorithm.event != "arrival":
+        yield Defect(
+            words="the proximal term pulls to the model of the round before",
+            session=_pulled(anchored, lambda met: met[-2:][0]),
+        )
     if anchored and setting.algorithm.event == "arrival":
         yield Defect(
             words="the proximal term pulls to the server's present model, not to the one downloaded",
-            session=_pulled(anchored, False),
+            session=_pulled(anchored, lambda met: met[-1]),
         )
