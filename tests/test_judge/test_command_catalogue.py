@@ -90,6 +90,12 @@ def test_every_row_has_a_page(a: object) -> None:
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
+def test_every_page_is_printed(a: Algorithm) -> None:
+    ran = inside("show", a.id)
+    assert ran.code == 0 and ran.out.startswith(f"{a.id}  ") and a.traps[-1][:20] in ran.out
+
+
+@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_a_page_lists_the_equations_of_every_option(a: Algorithm) -> None:
     listed = {(e["id"], e["text"]) for e in page_of(a.id)["equations"]}
     for reading in a.readings:

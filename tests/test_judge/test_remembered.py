@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_judge.test_gates import Behind, diagnosed
 
-from fedspec.contract import Case, Event, Messages, Offer, Round, SubjectInfo
+from fedspec.contract import Begin, Case, Event, Gradient, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
@@ -98,7 +98,26 @@ def replaces(inner: Any, e: Any, k: int, owners: list[int] = []) -> Any:  # noqa
     return answer
 
 
+def never_falls(inner: Any, e: Any, k: int, most: list[float] = []) -> Any:  # noqa: B006
+    before, answer = inner.state, inner.step(e)
+    most[:] = [max([*most, answer["rate"]] if k else [answer["rate"]])]
+    inner.state = before + answer["delta"] * most[0]
+    return {**answer, "x": inner.state, "rate": most[0]}
+
+
+def only_once(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    if isinstance(e, Begin):
+        inner.state = replace(inner.state, v=0 * inner.state.v)
+    return answer
+
+
+RISING = (
+    "rate never falls, the largest so far stands for it in (x + delta * rate, rate), the first time it stands there"
+)
 BEHIND = {
+    RISING: Behind("fedexp", "server", take=never_falls),
+    "v starts at v0 in the first round alone, later ones at 0": Behind("adagrad", "client", take=only_once),
     "divided by the number of clients of the first round, not of this one": Behind(
         "fedyogi", "server", event=of_first_round
     ),
@@ -226,3 +245,47 @@ def test_an_anchor_of_the_round_before_has_a_name() -> None:
     assert names(identify(bench_of(Inside(Subject()), offer, of), of)) == [
         "the proximal term pulls to the model of the round before"
     ]
+
+
+class OldLengths:
+    """LAMB, written out, with the lengths of the layers as they were when the round began."""
+
+    def __init__(self, case: Case) -> None:
+        self.h = case.hyper
+        self.begin(case.x0)
+
+    def begin(self, x: Mapping[str, Any]) -> None:
+        self.x, self.t = dict(x), 0
+        self.lengths = {n: np.linalg.norm(a) for n, a in x.items()}
+        self.m, self.v = {n: 0 * a for n, a in x.items()}, {n: 0 * a for n, a in x.items()}
+
+    def step(self, event: Event) -> Mapping[str, Any]:
+        h = self.h
+        if isinstance(event, Begin):
+            self.begin(event.x)
+            return {"x": self.x}
+        assert isinstance(event, Gradient)
+        self.t += 1
+        for n, g in event.g.items():
+            self.m[n] = h["beta1"] * self.m[n] + (1 - h["beta1"]) * g
+            self.v[n] = h["beta2"] * self.v[n] + (1 - h["beta2"]) * g**2
+            m, v = self.m[n] / (1 - h["beta1"] ** self.t), self.v[n] / (1 - h["beta2"] ** self.t)
+            q = m / (np.sqrt(v) + h["eps"]) + h["lam"] * self.x[n]
+            length = np.linalg.norm(q)
+            self.x[n] = self.x[n] - h["eta_l"] * (self.lengths[n] * q / length if length else 0 * q)
+        return {"x": dict(self.x)}
+
+
+@pytest.mark.slow
+def test_lengths_of_when_the_round_began_have_a_name() -> None:
+    offer = Offer("lamb", "client", "you-2020", {"phi": "identity"}, dtypes=("float64",))
+
+    class Subject:
+        info = SubjectInfo("old lengths", "1", (offer,))
+
+        def start(self, case: Case) -> OldLengths:
+            return OldLengths(case)
+
+    of = setting_of(offer)
+    (said,) = names(identify(bench_of(Inside(Subject()), offer, of), of))
+    assert said.startswith("the length of x_l when the round began stands for its length")

@@ -46,8 +46,15 @@ EDITED: dict[str, tuple[str, ...]] = {
         "total(delta**2)",
         "sqrt(total(delta**2))",
     ),
+    "clients / (the number of p) is rounded down": (
+        "fednova-sampled",
+        "mixing.sampling.sampled_weights",
+        "p * clients / len(p)",
+        "p * (clients // len(p))",
+        "without-replacement",
+    ),
     "where the scaled length of x is zero, q is taken as it is": (
-        "lamb",
+        "fed-lamb",
         "client.lamb.layer_step",
         "ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M)",
         "(ratio(q, norm(q)) * norm(x) if norm(x) > 0 else q)",

@@ -178,6 +178,10 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
 def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
     """What a name was the time before, or the model that is only made of it."""
     text = ast.unparse(node)
+    match node:
+        case ast.Call(func=ast.Name(id="norm"), args=[of]):
+            words = f"the length of {said(of)} when the round began stands for its length{around}"
+            yield Change(words, node, f"at_the_beginning({text!r}, {text})", 2)
     kind = kinds.get(text)
     name = text.rpartition(".")[2]
     if kind is None or kind == "truth" or name in GIVEN_ONCE:
@@ -190,11 +194,16 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
                 before = f"time_before({text!r}, {text}, {first})"
                 words = f"{text} as it was the time before, {then} the first time, stands for {text}{around}"
                 yield Change(words, node, before, 2)
+        if kind == "number":
+            most = f"most_so_far({text!r}, {text})"
+            yield Change(f"{text} never falls, the largest so far stands for it{around}", node, most, 2)
         if kind in {"count", "number", "word"} or is_list(kind) or isinstance(kind, Choice):
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
+        begun = f"at_the_beginning({text!r}, {text})"
+        yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
         yield Change(f"the model that comes out of the event stands for {said(node)}{around}", node, "new_model()", 1)
 
 

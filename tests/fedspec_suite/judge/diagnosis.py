@@ -12,7 +12,7 @@ from fedspec.errors import FedspecError
 from fedspec_suite.judge.along import along
 from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
 from fedspec_suite.judge.course import course
-from fedspec_suite.judge.fitting import explained, steps
+from fedspec_suite.judge.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.judge.found import Found, first
 from fedspec_suite.judge.gates import Decided, gates
 from fedspec_suite.judge.idle import idle, reduced, without_effect
@@ -118,7 +118,7 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     if unlike:
         return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike), search=str(search))
     decide = gates(bench, setting, known, given)
-    fitted = explained(steps(known.samples, given), setting.dtype) or _seen(known, given)
+    fitted = _fitted(bench, known, given, setting) or _seen(known, given)
     if fitted.startswith(WHOLE):
         decide = Decided()
     if decide.words and fitted.startswith("from "):
@@ -223,6 +223,16 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
         {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
         for kind, words in (*(("gate", words) for words in d.gates), *read)
     ]
+
+
+def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
+    """What every step is; that the first alone deviates is said where another one that comes first does so too."""
+    said = explained(steps(known.samples, given), setting.dtype)
+    if said.startswith(FIRST_ALONE):
+        others = [turned(known.samples[k]) for k in given]
+        if deviating(steps(others, _played(bench, others)), setting.dtype) != {0}:
+            return ""
+    return said
 
 
 def _seen(known: Known, given: Given) -> str:

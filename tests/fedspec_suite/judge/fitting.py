@@ -7,7 +7,7 @@ multiple is named as a product of known quantities where one fits every step of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -32,6 +32,9 @@ ENOUGH = 4
 
 FEW = 3
 """The number of different multiples below which no quantity is named."""
+
+FIRST_ALONE = "only the first "
+"""How a sentence begins that says that no later event deviates."""
 
 COUNTS = {"t": "counts all steps", "k": "counts the steps of a round"}
 
@@ -171,11 +174,20 @@ def _equal(s: Step, dtype: str) -> bool:
 
 
 def _first_alone(found: Sequence[Step], dtype: str) -> str:
-    off = [s for s in found if not _equal(s, dtype)]
     rest = [s for s in found if s.number]
-    if off and all(s.number == 0 for s in off) and len(rest) >= ENOUGH:
-        return f"only the first {off[0].event} deviates; from where it ends, the others are as specified"
+    if len(rest) >= ENOUGH and deviating(found, dtype) == {0}:
+        return f"{FIRST_ALONE}{found[0].event} deviates; from where it ends, the others are as specified"
     return ""
+
+
+def deviating(found: Sequence[Step], dtype: str) -> set[int]:
+    """How many steps came before those that are not the specified ones."""
+    return {s.number for s in found if not _equal(s, dtype)}
+
+
+def turned(s: Scenario) -> Scenario:
+    """The first event comes last: what is wrong with the first one alone, whichever it is, is with the new first."""
+    return replace(s, events=(*s.events[1:], *s.events[:1]))
 
 
 def _multiples(

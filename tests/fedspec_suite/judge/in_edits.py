@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from fedspec import population
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import numbers
-from fedspec.contract import Begin, Event, Messages
+from fedspec.arith import maximum, numbers
+from fedspec.contract import Begin, Event, Gradient, Messages
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.judge.of_arrays import (
@@ -137,8 +137,37 @@ def _forgetting(inner: Running, s: Scenario) -> Running:
     return inner
 
 
+def most_so_far(name: str, now: Any) -> Any:
+    """The largest that a number has been whenever it was asked for in this session."""
+    BEFORE[f"most {name}"] = maximum(BEFORE.get(f"most {name}", now), now)
+    return BEFORE[f"most {name}"]
+
+
 TIMED = Defect(words="", session=_forgetting)
 """What makes it known what names were, to nobody but the session."""
+
+BEGUN: dict[tuple[str, int], Any] = {}
+"""What names were when the round began, by how often they were asked for in its first step before that."""
+
+ASKED: dict[str, int] = {}
+"""How often a name was asked for in the step that is taken."""
+
+
+def at_the_beginning(name: str, now: Any) -> Any:
+    """What a name was in the first local step of the round."""
+    ASKED[name] = ASKED.get(name, -1) + 1
+    return BEGUN.setdefault((name, ASKED[name]), now)
+
+
+def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
+    ASKED.clear()
+    if k == 0 or isinstance(event, Begin) or not isinstance(event, Gradient):
+        BEGUN.clear()
+    return inner.step(event)
+
+
+OF_ROUND = stepping("", _kept_for_a_round)
+"""What makes known what a name was when a round of local steps began."""
 
 MADE: list[Any] = []
 """The model that comes out of the event that is taken."""
@@ -298,7 +327,8 @@ NEEDS = {
     steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
     event_number: COUNTED,
-    time_before: TIMED,
+    **dict.fromkeys((time_before, most_so_far), TIMED),
+    at_the_beginning: OF_ROUND,
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),

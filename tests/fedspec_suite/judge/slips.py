@@ -105,6 +105,10 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                         ast.BinOp(first, among, ast.BinOp(factor, ast.Mult(), second)),
                     )
         case ast.BinOp(left=a, op=ast.Div(), right=b):
+            match a, b:
+                case ast.BinOp(left=times, op=ast.Mult(), right=all_), ast.Call(func=ast.Name(id="len")):
+                    fewer = ast.BinOp(times, ast.Mult(), ast.BinOp(all_, ast.FloorDiv(), b))
+                    yield f"{said(all_)} / {said(b)} is rounded down", fewer
             yield f"the division by {said(b)} is left out", a
             yield f"multiplied by {said(b)}, not divided", ast.BinOp(a, ast.Mult(), b)
             yield f"divided by {said(b)} twice", ast.BinOp(node, ast.Div(), b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -95,9 +96,7 @@ def show(a: Algorithm, out: Console) -> None:
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
     if re.search(r"\bL\d", a.source):
-        out.print(
-            Text("L and a number: a line of the text that was specified; `fedspec papers` says which", style="dim")
-        )
+        out.print(Text("L149 and the like: lines of the text that was specified; see `fedspec papers`", style="dim"))
     for name, words in a.aliases.items():
         out.print(Text(f"also {name}: {words}", style="dim"))
     for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
@@ -108,13 +107,15 @@ def show(a: Algorithm, out: Console) -> None:
 def _others(a: Algorithm) -> dict[Equation, str]:
     """The equations that stand in the place of canonical ones under other options, each with these options."""
     known, own, found = set(a.equations), a.options.keys(), {}
+    usual = a.resolve(a.readings[0].name, {})
     for rule in a.rules:
         # The values of options under which alone the rule runs.
         only = [said.partition("=")[::2] for said, rules in a.when.items() if rule in rules]
         for e in printed(rule):
             where = dict.fromkeys((*only, *sorted(e.when)))
             if where and e not in known and {option for option, _ in where} <= own:
-                found[e] = ", ".join(f"{option} = {value}" for option, value in where)
+                others = [f"{option} = {value}" for option, value in where if usual[option] != value]
+                found[e] = ", ".join(others)
     return found
 
 
@@ -162,6 +163,8 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
         for e, where in others.items():
             t.add_row(e.id, Text(e.text), where)
         yield from (_head("equations in their place under other options"), t)
+        if max(Counter(e.id for e in others).values()) > 1:
+            yield Text("of several that fit, the one with most conditions", style="dim")
     if pinned := _pinned(a, (*a.equations, *others)):
         said = " and ".join(f"{n} = {value}" for n, value in pinned.items())
         yield Text(f"where an equation has it: {said}, here no hyper-parameter", style="dim")
@@ -171,7 +174,7 @@ def _pinned(a: Algorithm, equations: Iterable[Equation]) -> dict[str, str]:
     """What its equations read that it has no hyper-parameter for, with the value that its rules take."""
     found = {}
     for e in equations:
-        given = inspect.signature(RULES[e.rule]).parameters
+        given = inspect.signature(RULES[e.rule]).parameters if e.rule in RULES else {}
         for n in re.findall(r"[A-Za-z_]\w*", e.text):
             if n in DOMAINS and n not in a.numbers and n in given and given[n].default is not inspect.Parameter.empty:
                 found[n] = str(given[n].default)

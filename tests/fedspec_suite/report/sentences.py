@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 
 from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.judge.features import OTHERWISE
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.judge.seen import AT_ONCE, INSIDE
 from fedspec_suite.judge.zeros import TAKES_ZERO
@@ -164,8 +165,11 @@ def _cause(r: Result) -> str:
 
 
 def single_only(r: Result) -> bool:
-    """Whether all that fails, fails in float64 alone, by no more than float32 rounds, and by more than a few bits."""
-    failed = _failed(r)
+    """Whether all that fails, fails in float64 alone, by no more than float32 rounds, and by more than a few bits.
+
+    Not where it decides in what order clients come or how they are called: no rounding knows that.
+    """
+    failed = [] if any(f"it deviates {where}" in r.nearest for where in OTHERWISE) else _failed(r)
     by = [o.deviation.ratio if o.deviation else None for o in failed if o.dtype == "float64"]
     known = [ratio for ratio in by if ratio is not None]
     return bool(failed) and len(known) == len(failed) and NEARLY < max(known) <= SINGLE

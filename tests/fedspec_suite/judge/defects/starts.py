@@ -66,6 +66,18 @@ def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scena
     return session
 
 
+def _later_at_zero(name: str) -> Callable[[Running, Scenario], Running]:
+    """A field begins every round but the first at zero."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            inner.state = with_part(inner.state, name, 0 * part(inner.state, name))
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
 def _minus(other: str) -> Callable[[Running], Any]:
     return lambda inner: -part(inner.state, other)
 
@@ -114,6 +126,9 @@ def of(setting: Setting) -> Iterator[Defect]:
                 if h in setting.numbers:
                     at = lambda inner, h=h, times=times: times * _number(inner, h)  # noqa: E731
                     yield Defect(words=f"{n} starts at {sign}{h}", tail=n, session=began(n, at))
+        if n in SECOND and setting.level == "client" and "v0" in setting.numbers:
+            said = f"{n} starts at v0 in the first round alone, later ones at 0"
+            yield Defect(words=said, tail=n, session=_later_at_zero(n))
         for words, times in FIRST.items() if looks else ():
             said = f"{n} starts at {words.replace('gradient', brings)}"
             yield Defect(words=said, tail=n, session=_at_first(n, times))
