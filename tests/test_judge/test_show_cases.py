@@ -214,3 +214,10 @@ def test_what_is_shown_that_is_no_model_has_its_shape() -> None:
 )
 def test_whose_row_of_the_mixing_matrix_is_told(algorithm: str, row: str) -> None:
     assert row in said(algorithm, "trace")
+
+
+def test_a_reading_says_which_options_it_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    page = inside("show", "dadam").out
+    (line,) = (said for said in page.splitlines() if said.split()[:2] == ["chen-2021", "divided"])
+    assert line.rstrip().endswith("denominators = tracked")

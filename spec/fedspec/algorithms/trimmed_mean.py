@@ -71,7 +71,7 @@ ROW = Algorithm(
         "the sum is divided by how many are kept; (1 - 2 trim) M is another number unless trim M is whole",
         "values are left out, in each coordinate others, and not clients",
         "what is kept is added up: the sum of all less the extremes loses the rest beside one huge value",
-        "trim M is rounded before its floor is taken: 3 for 0.3 and 10, though 0.3 in binary is a little less",
+        "floor(trim M) is that of the product of floats, 3 for 0.3 and 10, though 0.3 in binary is a little less",
     ),
     symbols={"trim": "beta"},
 )

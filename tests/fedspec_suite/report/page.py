@@ -34,6 +34,10 @@ COSTS = {
 }
 
 
+WIDE = 120
+"""From which width on tables have a column more."""
+
+
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
     """The laws that the canonical reading is asked at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
@@ -154,9 +158,9 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _equations(a: Algorithm, width: int) -> Iterator[Any]:
-    t = table.plain("id", "equation", *(["rule"] if width >= 120 else []))
+    t = table.plain("id", "equation", *(["rule"] if width >= WIDE else []))
     for e in a.equations:
-        t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= 120 else []))
+        t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= WIDE else []))
     yield from (_head("equations of the canonical reading"), t)
     if others := _others(a):
         t = table.plain("id", "equation", "where")
@@ -221,12 +225,14 @@ def _decided(a: Algorithm, option: str) -> str:
 
 
 def _readings(a: Algorithm, width: int) -> Iterator[Any]:
-    t = table.plain("reading", "what it says", *(["asks"] if any(r.requires for r in a.readings) else []))
+    settles = width >= WIDE and any(r.fixes for r in a.readings)
+    asks = any(r.requires for r in a.readings)
+    t = table.plain("reading", "what it says", *["settles"] * settles, *["asks"] * asks)
     for r in a.readings:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
-        t.add_row(
-            r.name, Text(r.words + alone), *([", ".join(q.words for q in r.requires)] if len(t.columns) > 2 else [])
-        )
+        fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
+        wanted = ", ".join(q.words for q in r.requires)
+        t.add_row(r.name, Text(r.words + alone), *[fixed] * settles, *[wanted] * asks)
     yield from (_head("readings (canonical first)"), t)
     long = cases.shapes(a)
     shown = ", ".join(f"{n} {long[n]}" if n in long else n for n in a.shows)
