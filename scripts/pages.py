@@ -2,8 +2,8 @@
 
     python scripts/pages.py [--check] [--at-once] [--jobs N] [PAGE ...]
 
-A line ``...`` stands for lines that are left out, and seconds may be others. A new text leaves out what the old one
-did, as far as its lines are found among those that are printed now: look at what it writes.
+A line ``...`` stands for lines that are left out; seconds and numbers of candidates may be others. A new text leaves
+out what the old one did, as far as its lines are found among those that are printed now: look at what it writes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in ("clai
 FENCED = re.compile(r"^```\w*\n(?P<text>\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"(?: >|--capsules) (\S+)")
 SECONDS = re.compile(r"(?<=[ (])\d+(\.\d+)?(?= ?s\b)")
+CANDIDATES = re.compile(r"(?<=looked at )[\d,]+ of [\d,]+(?= candidates)")
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def differs(shown: Sequence[str], printed: Sequence[str]) -> str:
 
 
 def _timeless(line: str) -> str:
-    return SECONDS.sub("0", line.rstrip())
+    return CANDIDATES.sub("0 of 0", SECONDS.sub("0", line.rstrip()))
 
 
 def _parts(shown: Sequence[str]) -> list[list[str]]:

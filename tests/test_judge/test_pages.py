@@ -57,7 +57,7 @@ def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
     assert not any(said), "python scripts/pages.py writes the pages anew"
 
 
-PRINTED = ("head", "", "one", "two", "took 12 s", "three", "end")
+PRINTED = ("head", "", "one", "two", "took 12 s", "three", "looked at 1,234 of 5,678 candidates", "end")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ PRINTED = ("head", "", "one", "two", "took 12 s", "three", "end")
         PRINTED,
         ("head", "...", "one", "two", "...", "end"),
         ("...", "took 3.5 s", "three", "..."),
+        ("...", "three", "looked at 9 of 10,000 candidates", "end"),
         ("head", "", "one", "two", "took 900 s", "  ...", "end"),
     ],
 )
