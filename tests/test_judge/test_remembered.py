@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -212,6 +212,19 @@ def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> No
     }
 
 
+def named(offer: Offer, session: Callable[[Case], Any]) -> list[str]:
+    """What is said of a subject that begins a session of its own for each case."""
+
+    class Subject:
+        info = SubjectInfo("written out", "1", (offer,))
+
+        def start(self, case: Case) -> Any:
+            return session(case)
+
+    of = setting_of(offer)
+    return names(identify(bench_of(Inside(Subject()), offer, of), of))
+
+
 class OldAnchor:
     """FedProx, written out, whose clients are pulled to the model that they got in the round before."""
 
@@ -234,17 +247,7 @@ class OldAnchor:
 @pytest.mark.slow
 def test_an_anchor_of_the_round_before_has_a_name() -> None:
     offer = Offer("fedprox", "round", "fednova", {"weights": "uniform"}, dtypes=("float64",))
-
-    class Subject:
-        info = SubjectInfo("old anchor", "1", (offer,))
-
-        def start(self, case: Case) -> OldAnchor:
-            return OldAnchor(case)
-
-    of = setting_of(offer)
-    assert names(identify(bench_of(Inside(Subject()), offer, of), of)) == [
-        "the proximal term pulls to the model of the round before"
-    ]
+    assert named(offer, OldAnchor) == ["the proximal term pulls to the model of the round before"]
 
 
 class OldLengths:
@@ -279,13 +282,5 @@ class OldLengths:
 @pytest.mark.slow
 def test_lengths_of_when_the_round_began_have_a_name() -> None:
     offer = Offer("lamb", "client", "you-2020", {"phi": "identity"}, dtypes=("float64",))
-
-    class Subject:
-        info = SubjectInfo("old lengths", "1", (offer,))
-
-        def start(self, case: Case) -> OldLengths:
-            return OldLengths(case)
-
-    of = setting_of(offer)
-    (said,) = names(identify(bench_of(Inside(Subject()), offer, of), of))
+    (said,) = named(offer, OldLengths)
     assert said.startswith("the length of x_l when the round began stands for its length")

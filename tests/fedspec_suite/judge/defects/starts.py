@@ -16,8 +16,10 @@ FIRST = {"the first gradient": 1, "minus the first gradient": -1}
 """Where what is kept may begin, by how many times what the first event brings."""
 
 
-def began(name: str, start: Callable[[Running], Any]) -> Callable[[Running, Scenario], Running]:
-    """A field starts at something else, and in every round in which it would start anew."""
+def began(
+    name: str, start: Callable[[Running], Any], *, at_first: bool = True
+) -> Callable[[Running, Scenario], Running]:
+    """A field starts at something else, in the first round unless told otherwise and in each that begins anew."""
 
     def begin(inner: Running) -> None:
         now = part(inner.state, name)
@@ -30,7 +32,8 @@ def began(name: str, start: Callable[[Running], Any]) -> Callable[[Running, Scen
         return answer
 
     def session(inner: Running, s: Scenario) -> Running:
-        begin(inner)
+        if at_first:
+            begin(inner)
         return Stepping(inner, take)
 
     return session
@@ -64,18 +67,6 @@ def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scena
         return Stepping(inner, take)
 
     return session
-
-
-def _later_at_zero(name: str) -> Callable[[Running, Scenario], Running]:
-    """A field begins every round but the first at zero."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if isinstance(event, Begin):
-            inner.state = with_part(inner.state, name, 0 * part(inner.state, name))
-        return answer
-
-    return lambda inner, s: Stepping(inner, take)
 
 
 def _minus(other: str) -> Callable[[Running], Any]:
@@ -128,7 +119,7 @@ def of(setting: Setting) -> Iterator[Defect]:
                     yield Defect(words=f"{n} starts at {sign}{h}", tail=n, session=began(n, at))
         if n in SECOND and setting.level == "client" and "v0" in setting.numbers:
             said = f"{n} starts at v0 in the first round alone, later ones at 0"
-            yield Defect(words=said, tail=n, session=_later_at_zero(n))
+            yield Defect(words=said, tail=n, session=began(n, lambda inner: 0, at_first=False))
         for words, times in FIRST.items() if looks else ():
             said = f"{n} starts at {words.replace('gradient', brings)}"
             yield Defect(words=said, tail=n, session=_at_first(n, times))
