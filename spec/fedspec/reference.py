@@ -101,19 +101,26 @@ class MethodSession:
     """Levels server and round: one aggregate, or one whole round, a step; of a program its server alone."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        alone = algorithm.served if case.level == "server" else None
-        run = alone or algorithm.run_under(case.options, case.hyper)
-        assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
-        self.case, self.algorithm, self.run = case, algorithm, run
+        assert not isinstance(algorithm.run, LocalSolver)
+        self.case, self.algorithm = case, algorithm
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         # A server does not see the client's own hyper-parameters; any value will do.
         unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
         missing = {n: v for n, v in unseen.items() if n in algorithm.numbers and n not in numbers}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         self.h = algorithm.run.hyper(**missing, **numbers, **options)
-        x = flatten(case.x0)
-        self.state = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again, with what the row has by now."""
+        case, x = self.case, flatten(self.case.x0)
+        self.algorithm = find(case.algorithm)
+        alone = self.algorithm.served if case.level == "server" else None
+        run = alone or self.algorithm.run_under(case.options, case.hyper)
+        assert isinstance(run, Method | Served)
+        self.run = run
+        self.state = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -160,16 +167,23 @@ class ProgramSession:
     """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
-        run = algorithm.run_under(case.options, case.hyper)
-        assert isinstance(run, Program)
+        assert isinstance(algorithm.run, Program)
         if case.problem is None:
             raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
-        self.algorithm, self.run, self.examples = algorithm, run, case.problem.examples
+        self.case, self.algorithm, self.examples = case, algorithm, case.problem.examples
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
-        self.h = self.run.hyper(**numbers, **options)
+        self.h = algorithm.run.hyper(**numbers, **options)
         self.clients = QuadraticClients(case.problem.H, case.problem.e).clients
-        self.state = self.run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again, with what the row has by now."""
+        case, self.algorithm = self.case, find(self.case.algorithm)
+        run = self.algorithm.run_under(case.options, case.hyper)
+        assert isinstance(run, Program)
+        self.run = run
+        self.state = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""

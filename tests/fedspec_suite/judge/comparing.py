@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -131,17 +132,17 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
 def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> int:
     """For how many events of a case a variant agrees in floating point before it does not."""
     count = 0
-    try:
-        for got, want in zip(answers, v.quick(s, v.editions()()), strict=True):
-            for name in names:
-                if name not in got:
-                    continue
-                # Where rounding decides, a coordinate may be anything.
-                if name not in want or not off(got[name], want[name], s).mean() <= 1 - SURE:
-                    return count
-            count += 1
-    except CANNOT:
-        pass
+
+    def same(k: int, want: Shown) -> bool:
+        nonlocal count
+        shown = [n for n in names if n in answers[k]]
+        # Where rounding decides, a coordinate may be anything.
+        agrees = all(n in want and off(answers[k][n], want[n], s).mean() <= 1 - SURE for n in shown)
+        count += agrees
+        return agrees
+
+    with suppress(*CANNOT):
+        v.followed(s, v.editions()(), same)
     return count
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Messages, Session
+from fedspec.contract import Case, Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
 from fedspec.reference import SUBJECT as REFERENCE
@@ -94,7 +95,7 @@ class Variant:
     def told(self, s: Scenario) -> Scenario:
         """A scenario as the variant is told it."""
         options = {**self.options, **{n: v for m in self.mutants for n, v in m.options.items()}}
-        s = replace(s, case=replace(s.case, algorithm=self.algorithm, options=options))
+        s = replace(s, case=_as_told(s.case, self.algorithm, options))
         if s.case.population is not None and CATALOGUE[self.algorithm].served is None:
             s = _of_participants(s)
         for d in self.defects:
@@ -104,7 +105,7 @@ class Variant:
     def begin(self, s: Scenario) -> Session:
         """A session of the variant, for a scenario as it is told."""
         BLOCKS[:] = layers(shapes(s.case.x0))
-        session: Any = REFERENCE.start(s.case)
+        session: Any = _started(s.case)
         for d in self.defects:
             session = d.session(session, s)
         return session  # type: ignore[no-any-return]
@@ -124,6 +125,13 @@ class Variant:
                 answer = session.step(e)
             yield answer
 
+    def followed(self, s: Scenario, edition: Edition, same: Callable[[int, Any], bool]) -> int:
+        """After how many events comes the first one whose answer in floating point is another."""
+        told = self.told(s)
+        with edition(), np.errstate(all="ignore"):
+            session = self.begin(told)
+            return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
+
     def editions(self) -> Callable[[], Edition]:
         """What each of several sessions runs in, one after another: some edits remember those before."""
         if not self.mutants and not self.defects and not self.plain:
@@ -142,6 +150,41 @@ def _edited(form: Edition, edited: tuple[Mutant, ...], after: list[Callable[...,
         # What is edited stands in the row by now.
         stack.enter_context(form())
         yield
+
+
+KEPT = 256
+"""Of how many cases what is made of them is kept: those of one diagnosis, as they are told to its variants."""
+
+_TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
+_PREPARED: dict[int, tuple[Case, Session]] = {}
+
+
+def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
+    """The case of an algorithm under options: the same object where it is asked for again."""
+    key = (id(case), algorithm, tuple(options.items()))
+    if key not in _TOLD:
+        if len(_TOLD) >= KEPT:
+            _TOLD.clear()
+        # With the case itself, whose id is no other's while it is kept.
+        _TOLD[key] = case, replace(case, algorithm=algorithm, options=options)
+    return _TOLD[key][1]
+
+
+def _prepared(case: Case) -> Session:
+    if id(case) not in _PREPARED:
+        if len(_PREPARED) >= KEPT:
+            _PREPARED.clear()
+        _PREPARED[id(case)] = case, REFERENCE.start(case)
+    return _PREPARED[id(case)][1]
+
+
+def _started(case: Case) -> Session:
+    """A session of a case, with what the row has by now; what no edit reaches is made once."""
+    if case.level == "client":
+        return REFERENCE.start(case)
+    session: Any = copy(_prepared(case))
+    session.restart()
+    return session  # type: ignore[no-any-return]
 
 
 def _of_participants(s: Scenario) -> Scenario:
