@@ -5,14 +5,19 @@ A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields
 from itertools import chain as joined
 from pathlib import Path
+from typing import Any
 
+from fedspec import contract
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
 from fedspec.papers import PAPERS, Paper
@@ -110,6 +115,37 @@ def offers() -> str:
         rows.append([f"`{a.id}`", ", ".join(a.levels), claims, code(here), code(more), "; ".join(free), shown])
     head = ["algorithm", "levels", "readings", "hyper-parameters", "also at `round`", "options", "intermediates"]
     return table(head, rows)
+
+
+def records() -> str:
+    lines = [textwrap.fill(f"{r.__name__}{_call(r)}", 112, subsequent_indent=" " * 6) for r in RECORDS]
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
+RECORDS = (
+    contract.SubjectInfo,
+    contract.Offer,
+    contract.Case,
+    contract.Quadratics,
+    contract.Gradient,
+    contract.Begin,
+    contract.Messages,
+    contract.ClientMessage,
+    contract.Round,
+    contract.Exchange,
+    contract.Arrival,
+)
+"""What an adapter meets, in the order of the page."""
+
+
+def _call(record: type[Any]) -> str:
+    """How it is made: its fields in their order, with what they are where they are left out."""
+    made = {f.name: f.default_factory for f in fields(record) if f.default_factory is not MISSING}
+    said = []
+    for p in inspect.signature(record).parameters.values():
+        usual = repr(made[p.name]()) if p.name in made else "" if p.default is p.empty else repr(p.default)
+        said.append(f"{p.name}={usual}" if usual else p.name)
+    return f"({', '.join(said)})"
 
 
 def options() -> str:
@@ -296,6 +332,7 @@ PAGES = (
     papers,
     parameters,
     offers,
+    records,
     options,
     catalogue,
     readings,

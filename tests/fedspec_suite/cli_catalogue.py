@@ -46,6 +46,9 @@ def show(
     mirror: Annotated[
         bool, typer.Option("--mirror", help="Only what the mirror runs of its text, and what in another form.")
     ] = False,
+    general: Annotated[
+        bool, typer.Option("--general", help="Only the text that runs where another reading or option is asked.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps."""
@@ -55,6 +58,8 @@ def show(
         emit([page.record(a) | ({"mirror": [asdict(part) for part in parts]} if mirror else {})])
     elif mirror:
         mirrored.show(a, parts, console())
+    elif general:
+        page.show_general(a, console())
     else:
         page.show(a, console())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 from test_judge.support import inside
 
-from fedspec.catalogue import CATALOGUE, find
+from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.contract import Arrival, Begin, Case, Event, Exchange, Gradient, Messages, Offer, Round
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
@@ -62,6 +64,28 @@ def test_sample_sizes_may_all_be_zero_only_where_nobody_weighs_by_them(weights: 
     assert case.problem is not None
     empty = replace(case, problem=replace(case.problem, examples=np.zeros(2)))
     assert taken(empty, event) == (weights != "examples")
+
+
+@pytest.mark.parametrize("reading", [r.name for r in CATALOGUE["fednova-sampled"].readings])
+def test_a_sample_without_examples_is_refused_where_weights_or_steps_are_made_of_shares(reading: str) -> None:
+    (words,) = [line for line in holds(CATALOGUE["fednova-sampled"], "round") if "sample size" in line]
+    assert "not those of all drawn" in words
+    s = plain_scenario(setting_of(Offer("fednova-sampled", "round", reading)))
+    assert s.case.problem is not None
+    case = replace(s.case, problem=replace(s.case.problem, examples=np.array([0.0, 5.0])))
+    drawn = Round(participants=(0,), steps=(2,))
+    assert taken(case, replace(drawn, participants=(1,)))
+    refused = {"box": "one share", "box-with-text": "one share", "without-replacement-sampled-steps": "tau_eff: got 0"}
+    if reading in refused:
+        with pytest.raises(FedspecError, match=refused[reading]):
+            SUBJECT.start(case).step(drawn)
+    else:
+        assert taken(case, drawn)
+
+
+def test_at_level_server_the_clients_rate_cancels() -> None:
+    assert "eta_l is not told" in " ".join(holds(CATALOGUE["fednova"], "server"))
+    assert "eta_l is not told" not in " ".join(holds(CATALOGUE["fedavg"], "server"))
 
 
 ROUNDS = [a.id for a in CATALOGUE.values() if "round" in a.levels]
@@ -169,7 +193,22 @@ def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
     pages = {a: " ".join(inside("show", a).out.split()) for a in ("fedadaadam", "admu", "fedadam")}
     assert "this text runs at warm_up = epoch = 1 (" in pages["fedadaadam"]
     assert "this text runs at epoch = 1 (" in pages["admu"]
-    assert "this text runs; for whatever else is asked, fedspec." in pages["fedadam"]
+    assert "this text runs; for whatever else is asked, `fedspec show fedadam --general`" in pages["fedadam"]
+
+
+@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
+def test_the_text_with_options_is_printed_with_what_it_calls(a: Algorithm) -> None:
+    text, out = text_of(a), inside("show", a.id, "--general").out
+    if not text.general:
+        assert "has one text" in out and (not a.options or text.options == "")
+        return
+    shown = {node.name: node for node in ast.parse(text.options).body if isinstance(node, ast.FunctionDef)}
+    assert text.options in out and text.general.rpartition(".")[2] in shown
+    # Every option and count that the plain text leaves out stands in it, and so does every rule that it calls.
+    for said in [*a.options, *(n for n in ("epoch", "warm_up") if n in a.numbers)]:
+        assert re.search(rf"\b{said}\b", text.options) or "h.of(" in text.options, said
+    own = [rule.__name__ for rule in a.rules if rule.__module__.startswith(("fedspec.client.", "fedspec.server."))]
+    assert not {name for name in own if re.search(rf"\b{name}\(", text.options)} - {*shown}
 
 
 def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:

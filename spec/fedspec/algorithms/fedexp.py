@@ -67,7 +67,7 @@ ROW = Algorithm(
         ),
         Reading(
             name="weighted",
-            words="p_i = n_i / sum of n_j in both sums, as in the authors' script, which adds eps for each client",
+            words="p_i = n_i / sum of n_j in both sums, as in the authors' script, but eps once, not for each client",
             fixes={"weights": "examples"},
         ),
     ),

@@ -126,18 +126,23 @@ def holds(a: Algorithm, level: Level) -> list[str]:
     if level == "server":
         out = ["a round has one message at least", steps]
         if a.served:
-            out.append("no more messages than population, the number of all clients")
+            out.append("no more messages than population, the number of all clients, which comes with the case")
+            if a.served.controls:
+                out.append("each message brings control, the change c_i^+ - c_i of the client's control variate")
     else:
         who = "everybody takes part, each once" if "everyone" in a.takes else "one participant at least"
         twice = "; a client may be named twice where clients are drawn with replacement"
         out = [who + (twice if "repeats" in a.takes else "" if "everyone" in a.takes else ", each once"), steps]
     if "tau_eff" in a.shows and level == "server":
         out.append("a_norm is > 0; it is steps unless another solver than sgd is declared")
+        out.append("eta_l is not told, and counts as 1 where an equation has it")
     return [*out, *_weighed(a, level)]
 
 
 def _weighed(a: Algorithm, level: Level) -> list[str]:
     values = [str(v) for v in a.options.get("weights", ())]
+    if "sampled_weights" in a.options:
+        return ["a sample size may be 0; where weights or tau_eff are made of them, not those of all drawn"]
     if not values or (a.served and level == "server"):
         return []
     if "steps" in values:

@@ -77,6 +77,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "box": text.box,
         "prose": list(text.prose),
         "code": text.code,
+        "general": text.options,
         "boxes": dict(text.boxes),
         "laws": {
             level: [{"id": law.id, "words": law.words, "reads_rule": law.reads_rule} for law in laws_at(a, level)]
@@ -106,6 +107,16 @@ def show(a: Algorithm, out: Console) -> None:
     for part in (_text, _equations, _symbols, _parameters, _readings, _cases, _laws, _reductions, _costs, _traps):
         for block in part(a, out.width):
             out.print(block)
+
+
+def show_general(a: Algorithm, out: Console) -> None:
+    """Print the text with options."""
+    text = text_of(a)
+    if not text.general:
+        out.print(Text(f"{a.id} has one text, which runs whatever is asked: fedspec show {a.id}"))
+        return
+    out.print(Text(f"{text.general}, and what it calls", style="dim"))
+    out.print(Text(text.options))
 
 
 def _others(a: Algorithm) -> dict[Equation, str]:
@@ -152,7 +163,7 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
     if text.general:
         ones = [n for n in a.numbers if n in COUNTS and not re.search(rf"\b{n}\b", text.code)]
         at = f" at {' = '.join((*ones, '1'))} (what they do stands with the hyper-parameters)" if ones else ""
-        yield Text(f"this text runs{at}; for whatever else is asked, {text.general}", style="dim")
+        yield Text(f"this text runs{at}; for whatever else is asked, `fedspec show {a.id} --general`", style="dim")
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ class Text:
         prose: the other lines, one string a paragraph.
         code: its functions without their docstrings, those of the canonical reading.
         general: the function with options that runs where anything else is asked; empty where there is none.
+        options: the code of that function and of what it calls.
         boxes: the code of other readings that are boxes of their own, by their names.
     """
 
@@ -30,6 +31,7 @@ class Text:
     prose: tuple[str, ...]
     code: str
     general: str = ""
+    options: str = ""
     boxes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,10 +50,16 @@ def text_of(a: Algorithm) -> Text:
         functions = [a.run.local, shown]
     helpers = _with_helpers(functions)
     aggregates = [r for r in a.rules if _aggregates(a, r) and r.__name__ in _called(shown)]
-    chosen = dict.fromkeys(map(plain, (*functions, *helpers, *aggregates, *_moves(a, shown))))
+    chosen = (*functions, *helpers, *aggregates, *_moves(a, shown))
     general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
+    options = _joined(_with_helpers([*_deciding(a), runs], {*a.options})) if general else ""
     boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
-    return Text(box, prose, "\n\n".join(map(_code, chosen)), general, boxes)
+    return Text(box, prose, _joined(map(plain, chosen)), general, options, boxes)
+
+
+def _joined(functions: Iterable[Callable[..., Any]]) -> str:
+    """Their code, each once."""
+    return "\n\n".join(map(_code, dict.fromkeys(functions)))
 
 
 def _runs(a: Algorithm) -> Callable[..., Any]:
@@ -62,6 +70,16 @@ def _runs(a: Algorithm) -> Callable[..., Any]:
         case Method(server=server):
             return server
     return a.run.step
+
+
+def _deciding(a: Algorithm) -> list[Callable[..., Any]]:
+    """Where options decide outside the step: what a run starts from, and the clients' half of a method."""
+    beside = (getattr(a.run, name, None) for name in ("init", "local", "norm"))
+    return [f for f in beside if f is not None and _reads(f, {*a.options})]
+
+
+def _reads(f: Callable[..., Any], options: Set[str]) -> bool:
+    return not options.isdisjoint(inspect.unwrap(f).__code__.co_names)
 
 
 def _moves(a: Algorithm, shown: Callable[..., Any]) -> list[Callable[..., Any]]:
@@ -91,8 +109,12 @@ def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
     return textwrap.dedent("\n".join(box)).strip("\n"), tuple(kept)
 
 
-def _with_helpers(functions: list[Callable[..., Any]]) -> list[Callable[..., Any]]:
-    """The functions after those of the algorithms' files that they call, each once, callees first."""
+def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None = None) -> list[Callable[..., Any]]:
+    """The functions after those of the algorithms' files that they call, each once, callees first.
+
+    Where options are asked: with all that reads one, the rules of the server and those that make something of messages,
+    but not the mean that all share.
+    """
     out: list[Callable[..., Any]] = []
 
     def visit(f: Callable[..., Any]) -> None:
@@ -101,7 +123,10 @@ def _with_helpers(functions: list[Callable[..., Any]]) -> list[Callable[..., Any
         plain = inspect.unwrap(f)
         for name in _called(plain):
             other = plain.__globals__.get(name)
-            if inspect.isfunction(other) and _telling(other, plain) and other not in functions:
+            if not inspect.isfunction(other) or other in functions or (options is not None and other.__name__ != name):
+                continue
+            asked = options is not None and not _checks(other)
+            if _telling(other, plain) or (asked and (_serves(other) or _reads(other, options or set()))):
                 visit(other)
         out.append(f)
 
@@ -116,13 +141,17 @@ COMMON = {"fedspec.algorithms.synchronous", "fedspec.algorithms.local", "fedspec
 
 def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
     """Whether a function that is called belongs to the algorithm's text: refusing bad plans does not."""
-    if other.__name__.startswith("check_"):
+    if _checks(other):
         return False
     if other.__module__ == caller.__module__ or _of_clients(other):
         return True
     if other.__module__.startswith("fedspec.client.") and caller.__module__.startswith("fedspec.client."):
         return True
     return other.__module__.startswith("fedspec.algorithms.") and other.__module__ not in COMMON
+
+
+def _checks(f: Callable[..., Any]) -> bool:
+    return f.__name__.startswith("check_")
 
 
 def _of_clients(f: Callable[..., Any]) -> bool:
@@ -139,10 +168,21 @@ def _of_server(f: Callable[..., Any]) -> bool:
     return f.__module__.startswith("fedspec.server.")
 
 
+def _serves(f: Callable[..., Any]) -> bool:
+    """Whether it is of the server, makes something of messages by an equation of its own, or takes readings' roots."""
+    if f.__module__ == "fedspec.preconditioner" or _of_server(f):
+        return True
+    return (
+        f.__module__.startswith("fedspec.mixing.") and f.__module__ != "fedspec.mixing.weighted" and bool(equations(f))
+    )
+
+
 def _called(f: Callable[..., Any]) -> Iterator[str]:
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(f))).body
     assert isinstance(definition, ast.FunctionDef)
-    yield from (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
+    given = {argument.arg for argument in (*definition.args.args, *definition.args.kwonlyargs)}
+    names = (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
+    yield from (name for name in names if name not in given)
 
 
 def _code(f: Callable[..., Any]) -> str:
