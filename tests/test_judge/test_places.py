@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from test_judge.test_remembered import edited
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Gradient, Offer
@@ -64,3 +65,15 @@ def test_a_second_moment_may_start_at_the_first_square(algorithm: str) -> None:
     assert isinstance(first, Gradient)
     answer = next(iter(v.quick(s, known.editions(v)())))
     assert np.allclose(answer["v"], flatten(first.g) ** 2)
+
+
+def test_a_client_that_measures_its_step_with_the_rate_is_told_at_the_clients_own_step() -> None:
+    """Not at the server's, which comes last in the row and has a rate too."""
+    d = edited(
+        "fedada2",
+        "client.sm3_delayed.sm3_ii_delayed",
+        "x = state.x - eta_l * unless_short(u, u, eps_s)",
+        "x = state.x - eta_l * unless_short(u, eta_l * u, eps_s)",
+    )
+    assert d.found[0].words.endswith("stands for u where its length is compared with eps_s")
+    assert d.found[0].equation == "sm3-ii-delayed.step"

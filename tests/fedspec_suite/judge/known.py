@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -105,7 +106,7 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
         yield replace(
             one,
             words=e.mutant.words,
-            equation=broken(e.symbol, original(e.mutant)),
+            equation=broken(e.symbol, original(e.mutant), _rate(e.mutant.words)),
             mutants=(e.mutant,),
             defects=e.asks,
             rank=e.rank,
@@ -113,10 +114,27 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
         )
 
 
-def _broken(setting: Setting, symbol: str, rule: FunctionType) -> str:
-    """The equation of what a statement assigns; that of its rule where it has one alone; else none is said."""
+RATE = re.compile(r"\beta(?:_l)?\b")
+"""A learning rate, the server's or the clients'."""
+
+
+def _rate(words: str) -> str:
+    found = {*RATE.findall(words)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _broken(setting: Setting, symbol: str, rule: FunctionType, rate: str) -> str:
+    """The equation of what a statement assigns; that of its rule where it has one alone; else none is said.
+
+    A text that holds clients and server steps more than once: the step that is meant has the rate that is read.
+    """
     own = {e.id for e in equations(rule, setting.options)} & printed_by(setting)
-    of_symbol = symbol and setting.algorithm.equation(symbol, setting.options)
+    mine = [e for e in sorted(own) if symbol and e.endswith(f".{symbol}")]
+    steps = [e for e in setting.algorithm.running(setting.options) if e.id.endswith(".step")]
+    if symbol == "step" and not mine and len(steps) > 1:
+        mine = [e.id for e in steps if rate and rate in RATE.findall(e.text)]
+        return mine[0] if len(mine) == 1 else ""
+    of_symbol = mine[0] if mine else symbol and setting.algorithm.equation(symbol, setting.options)
     if of_symbol or len(own) == 1:
         return of_symbol or own.pop()
     return ""

@@ -96,7 +96,7 @@ def _changes(
             continue
         around = _around(node, above)
         same: list[ast.expr] = [n for n in nodes if isinstance(n, CHAIN) and ast.dump(n) == ast.dump(node)]
-        if len(same) > 1 and around:
+        if len(same) > 1 and around.startswith(" in "):
             same.sort(key=lambda n: (n.lineno, n.col_offset))
             around += f", {ORDINAL[min(same.index(node), 3)]} time it stands there"
         yield from exchanged(node, kinds, around)
@@ -284,6 +284,12 @@ def _powers(node: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
 def _around(node: ast.expr, above: Mapping[ast.AST, ast.AST]) -> str:
     """The largest expression around one that is still short enough to be quoted; empty for one by itself."""
     found, here = "", above.get(node)
+    match here:
+        case (
+            ast.Call(func=ast.Name(id="unless_short"), args=[_, length, bound])
+            | ast.Call(func=ast.Name(id="where_shorter"), args=[length, bound, _, _])
+        ) if node is length:
+            return f" where its length is compared with {said(bound)}"
     while isinstance(here, ast.expr | ast.keyword):
         if isinstance(here, ast.IfExp) and node not in ast.walk(here.body):
             # Of two that an option chooses between, a person reads the usual one alone.

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.catalogue import Program
-from fedspec.contract import Begin, Blocks, Exchange, Gradient, Round
+from fedspec.contract import Begin, Blocks, Exchange, Gradient, Messages, Round
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
@@ -57,7 +57,7 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     richest_of_all = max(distinct.values(), key=_richness)
     zero = {name: [s for s in distinct.values() if s.case.hyper.get(name) == 0] for name in setting.numbers}
     poor = [max(those, key=_richness) for those in zero.values() if those]
-    made = (_idle(richest_of_all), _empty(richest_of_all), _resumed(richest_of_all))
+    made = (_idle(richest_of_all), _empty(richest_of_all), _resumed(richest_of_all), _sizeless(setting, richest_of_all))
     idle = [*(s for s in made if s), *_stepping(setting, richest_of_all)]
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     dice = np.random.default_rng(1)
@@ -94,6 +94,23 @@ def _resumed(s: Scenario) -> Scenario | None:
             event = replace(e, computing=(first, others, first))
             resumed = replace(s, events=(*s.events[:k], event, *s.events[k + 1 :]))
             return resumed if _runs(resumed) else None
+    return None
+
+
+def _sizeless(setting: Setting, s: Scenario) -> Scenario | None:
+    """Where clients weigh by their examples, the case with one among others that has none."""
+    if setting.options.get("weights") != "examples" or "weight" in setting.nonzero:
+        return None
+    for k, e in enumerate(s.events):
+        match e:
+            case Messages(messages=(first, _, *_) as sent):
+                event = replace(e, messages=(replace(first, weight=0), *sent[1:]))
+                return replace(s, events=(*s.events[:k], event, *s.events[k + 1 :]))
+            case Round(participants=(i, _, *_)) if s.case.problem is not None:
+                there = np.arange(len(s.case.problem.e)) != i
+                problem = replace(s.case.problem, examples=s.case.problem.examples * there)
+                sized = replace(s, case=replace(s.case, problem=problem))
+                return sized if _runs(sized) else None
     return None
 
 

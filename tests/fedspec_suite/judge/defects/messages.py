@@ -123,6 +123,8 @@ def of(setting: Setting) -> Iterator[Defect]:
         )
         more = "every client counts one example more than it has"
         yield _resent(more, "w", lambda m, s: replace(m, examples=[n + 1 for n in m.examples]))
+        least = "a client without examples counts as if it had one"
+        yield _resent(least, "w", lambda m, s: replace(m, examples=[max(n, 1) for n in m.examples]))
         yield _resent("the weights are n_i^2", "w", lambda m, s: replace(m, examples=[n * n for n in m.examples]))
         yield Defect(words="the weights are last round's", tail="w", session=_earlier("examples", -2))
         yield Defect(words="the weights are the first round's", tail="w", session=_earlier("examples", 0))
