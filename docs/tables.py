@@ -59,30 +59,33 @@ def decided(a: Algorithm, option: str) -> list[str]:
 def cited() -> str:
     """A list of the papers, each as it is cited, and of the rows that another version calls otherwise."""
     listed = [f"**{p.name}**: {p.cited} {_links(p)}" for p in PAPERS.values()]
-    listed += [f"`{a.id}`, also `{n}`: {words}" for a in CATALOGUE.values() for n, words in a.aliases.items()]
-    return "".join(f"* {words}.\n" for words in listed)
+    named = [f"`{a.id}`, also `{n}`: {words}" for a in CATALOGUE.values() for n, words in a.aliases.items()]
+    return "".join(f"* {words}.\n" for words in (*listed, ". ".join(named)))
 
 
 def _links(p: Paper) -> str:
     return ", ".join(f"[{said}]({link})" for said, link in p.links.items())
 
 
+BESIDE = 3
+"""How many packages stand on a line of the README."""
+
+
 def packages() -> str:
     """How many offers of each package conform, from the results of `make conformance`."""
-    lines = (HERE / "conformance" / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    results = (HERE / "conformance" / "results.jsonl").read_text(encoding="utf-8").splitlines()
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in map(json.loads, lines):
+    for row in map(json.loads, results):
         found.setdefault((row["subject"].partition(" ")[0], row["version"]), []).append(row)
     cells = []
     for (name, version), offers in found.items():
         other = [o["algorithm"] for o in offers if not o["verdict"].startswith("conforms")]
         shown = ", ".join(dict.fromkeys(other))
         cells.append([f"{name} {version.partition('+')[0]}", f"{len(offers) - len(other)} of {len(offers)}", shown])
-    third = -(-len(cells) // 3)
-    cells += [["", "", ""]] * (3 * third - len(cells))
-    return table(
-        ["package", "conform", "others are of"] * 3, [[*joined.from_iterable(cells[i::third])] for i in range(third)]
-    )
+    lines = -(-len(cells) // BESIDE)
+    cells += [["", "", ""]] * (BESIDE * lines - len(cells))
+    head = ["package", "conform", "others are of"] * BESIDE
+    return table(head, [[*joined.from_iterable(cells[i::lines])] for i in range(lines)])
 
 
 def papers() -> str:
