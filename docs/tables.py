@@ -95,7 +95,8 @@ def papers() -> str:
 
 
 def parameters() -> str:
-    rows = ([f"`{name}`", domain.words, meaning] for name, (domain, meaning, _) in DOMAINS.items())
+    used = {n for a in CATALOGUE.values() for n in a.numbers}
+    rows = ([f"`{n}`", domain.words, meaning] for n, (domain, meaning, _) in DOMAINS.items() if n in used)
     return table(["name", "value", "meaning"], rows)
 
 

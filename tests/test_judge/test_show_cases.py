@@ -200,7 +200,7 @@ def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
 def test_the_text_with_options_is_printed_with_what_it_calls(a: Algorithm) -> None:
     text, out = text_of(a), inside("show", a.id, "--general").out
     if not text.general:
-        assert "has one text" in out and (not a.options or text.options == "")
+        assert "has one text" in out and text.code in out and text.options == ""
         return
     shown = {node.name: node for node in ast.parse(text.options).body if isinstance(node, ast.FunctionDef)}
     assert text.options in out and text.general.rpartition(".")[2] in shown
@@ -220,7 +220,7 @@ def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:
 @pytest.mark.parametrize(
     ("name", "vector", "said"),
     [
-        ("dp-fedavg", "v", "0 (v0 under server = adagrad, v0 under server = adam)"),
+        ("dp-fedavg", "v", "0 (v0 under server = adagrad or adam)"),
         ("dadam", "u_tilde", "0 (eps in chen-2021)"),
         ("cc-fedams", "v_hat", "v0 (0 under maximum_start = zero)"),
         ("fedadam", "v", "v0"),
@@ -228,6 +228,28 @@ def test_a_server_that_takes_no_mean_shows_what_it_takes() -> None:
 )
 def test_starts_under_other_options_are_said(name: str, vector: str, said: str) -> None:
     assert starts(find(name))[vector] == said
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "other"),
+    [
+        ("cc-fedadam", "eps is tau, v_hat is v here", "cc-fedams"),
+        ("cc-fedadam", "p_i = 1 / the number", "fedadam"),
+        ("sm3-adam", "((t - 1) // epoch) % z is 0", "adam"),
+        ("joint-local", "that of the warm-up", "dp-fedavg"),
+        ("feddyn", "`case.population` at level server", "vrl-sgd"),
+        ("dp-joint", "z = 1 and eps_s = 0, here no hyper-parameter", "fedada2"),
+    ],
+)
+def test_what_equations_leave_to_the_reader_is_said_where_it_is_needed(name: str, said: str, other: str) -> None:
+    assert said in " ".join(inside("show", name).out.split())
+    assert said not in " ".join(inside("show", other).out.split())
+
+
+def test_a_programs_server_by_itself_is_printed() -> None:
+    out = inside("show", "feddyn", "--general").out
+    assert "def server_dual(" in out and "its server alone" in out
+    assert "its server alone" not in inside("show", "vrl-sgd", "--general").out
 
 
 def test_what_is_shown_that_is_no_model_has_its_shape() -> None:

@@ -6,7 +6,8 @@
         Delta = mean of the buffer;  x = x + eta Delta;  the buffer is emptied
 
 External: Nguyen et al. (2022), Algorithm 1, whose clients all take equally many steps; Client-Centric names it and does
-not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau).
+not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau), with tau the delay u.
+A change waits discounted: cc.delta_i times mix_t of a mix of 1.
 """
 
 from __future__ import annotations

@@ -32,16 +32,18 @@ def starts(a: Algorithm) -> dict[str, str]:
     found = _starts(Offer(a.id, level, canonical.name))
     begin: Any = getattr(a.run, "init", None) or getattr(a.run, "begin", None)
     asked = {*inspect.unwrap(begin).__code__.co_names} & {*a.options} if begin else set()
-    offers = {f"in {r.name}": Offer(a.id, level, r.name) for r in others if asked & {*r.fixes}}
+    offers = {("in ", r.name): Offer(a.id, level, r.name) for r in others if asked & {*r.fixes}}
     for option in sorted(asked - {*canonical.fixes}):
         values = (str(v) for v in a.options[option])
-        offers |= {f"under {option} = {v}": Offer(a.id, level, canonical.name, {option: v}) for v in values}
-    for where, offer in offers.items():
+        offers |= {(f"under {option} = ", v): Offer(a.id, level, canonical.name, {option: v}) for v in values}
+    other: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for (where, value), offer in offers.items():
         for n, words in _starts(offer).items():
-            if words != found.get(n, words).partition(" (")[0]:
-                found[n] = (
-                    f"{found[n]} ({words} {where})" if "(" not in found[n] else f"{found[n][:-1]}, {words} {where})"
-                )
+            if words != found.get(n, words):
+                other.setdefault(n, {}).setdefault((words, where), []).append(value)
+    for n, said in other.items():
+        listed = ", ".join(f"{words} {where}{' or '.join(values)}" for (words, where), values in said.items())
+        found[n] = f"{found[n]} ({listed})"
     return found
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -18,10 +17,11 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import COUNTS, DOMAINS
-from fedspec.rules import RULES, Equation, printed
+from fedspec.rules import Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
+from fedspec_suite.report.notes import notes
 from fedspec_suite.report.source import text_of
 
 COSTS = {
@@ -78,6 +78,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "prose": list(text.prose),
         "code": text.code,
         "general": text.options,
+        "notes": list(notes(a, (*a.equations, *_others(a)))),
         "boxes": dict(text.boxes),
         "laws": {
             level: [{"id": law.id, "words": law.words, "reads_rule": law.reads_rule} for law in laws_at(a, level)]
@@ -112,11 +113,14 @@ def show(a: Algorithm, out: Console) -> None:
 def show_general(a: Algorithm, out: Console) -> None:
     """Print the text with options."""
     text = text_of(a)
-    if not text.general:
-        out.print(Text(f"{a.id} has one text, which runs whatever is asked: fedspec show {a.id}"))
-        return
-    out.print(Text(f"{text.general}, and what it calls", style="dim"))
-    out.print(Text(text.options))
+    head = (
+        f"{text.general}, and what it calls" if text.general else f"{a.id} has one text, which runs whatever is asked"
+    )
+    out.print(Text(head, style="dim"))
+    out.print(Text(text.options or text.code))
+    if text.served:
+        out.print(Text("\nits server alone, at level server", style="dim"))
+        out.print(Text(text.served))
 
 
 def _others(a: Algorithm) -> dict[Equation, str]:
@@ -180,20 +184,8 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
         yield from (_head("equations in their place under other options"), t)
         if max(Counter(e.id for e in others).values()) > 1:
             yield Text("of several that fit, the one with most conditions", style="dim")
-    if pinned := _pinned(a, (*a.equations, *others)):
-        said = " and ".join(f"{n} = {value}" for n, value in pinned.items())
-        yield Text(f"where an equation has it: {said}, here no hyper-parameter", style="dim")
-
-
-def _pinned(a: Algorithm, equations: Iterable[Equation]) -> dict[str, str]:
-    """What its equations read that it has no hyper-parameter for, with the value that its rules take."""
-    found = {}
-    for e in equations:
-        given = inspect.signature(RULES[e.rule]).parameters if e.rule in RULES else {}
-        for n in re.findall(r"[A-Za-z_]\w*", e.text):
-            if n in DOMAINS and n not in a.numbers and n in given and given[n].default is not inspect.Parameter.empty:
-                found[n] = str(given[n].default)
-    return found
+    for note in notes(a, (*a.equations, *others)):
+        yield Text(note, style="dim")
 
 
 def _symbols(a: Algorithm, width: int) -> Iterator[Any]:

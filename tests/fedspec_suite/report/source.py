@@ -24,6 +24,7 @@ class Text:
         code: its functions without their docstrings, those of the canonical reading.
         general: the function with options that runs where anything else is asked; empty where there is none.
         options: the code of that function and of what it calls.
+        served: the code of a program's server by itself, with what it calls.
         boxes: the code of other readings that are boxes of their own, by their names.
     """
 
@@ -32,6 +33,7 @@ class Text:
     code: str
     general: str = ""
     options: str = ""
+    served: str = ""
     boxes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -53,8 +55,12 @@ def text_of(a: Algorithm) -> Text:
     chosen = (*functions, *helpers, *aggregates, *_moves(a, shown))
     general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
     options = _joined(_with_helpers([*_deciding(a), runs], {*a.options})) if general else ""
+    alone: list[Callable[..., Any]] = (
+        [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
+    )
+    served = _joined(_with_helpers(alone, {*a.options}))
     boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
-    return Text(box, prose, _joined(map(plain, chosen)), general, options, boxes)
+    return Text(box, prose, _joined(map(plain, chosen)), general, options, served, boxes)
 
 
 def _joined(functions: Iterable[Callable[..., Any]]) -> str:
@@ -126,7 +132,8 @@ def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None 
             if not inspect.isfunction(other) or other in functions or (options is not None and other.__name__ != name):
                 continue
             asked = options is not None and not _checks(other)
-            if _telling(other, plain) or (asked and (_serves(other) or _reads(other, options or set()))):
+            client = other.__module__.startswith("fedspec.client.")
+            if _telling(other, plain) or (asked and (client or _serves(other) or _reads(other, options or set()))):
                 visit(other)
         out.append(f)
 

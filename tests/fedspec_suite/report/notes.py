@@ -1,0 +1,54 @@
+"""What equations leave to the reader: names that stand in several rows, and what counts as 1."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+
+from fedspec.catalogue import Algorithm
+from fedspec.domains import DOMAINS
+from fedspec.rules import RULES, Equation
+
+
+def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
+    """The lines below the equations of a row, those of its options too."""
+    listed = tuple(equations)
+    text = " ; ".join(e.text for e in listed)
+    read = {*re.findall(r"[A-Za-z_]\w*", text)}
+    if pinned := _pinned(a, listed):
+        said = " and ".join(f"{n} = {value}" for n, value in pinned.items())
+        yield f"where an equation has it: {said}, here no hyper-parameter"
+    shared = [
+        f"{n} is {own}" for n, own in (("eps", "tau"), ("v_hat", "v")) if n in read and _stands_for(a, n, own, text)
+    ]
+    if shared:
+        yield f"in an equation that other algorithms have too, {', '.join(shared)} here"
+    if "p_i" in read and "weights" not in a.options and "sampled_weights" not in a.options:
+        yield "p_i = 1 / the number of the changes that are averaged"
+    if "epoch" in a.numbers:
+        yield (
+            "(t - 1)/z is whole: at epoch = 1; else ((t - 1) // epoch) % z is 0, "
+            "and an exponent is the number of updates made"
+        )
+    if "warm_up" in a.numbers:
+        yield "a client's eta_l is that of the warm-up, eta_l min(1, k / warm_up) in its step k"
+    if a.served:
+        yield "N: the number of all clients, `case.population` at level server"
+
+
+def _stands_for(a: Algorithm, name: str, own: str, text: str) -> bool:
+    """Whether a name of a shared equation is none of the row's, which calls it otherwise."""
+    known = {*a.numbers, *a.shows}
+    return name not in known and own in known and not re.search(rf"(?:^|; ){name} =", text)
+
+
+def _pinned(a: Algorithm, equations: Iterable[Equation]) -> dict[str, str]:
+    """What its equations read that it has no hyper-parameter for, with the value that its rules take."""
+    found = {}
+    for e in equations:
+        given = inspect.signature(RULES[e.rule]).parameters if e.rule in RULES else {}
+        for n in re.findall(r"[A-Za-z_]\w*", e.text):
+            if n in DOMAINS and n not in a.numbers and n in given and given[n].default is not inspect.Parameter.empty:
+                found[n] = str(given[n].default)
+    return found
