@@ -101,7 +101,7 @@ DOMAINS: dict[str, Parameter] = {
     "clip_norm": Parameter(POSITIVE, "length that a client's change is clipped to"),
     "sigma": Parameter(NONNEGATIVE, "noise multiplier: standard deviation of the noise over clip_norm"),
     "lam": Parameter(NONNEGATIVE, "weight decay inside a normalised direction", of_clients=True),
-    "phi_m": Parameter(POSITIVE, "least scaling of a layer's step", of_clients=True),
+    "phi_m": Parameter(POSITIVE, "least scaling of a layer's step, below phi_M", of_clients=True),
     "phi_M": Parameter(POSITIVE, "greatest scaling of a layer's step", of_clients=True),
     "buffer": Parameter(COUNT, "number of updates that the server waits for"),
     "mix": Parameter(Domain("in (0, 1]", lambda x: 0 < x <= 1), "share of an arriving model in the server's"),

@@ -238,6 +238,7 @@ def test_starts_under_other_options_are_said(name: str, vector: str, said: str) 
         ("sm3-adam", "((t - 1) // epoch) % z is 0", "adam"),
         ("joint-local", "that of the warm-up", "dp-fedavg"),
         ("feddyn", "`case.population` at level server", "vrl-sgd"),
+        ("fedadaadam", "in the clients' equations v0 is v0_l, beta1 is beta1_l, beta2", "joint-local"),
         ("dp-joint", "z = 1 and eps_s = 0, here no hyper-parameter", "fedada2"),
     ],
 )

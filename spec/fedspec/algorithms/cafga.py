@@ -227,7 +227,7 @@ ROWS = (
             note=f"links within clusters only; {phrases.HEARD_FROM_NEIGHBOURS}",
         ),
         traps=(
-            "every cluster weighs 1/K, whatever its size; m is counted in each cluster",
+            "every cluster weighs 1/K, whatever its size; its senders' mean divides by their number in the cluster",
             "a cluster mixes with its own block of W, and nothing crosses",
             phrases.LAST_GOSSIP,
             phrases.EPS_INSIDE,

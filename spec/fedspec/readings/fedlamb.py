@@ -87,7 +87,7 @@ class ZeroLayer(StrEnum):
     """What LAMB's step does in a layer of length zero, as biases often begin, where phi is the identity."""
 
     STAYS = "stays"
-    """phi(||x||) = 0: the layer never moves."""
+    """phi(||x||) as it is: 0 under phi = identity, so that the layer never moves; under the others it moves."""
     RATIO_ONE = "ratio-one"
     """x = x - eta_l q, the direction neither normalised nor scaled: optax 0.2.8, timm 1.0.31, Keras 3.15.1,
     torch_optimizer 0.3.0 and TensorFlow Addons, whose trust ratio ||x|| / ||q|| is 1 where either length is zero."""

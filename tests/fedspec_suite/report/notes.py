@@ -10,6 +10,9 @@ from fedspec.catalogue import Algorithm
 from fedspec.domains import DOMAINS
 from fedspec.rules import RULES, Equation
 
+CLIENTS = ("beta1_l", "beta2_l", "v0_l", "m0_l")
+"""Hyper-parameters of clients whose server has one of its own."""
+
 
 def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
     """The lines below the equations of a row, those of its options too."""
@@ -26,6 +29,9 @@ def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
         yield f"in an equation that other algorithms have too, {', '.join(shared)} here"
     if "p_i" in read and "weights" not in a.options and "sampled_weights" not in a.options:
         yield "p_i = 1 / the number of the changes that are averaged"
+    if theirs := [n for n in a.numbers if n in CLIENTS]:
+        said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
+        yield f"in the clients' equations {said}"
     if "epoch" in a.numbers:
         yield (
             "(t - 1)/z is whole: at epoch = 1; else ((t - 1) // epoch) % z is 0, "
