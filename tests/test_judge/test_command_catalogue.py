@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.report.source import text_of
 
+ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("equations", "hyper-parameters", "readings", "laws asked", "reductions", "costs", "traps")
 
 
@@ -87,6 +89,13 @@ def test_every_row_has_a_page(a: object) -> None:
     assert page["family"] in FAMILIES
     assert {e["id"] for e in page["reduces_to"]} == {e.id for e in EDGES if e.source == name}
     assert {e["id"] for e in page["special_cases"]} == {e.id for e in EDGES if e.target == name}
+
+
+def test_the_guide_names_every_key_of_a_page() -> None:
+    guide = (ROOT / "docs" / "subjects.md").read_text(encoding="utf-8")
+    said = guide.partition("With `--json` the page is a list of one object:")[2].partition("says.")[0]
+    (line, *_) = inside("list", "--json").rows
+    assert {*re.findall(r"`(\w+)`", said)} - {"where", "fixes"} | set(line) == set(page_of("fedadam"))
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)

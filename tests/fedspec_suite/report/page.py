@@ -78,6 +78,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "prose": list(text.prose),
         "code": text.code,
         "general": text.options,
+        "served": text.served,
         "notes": list(notes(a, (*a.equations, *_others(a)))),
         "boxes": dict(text.boxes),
         "laws": {
