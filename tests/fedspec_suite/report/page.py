@@ -118,10 +118,11 @@ def show_general(a: Algorithm, out: Console) -> None:
         f"{text.general}, and what it calls" if text.general else f"{a.id} has one text, which runs whatever is asked"
     )
     out.print(Text(head, style="dim"))
-    out.print(Text(text.options or text.code))
+    # Not wrapped: it is there to be copied.
+    out.print(Text(text.options or text.code), soft_wrap=True)
     if text.served:
         out.print(Text("\nits server alone, at level server", style="dim"))
-        out.print(Text(text.served))
+        out.print(Text(text.served), soft_wrap=True)
 
 
 def _others(a: Algorithm) -> dict[Equation, str]:
