@@ -31,7 +31,7 @@ from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import normalised_gradient
-from fedspec.mixing.sampling import check_drawn, sampled_steps, sampled_update, sampled_weights
+from fedspec.mixing.sampling import check_somebody, sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
@@ -78,7 +78,7 @@ def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Pla
         return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
 
     p = state.p[numbered(plan.participants, state.p)]
-    check_drawn(p, len(state.p), h.sampled_weights)
+    check_somebody(p)
     d, a = each(client, clients, plan, state.x)
     w = p / sum(p)
     tau_eff = sum(w * numbers(a, p))

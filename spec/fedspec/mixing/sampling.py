@@ -25,8 +25,17 @@ def check_drawn(p: Weights, clients: int, choice: SampledWeights) -> None:
     if not repeats and len(p) > clients:
         raise PlanError(f"p: {len(p)} clients drawn from {clients}; draw at most {clients}, or with replacement")
     check_parts(p, repeats=repeats)
-    nobody = has_values(p) and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist())
-    if choice is SampledWeights.SELF_NORMALISED and nobody:
+    if choice is SampledWeights.SELF_NORMALISED:
+        check_somebody(p)
+
+
+def check_somebody(p: Weights) -> None:
+    """Refuse shares that their sum cannot divide.
+
+    Raises:
+        WeightError: all are zero.
+    """
+    if has_values(p) and all(is_number(p_i) and not p_i > 0 for p_i in p.tolist()):
         raise WeightError(f"p: {p.tolist()} sums to 0, and w divides by the sum; one share must be positive")
 
 
