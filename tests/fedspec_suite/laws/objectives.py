@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Messages, Quadratics, Round
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, either, method, number, offered, option, settable
+from fedspec_suite.laws.asked import both, either, if_option, method, number, offered, option, settable
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.laws.rounds_affine import WRITTEN_OUT
@@ -143,7 +143,8 @@ LAWS = (
         source="FedNova, eq. (4): sums over clients with p_i = n_i / n",
         cases=_halved,
         check=same,
-        applies=both(option("weights", "examples"), LINEAR_CLIENTS),
+        # The mean of all steps counts clients, whatever their shares.
+        applies=both(option("weights", "examples"), if_option("divisor", "own-steps"), LINEAR_CLIENTS),
     ),
     Law(
         id="local-scale",
