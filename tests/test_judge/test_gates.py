@@ -22,7 +22,7 @@ from behind import Behind
 from fedspec.contract import Case, Gradient, Messages
 from fedspec_suite.judge import diagnosis, gates
 from fedspec_suite.judge.course import course
-from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
+from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words, not_before
 from fedspec_suite.judge.gates import _words
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.lasting import Larger
@@ -194,3 +194,11 @@ def test_values_that_are_rarely_right_are_said_as_an_exception() -> None:
     assert _words(ladder, [0.0, 0.25, 0.5, 0.9], [0.25, 0.9]) == "where beta1 is 0.25 or 0.9"
     said = Diagnosis(3, 1e6, gates=("unless beta1 is 0.5",)).instead("; or ")
     assert said == "no known variant; it deviates unless beta1 is 0.5"
+
+
+def test_an_event_before_which_a_law_saw_it_deviate_is_not_said() -> None:
+    d = Diagnosis(4, 99.0, gates=("from round 2 on",), beside=30)
+    assert not_before(d, ["round 2", "step 1", ""]) == d
+    assert "from round 2" not in not_before(d, ["round 3", "round 1"]).instead("; ")
+    other = Diagnosis(4, 99.0, gates=("where rho = 0",), beside=30)
+    assert not_before(other, ["round 1"]) == other

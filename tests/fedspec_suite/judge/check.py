@@ -11,7 +11,7 @@ from fedspec.contract import Offer, Subject
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
-from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, unrepeated
+from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, not_before, unrepeated
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
@@ -198,6 +198,7 @@ def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) ->
     laws = {o.law for o in failed}
     if "repeats" in laws:
         d = unrepeated(d)
+    d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
     in_x = any(o.law not in MANNERS and _about(o) == "x" for o in failed)
     # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in laws - MANNERS)

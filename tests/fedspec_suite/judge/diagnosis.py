@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -182,6 +183,19 @@ def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
 def unrepeated(d: Diagnosis) -> Diagnosis:
     """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
+
+
+LATER = re.compile(r"from (?P<what>.+) (?P<number>\d+) on")
+"""Of where a subject deviates: from which event on."""
+
+
+def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
+    """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
+    starts = {m["what"]: int(m["number"]) for m in map(LATER.fullmatch, d.gates) if m}
+    for what, _, number in (where.rpartition(" ") for where in seen):
+        if number.isdigit() and int(number) < starts.get(what, 0):
+            return replace(d, gates=(), beside=0)
+    return d
 
 
 def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
