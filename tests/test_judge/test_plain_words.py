@@ -29,6 +29,7 @@ SAID = {
     "maximum(u, -u) stands for u": "the magnitude of u stands for u",
     "the gradient is doubled (twice)": "the gradient is doubled (twice)",
     "a bracket is open: norm(q": "a bracket is open: norm(q",
+    "corrected(m, beta1, t, bias_correction) is kept as m": "m / (1 - beta1^t) is kept as m",
 }
 
 
@@ -37,10 +38,18 @@ def test_source_is_said_in_words(words: str) -> None:
     assert plainly(words) == SAID[words]
 
 
-SOURCE = re.compile(r"\b(ratio|norm|len|where_less|where_shorter|new\.append)\(|\b[A-Z]\w+\.[A-Z_]+\b| \*\* | == ")
+FUNCTIONS = "ratio|norm|len|where_less|where_shorter|new\\.append|corrected|complement|root|rate"
+SOURCE = re.compile(rf"\b({FUNCTIONS})\(|\b[A-Z]\w+\.[A-Z_]+\b| \*\* | == ")
+QUOTED = (
+    "lamb/client/you-2020",
+    "dampened/client/first-gradient",
+    "sgd/client/fednova",
+    "fedadagrad/server/m-corrected",
+    "fedadam/server/kingma-ba-step",
+)
 
 
-@pytest.mark.parametrize("offer", ["lamb/client/you-2020", "dampened/client/first-gradient", "sgd/client/fednova"])
+@pytest.mark.parametrize("offer", QUOTED)
 def test_no_name_of_an_edit_quotes_what_only_the_source_knows(offer: str) -> None:
     known = known_of(setting_of(Offer(*offer.split("/"))))  # type: ignore[arg-type]
     said = {plainly(v.words) for v in (*known.variants, *known.edits, *known.mechanical)}

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
-OPTION = re.compile(r"\b(\w+) (?:is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
+OPTION = re.compile(r"\b(\w+) (is not|!=|is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
 WITHIN = re.compile(r"\b(?:plan|sent|messages|arrival|moments|past)\.(\w+)")
 ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
+CHOICES = re.compile(r"\{[A-Z]\w+\.[A-Z_]+: .*\}")
 OPERATORS = "*/+-@^"
 
 
@@ -47,6 +48,10 @@ SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
     "scaling": (4, _of("the scaled length of {0}")),
     "weighted_mean": (2, _of("the mean of {0} by {1}")),
     "weigh": (2, _of("the sum of {1} by {0}")),
+    "corrected": (4, _of("{0} / (1 - {1}^{2})")),
+    "complement": (3, _of("1 - {0}^{1}")),
+    "root": (3, _of("the root of {0} with {1}")),
+    "rate": (5, _of("the corrected {0}")),
     "warmed": (3, _of("the rate {0} of a warm-up")),
 }
 """By a function, how many arguments it has where it is said, and how."""
@@ -55,9 +60,15 @@ NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
 """What makes a record of what is kept."""
 
 
+def _option(found: re.Match[str]) -> str:
+    name, how, value = found.groups()
+    return f"{name} {'is not' if how in ('is not', '!=') else '='} {value.lower().replace('_', '-')}"
+
+
 def plainly(words: str) -> str:
     """The same without source text, as far as there are words for it."""
-    words = OPTION.sub(lambda m: f"{m[1]} = {m[2].lower().replace('_', '-')}", words)
+    words = CHOICES.sub("what is chosen from", words)
+    words = OPTION.sub(_option, words)
     words = ROWS.sub(r"the sum of \1", words)
     out, at = "", 0
     for begin, end, said in _calls(words):
