@@ -45,6 +45,25 @@ def _some(sent: Messages, which: slice) -> Messages:
     )
 
 
+def _weighed_by_norm(m: Messages, by: str) -> Messages:
+    norms: list[Any] = list(m.a_norms)
+    return replace(m, steps=norms) if by == Weighting.STEPS else _weighed(m, norms, by == "examples")
+
+
+def _moving(sent: Messages) -> Messages:
+    """Those that send something; all of them where nobody does."""
+    rows = [k for k, delta in enumerate(sent.deltas) if any(bool(c) for c in delta.tolist())]
+    if not rows:
+        return sent
+
+    def kept(column: Sequence[Any]) -> list[Any]:
+        return [column[k] for k in rows]
+
+    return Messages(
+        deltas=sent.deltas[rows], examples=kept(sent.examples), steps=kept(sent.steps), a_norms=kept(sent.a_norms)
+    )
+
+
 def _in_all(m: Messages, by: Sequence[Any]) -> Messages:
     """Every change is one sum of all, by numbers that need not sum to one."""
     total = (m.deltas * _column(by, m.deltas)).sum(axis=0)
@@ -138,6 +157,9 @@ def of(setting: Setting) -> Iterator[Defect]:
             "w",
             lambda m, s: replace(m, deltas=m.deltas * sum(m.examples)),
         )
+    if "tau_eff" in setting.algorithm.shows:
+        yield _resent("the clients weigh by ||a_i||_1", "w", lambda m, s: _weighed_by_norm(m, by))
+    yield _resent("a client that sends zeros is left out, and not counted", "delta", lambda m, s: _moving(m))
     if by == Weighting.STEPS:
         yield _resent("the weights are tau_i^2", "w", lambda m, s: replace(m, steps=[t * t for t in m.steps]))
     if setting.algorithm.options.get("weights") is not Weighting:

@@ -168,6 +168,10 @@ def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) ->
     return session
 
 
+def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:
+    return sum(n * a for n, a in weighed) / sum(n for n, _ in weighed)
+
+
 def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
     """The round is run for one participant after another; only the server's model waits for all of them."""
 
@@ -175,15 +179,17 @@ def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
         def take(inner: Running, event: Event, k: int) -> Any:
             if not isinstance(event, Round) or len(event.participants) < 2 or not s.case.problem:
                 return inner.step(event)
-            x, ends, answer = model(inner.state), [], {}
+            x, ends, deltas, answer = model(inner.state), [], [], {}
             for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
                 inner.state = with_x(inner.state, x)
                 own: dict[str, Any] = {"strategies": event.strategies[j : j + 1], "scales": event.scales[j : j + 1]}
                 answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
-                ends.append((s.case.problem.examples[i] if by_examples else 1, model(inner.state)))
-            mean = sum(n * end for n, end in ends) / sum(n for n, _ in ends)
+                n = s.case.problem.examples[i] if by_examples else 1
+                ends.append((n, model(inner.state)))
+                deltas += [(n, answer["delta"])] if "delta" in answer else []
+            mean = _mean(ends)
             inner.state = with_x(inner.state, mean)
-            return {**answer, "x": mean}
+            return {**answer, "x": mean, **({"delta": _mean(deltas)} if deltas else {})}
 
         return Stepping(inner, take)
 
