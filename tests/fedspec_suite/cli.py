@@ -6,11 +6,14 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Annotated, Any
 
 import numpy
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from fedspec import __version__, plugins
 from fedspec.errors import FedspecError
@@ -99,7 +102,7 @@ def smoke(
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
-    """Play one small case of each offer."""
+    """Play one small case of each offer, two events; nothing is compared."""
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner() as progress:
@@ -128,15 +131,28 @@ def smoke(
     if as_json:
         emit(rows)
     else:
-        t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
-        for row in rows:
-            options = " ".join(f"{n}={v}" for n, v in row["options"].items())
-            pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
-            # Three intermediates on a line cannot be compared by eye: a quantity a line, in one order.
-            both = (row[column].replace("], ", "]\n") for column in ("answer", "reading_gives"))
-            t.add_row(row["id"], f"{row['reading']} {options}".strip(), pinned, *both)
-        console().print(t)
+        for subject, those in groupby(rows, key=_whose):
+            console().print(Text(subject, style="bold"), soft_wrap=True)
+            console().print(_answers(those))
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
+
+
+def _whose(row: Mapping[str, Any]) -> str:
+    """What was asked for on the command line, with the variant."""
+    return str(row["id"]).removesuffix(f"/{row['algorithm']}/{row['level']}")
+
+
+def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """What offers answer, beside what their readings give."""
+    t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
+    for row in rows:
+        options = " ".join(f"{n}={v}" for n, v in row["options"].items())
+        pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
+        # Three intermediates on a line cannot be compared by eye: a quantity a line, in one order.
+        both = (row[column].replace("], ", "]\n") for column in ("answer", "reading_gives"))
+        offer = f"{row['algorithm']}/{row['level']}" if row["algorithm"] else ""
+        t.add_row(offer, f"{row['reading']} {options}".strip(), pinned, *both)
+    return t
 
 
 @app.command()

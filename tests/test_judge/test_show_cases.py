@@ -283,3 +283,26 @@ def test_a_reading_says_which_options_it_settles(monkeypatch: pytest.MonkeyPatch
     page = inside("show", "dadam").out
     (line,) = (said for said in page.splitlines() if said.split()[:2] == ["chen-2021", "divided"])
     assert line.rstrip().endswith("denominators = tracked")
+
+
+@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
+def test_every_option_value_that_is_listed_can_be_claimed_and_no_other(a: Algorithm) -> None:
+    (row,) = json.loads(inside("show", a.id, "--json").out)
+    listed = row["options"]
+
+    def claimed(option: str, value: str) -> bool:
+        """Whether a reading with this option, or the reading by itself, resolves to the value."""
+        for r in a.readings:
+            asked = {} if option in r.fixes else {option: value}
+            if a.resolve(r.name, asked)[option] == value:
+                return True
+        return False
+
+    for option, kind in a.options.items():
+        assert set(listed[option]) == {str(v) for v in kind if claimed(option, str(v))}
+
+
+def test_what_one_level_alone_shows_is_said() -> None:
+    out = inside("show", "scaffold").out
+    assert "delta, c_i [clients, d] (at level round alone), c" in " ".join(out.split())
+    assert "alone" not in inside("show", "fedadam").out.partition("intermediates")[2].splitlines()[0]

@@ -78,7 +78,7 @@ class CoverName(StrEnum):
     """A cover of the coordinates for SM3, built from the shapes of the blocks."""
 
     AXES = "axes"
-    """One set for each slice along each axis of each block."""
+    """One set for each index of each axis of each block: all coordinates with that index."""
     SINGLETONS = "singletons"
     """One set for each coordinate: AdaGrad."""
     ONE = "one"

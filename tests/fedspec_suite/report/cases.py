@@ -119,9 +119,8 @@ def meanings(kind: type[StrEnum]) -> dict[str, str]:
 def holds(a: Algorithm, level: Level) -> list[str]:
     """What a case at a level may hold, what is refused, and what the rule does where something is empty."""
     if level == "client":
-        return [
-            "a round may have no steps: one Begin may follow another; a gradient may be zero, and counts as a step",
-        ]
+        out = ["a round may have no steps: one Begin may follow another; a gradient may be zero, and counts as a step"]
+        return [*out, "a layer is a block of x0"] if a.has(Fact.LAYERED) else out
     if level == "trace":
         return _exchanged(a) if a.event == "exchange" else _arrived()
     steps = "steps are whole numbers >= 1: who takes none does not take part"

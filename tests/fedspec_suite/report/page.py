@@ -53,7 +53,7 @@ def line(a: Algorithm) -> dict[str, Any]:
         "family": graph.family_of(a.id),
         "levels": list(a.levels),
         "hyper": list(a.numbers),
-        "options": {n: [str(v) for v in kind] for n, kind in a.options.items()},
+        "options": {n: [v for v in map(str, kind) if v in _values(a, n)] for n, kind in a.options.items()},
         "readings": [r.name for r in a.readings],
         "shows": list(a.shows),
         "equations": [e.id for e in a.equations],
@@ -134,10 +134,22 @@ def _others(a: Algorithm) -> dict[Equation, str]:
         only = [said.partition("=")[::2] for said, rules in a.when.items() if rule in rules]
         for e in printed(rule):
             where = dict.fromkeys((*only, *sorted(e.when)))
-            if where and e not in known and {option for option, _ in where} <= own:
+            if where and e not in known and {option for option, _ in where} <= own and _can_be_claimed(a, where):
                 others = [f"{option} = {value}" for option, value in where if usual[option] != value]
                 found[e] = ", ".join(others)
     return found
+
+
+def _can_be_claimed(a: Algorithm, where: Iterable[tuple[str, str]]) -> bool:
+    """Whether a reading settles these values of options, or leaves them to the subject."""
+    return any(all(r.fixes.get(option, value) == value for option, value in where) for r in a.readings)
+
+
+def _values(a: Algorithm, option: str) -> list[str]:
+    """What can be claimed of an option, its default first."""
+    default = a.defaults()[option]
+    values = dict.fromkeys((default, *map(str, a.options[option])))
+    return [value for value in values if _can_be_claimed(a, [(option, value)])]
 
 
 def _equation(e: Equation, where: str = "") -> dict[str, str]:
@@ -208,15 +220,14 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     yield from (_head("hyper-parameters"), t)
     if a.options:
         t = table.plain("option", "values (default first)", "decided by")
-        for n, kind in a.options.items():
-            default = a.defaults()[n]
-            values = [default, *(str(v) for v in kind if str(v) != default)]
-            t.add_row(n, ", ".join(values), _decided(a, n))
+        for n in a.options:
+            t.add_row(n, ", ".join(_values(a, n)), _decided(a, n))
         yield from (_head("options"), t)
         t = table.plain("option", "value", "meaning")
         for n, kind in a.options.items():
             for value, words in cases.meanings(kind).items():
-                t.add_row(n, value, Text(words))
+                if value in _values(a, n):
+                    t.add_row(n, value, Text(words))
         if t.rows:
             yield from (_head("what their values mean"), t)
 
@@ -240,8 +251,14 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
         t.add_row(r.name, Text(r.words + alone), *[fixed] * settles, *[wanted] * asks)
     yield from (_head("readings (canonical first)"), t)
     long = cases.shapes(a)
-    shown = ", ".join(f"{n} {long[n]}" if n in long else n for n in a.shows)
+    shown = ", ".join(" ".join(filter(None, (n, long.get(n, ""), _where_shown(a, n)))) for n in a.shows)
     yield Text(f"\nintermediates that a subject may show beside x: {shown or 'none'}")
+
+
+def _where_shown(a: Algorithm, name: str) -> str:
+    """At which levels it can be shown, where that is not all."""
+    levels = [level for level in a.levels if name in a.shows_at(level)]
+    return "" if levels == [*a.levels] else f"(at level {' and '.join(levels)} alone)"
 
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:
