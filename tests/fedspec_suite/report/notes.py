@@ -32,7 +32,7 @@ def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
     if theirs := [n for n in a.numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
-    if re.search(r"\w_\(", text):
+    if "Delta_(" in text:
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
     if "epoch" in a.numbers:
         yield (
