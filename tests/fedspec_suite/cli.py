@@ -134,6 +134,7 @@ def smoke(
         for subject, those in groupby(rows, key=_whose):
             console().print(Text(subject, style="bold"), soft_wrap=True)
             console().print(_answers(those))
+        console().print(Text("Many mistakes do not show in so small a case; `fedspec check` decides.", style="dim"))
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
 
 

@@ -22,7 +22,7 @@ def _words(d: Diagnosis, claim: str) -> str:
     if not d.played:
         return "it played none of the cases; `fedspec smoke` shows its answers"
     if d.follows:
-        return f"what it claims, {claim} (ratio {d.claimed:.2g})"
+        return f"what it claims, {claim}, in the {d.played} cases played (ratio {d.claimed:.2g})"
     return d.instead("\n")
 
 

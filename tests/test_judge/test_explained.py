@@ -169,7 +169,7 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
         return {**answer, "c": answer["c"] * inner.h.eta}
 
     shown = diagnosed(Behind("scaffold", "server", take=enlarged))
-    assert in_words(shown, False) == "x follows the claimed reading, not c: c is what it should be times eta"
+    assert in_words(shown, False).startswith("x follows the claimed reading, not c: 1 / N is multiplied by eta (ratio")
 
 
 def agreed(subject: Behind, *names: str) -> list[str]:
@@ -251,3 +251,17 @@ def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x
 def test_a_reading_is_placed_where_its_correction_stands() -> None:
     placed = {v.words: v.equation for v in known_of(setting_of(Offer("lamb", "client", "you-2020"))).variants}
     assert placed["reading uncorrected"] == "lamb.m_hat"
+
+
+@pytest.mark.slow
+def test_a_name_that_larger_cases_refute_gives_way_to_one_that_fits_them() -> None:
+    rounded = mutants.Mutant(
+        id="mean-steps-rounded",
+        words="",
+        algorithms=(),
+        rule="fedspec.mixing.control_variates.drift_controls",
+        old="sum(tau) / len(steps)",
+        new="sum(steps) // len(steps)",
+    )
+    d = diagnosed(Behind("vrl-sgd", "round", reading="mean-steps", edits=(rounded,)))
+    assert in_words(d, True).startswith("sum(tau) / (the number of steps) is rounded down to a whole number")

@@ -32,6 +32,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Undecided
+from fedspec_suite.mutants import find
 
 
 @cache
@@ -202,3 +203,12 @@ def test_an_event_before_which_a_law_saw_it_deviate_is_not_said() -> None:
     assert "from round 2" not in not_before(d, ["round 3", "round 1"]).instead("; ")
     other = Diagnosis(4, 99.0, gates=("where rho = 0",), beside=30)
     assert not_before(other, ["round 1"]) == other
+
+
+@pytest.mark.slow
+def test_what_has_a_name_is_found_in_the_cases_that_deviate_where_no_sample_does() -> None:
+    d = diagnosed(Behind("trimmed-mean", "server", edits=(find("trimmed-mean-clipped"),)))
+    assert d.follows and [f.words for f in d.found] == ["what is left out counts as the nearest value that is kept"]
+    assert in_words(d, True).startswith("what is left out counts as the nearest value that is kept at trimmed-mean.del")
+    # What has none is told as before.
+    assert not diagnosed(FOLLOWED["where mu is more than 1"]).found

@@ -285,6 +285,15 @@ def test_a_reading_says_which_options_it_settles(monkeypatch: pytest.MonkeyPatch
     assert line.rstrip().endswith("denominators = tracked")
 
 
+def test_what_solvers_read_in_an_algorithms_equations_is_explained_there() -> None:
+    said = {name: inside("show", name).out for name in ("fednova", "cafga", "fed-lamb", "sm3-ii", "fedblended")}
+    assert "alpha = eta_l mu" in said["fednova"] and "y_0 = 0, y_1 = 1" in said["fednova"]
+    assert "reach_i: the sum of client i's row of W" in said["cafga"]
+    assert "q / ||q|| is 0 where q = 0" in said["fed-lamb"] and "ratio(a, b) = a / b" in said["sm3-ii"]
+    assert "sgd.step is not taken where ||g|| < eps_s either" in said["fedblended"]
+    assert "eps_s either" not in inside("show", "fedprox").out
+
+
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_every_option_value_that_is_listed_can_be_claimed_and_no_other(a: Algorithm) -> None:
     (row,) = json.loads(inside("show", a.id, "--json").out)

@@ -51,6 +51,10 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
     """Something else at hand of the same kind."""
     text = ast.unparse(node)
     kind = kinds.get(text)
+    match node:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="sum")), op=ast.Div(), right=ast.Call(func=ast.Name(id="len"))):
+            for how in ROUNDED:
+                yield Change(f"{said(node)} is {how} to a whole number{around}", node, f"whole({text}, {how!r})", 1)
     if kind is None or kind in {"truth", "word"} or isinstance(kind, Choice):
         return
     chain = isinstance(node, CHAIN) or text.startswith("len(")

@@ -36,6 +36,8 @@ WHOLE = "every step is "
 FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
 SOME = "x follows the claimed reading in some cases"
+ELSEWHERE = 4
+"""In how many cases a name is looked for, where a subject follows the claim in all samples."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     claim = measured(known, known.claimed, given)
     if claim.near and not claim.unlike:
         decide = gates(bench, setting, known, given) if further else Decided()
-        return Diagnosis(len(given), claim.ratio, gates=decide.words, beside=decide.beside)
+        found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
+        return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
@@ -138,6 +141,20 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
         search=str(search),
         fitted=fitted.startswith(WHOLE),
     )
+
+
+def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, ...]) -> tuple[Found, ...]:
+    """What has a name and gives all of a subject's models, in the samples, where it follows, and in cases where not."""
+    answers = _played(bench, cases)
+    if len(answers) < len(cases) or len(cases) < 2:
+        return ()
+    wider = replace(known, samples=(*cases, *known.samples))
+    all_given = {**answers, **{len(cases) + k: a for k, a in given.items()}}
+    told = evidence(wider, all_given)
+    if told.head is None:
+        return ()
+    beyond = Larger(bench, known.setting, wider, all_given)
+    return first([known.variants, known.edits], wider, all_given, told, ("x",), beyond)
 
 
 def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:
@@ -209,6 +226,9 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
     if not d.played:
         return ""
     usual = SMALL if small else SOME
+    if d.follows and d.found:
+        where = f"; it deviates {', or '.join(d.gates)}" if d.gates else ""
+        return d.instead("; or ") + where
     if d.follows and d.gates:
         return f"{usual}; it deviates {', or '.join(d.gates)}"
     if d.follows:

@@ -36,6 +36,7 @@ class Found:
         decided: the share of all components that were decided.
         unlike: what else the subject shows that is not that of the variant.
         like: what the subject gave of it.
+        small: whether it is another in larger cases.
     """
 
     words: str
@@ -47,6 +48,7 @@ class Found:
     decided: float
     unlike: tuple[str, ...] = ()
     like: tuple[str, ...] = ("x",)
+    small: bool = False
 
     @property
     def said(self) -> str:
@@ -67,15 +69,21 @@ def first(
     names: tuple[str, ...],
     beyond: Larger,
 ) -> tuple[Found, ...]:
-    """The variants of the first stage with one that gives all that is shown; else what gives these names alone."""
+    """The variants of the first stage with one that gives all that is shown; else what gives these names alone; else
+    what does so in small cases.
+    """
     part: tuple[Found, ...] = ()
+    little: tuple[Found, ...] = ()
     for among in stages:
         asked = (*names, *part[0].unlike) if part else names
         found = _agreeing(known, among, given, told, asked, beyond)
-        if found and not found[0].unlike:
+        if found and found[0].small:
+            little = little or found
+        elif found and not found[0].unlike:
             return found
-        part = part or found
-    return part
+        else:
+            part = part or found
+    return part or little
 
 
 def _agreeing(
@@ -104,7 +112,7 @@ def _agreeing(
             beyond.refuted.setdefault(said, elsewhere)
             continue
         words = said if wide else f"in small cases {said}"
-        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names)
+        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names, not wide)
         (found if wide else small).append(one)
         if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
             break

@@ -71,10 +71,12 @@ class Decided:
     Attributes:
         words: where a subject deviates.
         beside: how many cases without them it was seen to follow.
+        deviating: cases in which it deviates, the smallest first.
     """
 
     words: tuple[str, ...] = ()
     beside: int = 0
+    deviating: tuple[Scenario, ...] = ()
 
 
 def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided:
@@ -83,6 +85,18 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided
     Features are not said to decide where a case deviates that was played and has none of them.
     """
     asked = _Asked(bench, known)
+    decided = _decided(asked, setting, given)
+    there = [s for s, first in (*asked.played, *asked.held) if first >= 0]
+    return replace(decided, deviating=tuple(sorted(there, key=_size)))
+
+
+def _size(s: Scenario) -> tuple[int, int]:
+    """How many events there are, and coordinates."""
+    return len(s.events), sum(x.size for x in s.case.x0.values())
+
+
+def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
+    bench, known = asked.bench, asked.known
     for k, answers in given.items():
         first = _follows(known, known.samples[k], answers)
         asked.played.append((known.samples[k], -1 if first is None else first))
@@ -177,6 +191,8 @@ class _Asked:
     events: list[int] = field(default_factory=list)
     played: list[tuple[Scenario, int]] = field(default_factory=list)
     """Each case that was played, and the event from which on the subject deviates, -1 if in none."""
+    held: list[tuple[Scenario, int]] = field(default_factory=list)
+    """The same of the cases held out, by more than rounding may."""
 
     def first(self, s: Scenario) -> int | None:
         """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
@@ -198,12 +214,11 @@ class _Asked:
 
     def held_out(self, setting: Setting) -> list[tuple[Scenario, int]]:
         """The cases held out, and from where on each deviates by more than rounding may."""
-        found = []
         for s in held_out(setting):
             first = self._first(s)
             if first is not None and (first < 0 or _deviates(self.bench, s)):
-                found.append((s, first))
-        return found
+                self.held.append((s, first))
+        return self.held
 
     def shows(self, s: Scenario, other: Scenario) -> bool:
         """Whether what is claimed gives other models in one case than in another."""

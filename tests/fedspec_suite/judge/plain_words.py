@@ -9,6 +9,7 @@ CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 OPTION = re.compile(r"\b(\w+) (is not|!=|is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
 WITHIN = re.compile(r"\b(?:plan|sent|messages|arrival|moments|past)\.(\w+)")
 ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
+ALIKE = re.compile(r"shares\(\[1\] \* clients, x\)\[:(?:[^][]|\[\])*\]")
 CHOICES = re.compile(r"\{[A-Z]\w+\.[A-Z_]+: .*\}")
 OPERATORS = "*/+-@^"
 
@@ -68,6 +69,7 @@ def _option(found: re.Match[str]) -> str:
 def plainly(words: str) -> str:
     """The same without source text, as far as there are words for it."""
     words = CHOICES.sub("what is chosen from", words)
+    words = ALIKE.sub("1 / N", words)
     words = OPTION.sub(_option, words)
     words = ROWS.sub(r"the sum of \1", words)
     out, at = "", 0

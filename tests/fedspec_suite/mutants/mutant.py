@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache, lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias, cast
@@ -233,10 +233,18 @@ def _places(before: FunctionType) -> list[tuple[ModuleType, str]]:
 
 
 @cache
-def _rows(before: FunctionType) -> dict[str, tuple[str, ...]]:
-    """The rows of the catalogue that hold a function, and the names they hold it under."""
-    held = {i: tuple(n for n, v in vars(a.run).items() if v is before) for i, a in CATALOGUE.items()}
-    return {i: names for i, names in held.items() if names}
+def _rows(before: FunctionType) -> tuple[str, ...]:
+    """The rows of the catalogue that hold a function, or whose server by itself does."""
+    return tuple(i for i, a in CATALOGUE.items() if _swapped(a.run, before, None) is not a.run)
+
+
+def _swapped(record: Any, before: FunctionType, after: Any) -> Any:
+    """A record of functions, and those within it, with another in the place of one; itself where it has none."""
+    if not is_dataclass(record):
+        return after if record is before else record
+    held = {n: (v, _swapped(v, before, after)) for n, v in vars(record).items() if callable(v) or is_dataclass(v)}
+    changed: dict[str, Any] = {n: new for n, (old, new) in held.items() if new is not old}
+    return replace(record, **changed) if changed else record  # type: ignore[type-var]
 
 
 def _forgetful(mutant: Mutant) -> Callable[..., Any]:
@@ -259,14 +267,13 @@ def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator
         after: the edited function, where it must be one that remembers its calls.
     """
     before, after = original(mutant), after or _forgetful(mutant)
-    places, held = _places(before), _rows(before)
-    rows = {i: CATALOGUE[i] for i in held}
+    places = _places(before)
+    rows = {i: CATALOGUE[i] for i in _rows(before)}
     try:
         for module, name in places:
             setattr(module, name, after)
-        for i, names in held.items():
-            swapped: dict[str, Any] = dict.fromkeys(names, after)
-            CATALOGUE[i] = replace(rows[i], run=replace(rows[i].run, **swapped))
+        for i, row in rows.items():
+            CATALOGUE[i] = replace(row, run=_swapped(row.run, before, after))
         yield
     finally:
         for module, name in places:

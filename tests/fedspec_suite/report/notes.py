@@ -32,6 +32,18 @@ def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
     if theirs := [n for n in a.numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
+    if "alpha" in read:
+        yield "alpha = eta_l mu; ||a_i||_1 is the plain sum of the entries of a_i, negative ones too"
+    if "y_(n+1)" in text:
+        yield "y_0 = 0, y_1 = 1"
+    if "reach_i" in read:
+        yield "reach_i: the sum of client i's row of W over those who hold the server's model, the senders"
+    if "ratio(" in text:
+        yield "ratio(a, b) = a / b, and 0 where both are 0"
+    if "q / ||q||" in text:
+        yield "q / ||q|| is 0 where q = 0"
+    if "eps_s" in a.numbers and "sgd.step" in {e.id for e in listed}:
+        yield "sgd.step is not taken where ||g|| < eps_s either"
     if "Delta_(" in text:
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
     if "epoch" in a.numbers:
