@@ -19,11 +19,13 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
 
 from fedspec.arrays import check_array, compiling, has_values, namespace
 from fedspec.choices import Open, either
@@ -119,30 +121,43 @@ same where a vector may also be common to them; a number is common to all coordi
 
 
 @functools.cache
-def _fields(kind: type) -> tuple[tuple[str, str], ...]:
-    """The fields of a record with their annotations; none for what is no record."""
-    return tuple((f.name, str(f.type)) for f in getattr(kind, "__dataclass_fields__", {}).values())
+def _fields(name: str, kind: type) -> tuple[tuple[str, str, str], ...]:
+    """The fields of a record: what each is called within an argument, its name, its annotation; none of no record."""
+    return tuple((f"{name}.{f.name}", f.name, str(f.type)) for f in getattr(kind, "__dataclass_fields__", {}).values())
 
 
-def _axes(name: str, value: Any, annotation: str) -> Iterator[tuple[str, tuple[int, ...], tuple[str, ...], Any]]:
+Shaped: TypeAlias = tuple[str, tuple[int, ...], tuple[str, ...], Any]
+"""An array's name, its shape, what the annotation calls its axes, and its dtype."""
+
+
+def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
     """The arrays in an argument: the axis names that the annotation gives them, and their dtypes."""
+    kind = value.__class__
+    # What nearly all are is answered first.
+    if annotation == "Scalar" and (kind is float or kind is int):
+        return []
+    axes = _AXES.get(annotation)
+    if kind is np.ndarray and axes and annotation != "Scalar" and value.dtype.kind == "f":
+        return [(name, value.shape, axes, value.dtype)]
+    found: list[Shaped] = []
     annotation = annotation if hasattr(value, "weigh") else annotation.removesuffix(" | Blocks")
     if annotation == "Scalar":
         if namespace(value) is not None and value.ndim:
-            yield name, tuple(value.shape), _AXES[annotation], None
+            found.append((name, tuple(value.shape), _AXES[annotation], None))
     elif annotation in _AXES:
         check_array(name, value)
-        yield name, tuple(value.shape), _AXES[annotation], value.dtype
+        found.append((name, tuple(value.shape), _AXES[annotation], value.dtype))
     elif annotation == "AnyCover":
         if not hasattr(value, "q"):
             raise CoverError(f"{name}: got {value!r}; give a Cover (fedspec.covers)")
-        yield name, (value.q, value.d), ("q", "d"), None
+        found.append((name, (value.q, value.d), ("q", "d"), None))
     elif annotation in ("int", "Count") and "." in name:
         if namespace(value) is None and (not isinstance(value, Real) or outside(value, WHOLE)):
             raise PlanError(f"{name}: got {value!r}; a state counts its steps, {WHOLE.words}")
     else:
-        for field, note in _fields(value.__class__):
-            yield from _axes(f"{name}.{field}", getattr(value, field), note)
+        for called, field, note in _fields(name, kind):
+            found += _axes(called, getattr(value, field), note)
+    return found
 
 
 # Rules are called for every step of every client, with arrays of the same few shapes.
@@ -220,6 +235,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     known = inspect.unwrap(function).__globals__
     named = {n: known.get(str(p.annotation), p.annotation) for n, p in signature.parameters.items()}
     chosen = {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
+    measured = {n: DOMAINS[n].domain for n, note in notes.items() if note == "Scalar" and n in DOMAINS}
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -233,10 +249,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             # torch.compile takes apart what is called with its tensors, and cannot take apart what looks at them.
             options = {n: choice(kind, n, given[n]) for n, kind in chosen.items() if n in given}
             return function(**{**given, **options})  # type: ignore[call-arg]
-        arrays: list[tuple[str, tuple[int, ...], tuple[str, ...], Any]] = []
+        arrays: list[Shaped] = []
         for name, value in given.items():
             if name in chosen:
                 given[name] = choice(chosen[name], name, value)
+            elif value.__class__ is float and name in measured:
+                # As rates and decays come, in every step of every client; the rest looks at whatever else they may be.
+                if outside(value, measured[name]):
+                    require(name, value)
             else:
                 note = notes[name]
                 if note in _NUMBERS:
