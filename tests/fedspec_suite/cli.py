@@ -102,7 +102,7 @@ def smoke(
     limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = 20.0,
     as_json: Json = False,
 ) -> None:
-    """Play one small case of each offer, two events; nothing is compared."""
+    """Play one small case of each offer; the numbers of its reading stand beside the answer, and nothing is judged."""
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner() as progress:
