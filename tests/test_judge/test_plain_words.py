@@ -8,7 +8,7 @@ import pytest
 
 from fedspec.contract import Offer
 from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.own_symbols import in_symbols
+from fedspec_suite.judge.own_symbols import in_symbols, under_options
 from fedspec_suite.judge.plain_words import plainly
 from fedspec_suite.measure.setting import setting_of
 
@@ -87,3 +87,17 @@ def test_a_name_is_said_in_the_symbols_of_what_is_judged(offer: str, words: str,
     found = [v for v in known_of(setting).edits if v.mutants[0].rule == "fedspec.client.lamb.layer_step"]
     v = found[0] if found else known_of(setting).claimed
     assert in_symbols(words, v, setting).startswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("offer", "said"),
+    [
+        ("fedamsgrad/server/epsilon-outside", "maximum(v_hat, v) times eta"),
+        ("fedamsgrad/server/correct-then-max", "maximum(v_hat, v / (1 - beta2^t)) times eta"),
+        ("fedadam/server/kingma-ba-step", "maximum(v_hat, v) times the corrected eta"),
+    ],
+)
+def test_corrections_that_a_claim_has_not_are_not_said(offer: str, said: str) -> None:
+    words = "maximum(v_hat, corrected(v, beta2, t, bias_correction)) times rate(eta, beta1, beta2, t, bias_correction)"
+    setting = setting_of(Offer(*offer.split("/")))  # type: ignore[arg-type]
+    assert plainly(under_options(words, setting)) == said

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fedspec_suite.judge.comparing import Evidence, Given, close, measured
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.lasting import Larger
-from fedspec_suite.judge.own_symbols import in_symbols
+from fedspec_suite.judge.own_symbols import in_symbols, under_options
 from fedspec_suite.judge.plain_words import plainly
 from fedspec_suite.judge.variants import Variant
 
@@ -99,7 +99,7 @@ def _agreeing(
     for v in variants:
         if not close(known, v, given, told, names):
             continue
-        said = in_symbols(plainly(v.words), v, known.setting)
+        said = in_symbols(plainly(under_options(v.words, known.setting)), v, known.setting)
         if said in {f.words for f in found}:
             continue
         near = measured(known, v, given, told)

@@ -16,6 +16,15 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions, original, parsed, source_of
 
 
+def under_options(words: str, setting: Setting) -> str:
+    """The same without corrections of biases that the claim has not."""
+    correction = setting.options.get("bias_correction")
+    for value, call in (("moments", "corrected"), ("step", "rate")):
+        if correction != value:
+            words = re.sub(rf"(?<![\w.]){call}\((\w+), [^()]*\)", r"\1", words)
+    return words
+
+
 def in_symbols(words: str, v: Variant, setting: Setting) -> str:
     """The same in the setting's own symbols: those of its hyper-parameters, and of what it hands to a function."""
     if "eps" not in setting.numbers and "tau" in setting.numbers:

@@ -40,6 +40,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         return
     yield _mixed("W is transposed", lambda W: _square(W, lambda W: W.T.copy()))
     yield _mixed("W is made symmetric, (W + W')/2", lambda W: _square(W, lambda W: (W + W.T) / 2))
+    yield _mixed(
+        "half of W is mixed by, (I + W)/2", lambda W: _square(W, lambda W: (np.eye(len(W), dtype=W.dtype) + W) / 2)
+    )
     yield _mixed("every exchange is made twice", lambda W: _square(W, lambda W: W @ W))
     yield _mixed("rows are mixed in place, each with what those before it have become", lambda W: _square(W, _in_turn))
     yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
