@@ -135,8 +135,8 @@ ROW = Algorithm(
         ),
         Reading(
             name="wang-2020-code",
-            words="momentum with the pull inside its buffer, divided by a third number (the authors' code); "
-            "w_i = p_i, tau_eff = sum p_i tau_i",
+            words="momentum with the pull inside its buffer, divided by a third number (the authors' code with mu > 0 "
+            "and rho > 0; where one is 0 it counts otherwise); w_i = p_i, tau_eff = sum p_i tau_i",
             fixes={
                 "solver": "momentum-proximal-inside",
                 "norm": "code",

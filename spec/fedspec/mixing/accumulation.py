@@ -105,7 +105,8 @@ def code_norm(tau: int, *, alpha: Scalar, rho: Scalar) -> Scalar:
         n = (1 - alpha) (n + b) + 1                fednova-code.n
 
     It counts the step of the momentum and that of the pull one after the other. No solver has these entries: it is the
-    norm of momentum where alpha = 0 but for tau, which is added to it.
+    norm of momentum where alpha = 0 but for tau, which is added to it. The code itself has n = n + b there, and
+    n = (1 - alpha) n + 1 where rho = 0: it is this rule where both are positive. b in the second line is the new one.
 
     Raises:
         PlanError: tau is not a whole number >= 1.
