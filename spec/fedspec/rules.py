@@ -256,7 +256,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             elif value.__class__ is float and name in measured:
                 # As rates and decays come, in every step of every client; the rest looks at whatever else they may be.
                 if outside(value, measured[name]):
-                    require(name, value)
+                    given[name] = _counted_or_measured(name, value, notes[name])
             else:
                 note = notes[name]
                 if note in _NUMBERS:
