@@ -101,3 +101,12 @@ def test_corrections_that_a_claim_has_not_are_not_said(offer: str, said: str) ->
     words = "maximum(v_hat, corrected(v, beta2, t, bias_correction)) times rate(eta, beta1, beta2, t, bias_correction)"
     setting = setting_of(Offer(*offer.split("/")))  # type: ignore[arg-type]
     assert plainly(under_options(words, setting)) == said
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [("correct-then-max", "v / (1 - beta2^t), v_hat"), ("max-then-correct", "v, v_hat / (1 - beta2^t)")],
+)
+def test_amsgrads_moment_is_corrected_once_in_what_is_said(reading: str, said: str) -> None:
+    words = "corrected(v, beta2, t, before), corrected(v_hat, beta2, t, after)"
+    assert plainly(under_options(words, setting_of(Offer("fedamsgrad", "server", reading)))) == said

@@ -18,10 +18,16 @@ from fedspec_suite.mutants import functions, original, parsed, source_of
 
 def under_options(words: str, setting: Setting) -> str:
     """The same without corrections of biases that the claim has not."""
-    correction = setting.options.get("bias_correction")
-    for value, call in (("moments", "corrected"), ("step", "rate")):
-        if correction != value:
-            words = re.sub(rf"(?<![\w.]){call}\((\w+), [^()]*\)", r"\1", words)
+    correction, maximum_of = setting.options.get("bias_correction"), setting.options.get("maximum_of")
+    # AMSGrad corrects either before it takes the maximum or after it, never twice.
+    idle = {
+        r"corrected\((\w+), [^()]*\)": correction != "moments",
+        r"corrected\((\w+), [^()]*\bbefore\)": maximum_of == "before-correction",
+        r"corrected\((\w+), [^()]*\bafter\)": maximum_of == "after-correction",
+        r"rate\((\w+), [^()]*\)": correction != "step",
+    }
+    for call in (call for call, does_nothing in idle.items() if does_nothing):
+        words = re.sub(rf"(?<![\w.]){call}", r"\1", words)
     return words
 
 
