@@ -14,14 +14,14 @@ from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
 from fedspec.catalogue import find
 from fedspec.contract import Case, Offer, Round, SubjectInfo
 from fedspec_suite import mutants
-from fedspec_suite.judge import check
+from fedspec_suite.judge import check, found
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.comparing import evidence
 from fedspec_suite.judge.composed import combined
 from fedspec_suite.judge.diagnosis import Diagnosis, as_data, in_words
 from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.found import first
+from fedspec_suite.judge.found import Found, first
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.runner import judge_offer, result_of
@@ -254,7 +254,7 @@ def test_a_reading_is_placed_where_its_correction_stands() -> None:
 
 
 @pytest.mark.slow
-def test_a_name_that_larger_cases_refute_gives_way_to_one_that_fits_them() -> None:
+def test_a_mean_of_counts_that_is_rounded_is_named() -> None:
     rounded = mutants.Mutant(
         id="mean-steps-rounded",
         words="",
@@ -265,3 +265,11 @@ def test_a_name_that_larger_cases_refute_gives_way_to_one_that_fits_them() -> No
     )
     d = diagnosed(Behind("vrl-sgd", "round", reading="mean-steps", edits=(rounded,)))
     assert in_words(d, True).startswith("sum(tau) / (the number of steps) is rounded down to a whole number")
+
+
+def test_what_fits_small_cases_alone_is_said_only_where_no_later_stage_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, whole = (Found(words, "", 0.1, 1, "edit", (), 1.0, small=words == "small") for words in ("small", "whole"))
+    monkeypatch.setattr(found, "_agreeing", lambda known, among, *rest: among)
+    rest: tuple[Any, ...] = (None, {}, None, ("x",), None)
+    assert first([(small,), (), (whole,)], *rest) == (whole,)  # type: ignore[list-item]
+    assert first([(small,), ()], *rest) == (small,)  # type: ignore[list-item]
