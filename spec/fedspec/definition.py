@@ -29,6 +29,11 @@ def v0_at_least_tau_squared(algorithm: str) -> Requirement:
     )
 
 
+def above_zero(algorithm: str, name: str) -> Requirement:
+    """That a hyper-parameter which may be 0 elsewhere is not."""
+    return Requirement(id=f"{algorithm}.{name}", words=f"{name} > 0", about=(name,), holds=lambda h: h[name] > 0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """A published definition of an algorithm's name.

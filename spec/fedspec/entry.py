@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
-from fedspec.definition import Reading, Requirement, v0_at_least_tau_squared
+from fedspec.definition import Reading, Requirement, above_zero, v0_at_least_tau_squared
 from fedspec.domains import DIMENSIONS, DOMAINS, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
@@ -30,6 +30,7 @@ __all__ = [
     "Reading",
     "Requirement",
     "Served",
+    "above_zero",
     "v0_at_least_tau_squared",
 ]
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from test_judge.support import check, fedspec, py, standalone, statuses
 
-from fedspec_suite.judge.runner import conclude
+from fedspec.contract import Offer
+from fedspec_suite.judge.runner import conclude, requirement_obligations
+from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
 
@@ -83,6 +85,18 @@ def test_a_reading_that_asks_more_than_is_fixed() -> None:
     ran = check(py("odd:small_v0"), "--law", "reading-requires")
     assert ran.code == 1
     assert "v_0 >= tau^2" in ran.rows[0]["first_deviation"]
+
+
+@pytest.mark.parametrize(
+    ("fixed", "fails"), [({}, []), ({"mu": 0.0}, ["mu > 0"]), ({"mu": 0.5, "rho": 0.0}, ["rho > 0"])]
+)
+def test_the_authors_code_is_read_where_it_counts_so(fixed: dict[str, float], fails: list[str]) -> None:
+    """JYWa/FedNova, distoptim/FedNova.py: of the three ways in which it counts, that of mu > 0 and momentum > 0."""
+    offer = Offer("fednova", "round", "wang-2020-code", {"weights": "examples"}, fixed=fixed)
+    asked = requirement_obligations(setting_of(offer))
+    assert len(asked) == 2
+    broken = [o.deviation.note for o in asked if o.status is Status.FAIL and o.deviation]
+    assert [note.split("asks ")[1].split(",")[0] for note in broken] == fails
 
 
 def test_a_fixed_tau_with_a_free_v0_meets_the_requirement() -> None:

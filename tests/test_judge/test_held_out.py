@@ -6,13 +6,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from test_judge.test_gates import Behind, diagnosed, setting
 
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite import mutants
 from fedspec_suite.judge import held_out as held_out_module
 from fedspec_suite.judge import known, search
-from fedspec_suite.judge.beside_others import taking_part
+from fedspec_suite.judge.beside_others import HOLDING, histories, taking_part
 from fedspec_suite.judge.held_out import alike, always, contradicted, held_out, shared
+from fedspec_suite.judge.resized import opposed
+from fedspec_suite.judge.variants import single
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import setting_of
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +54,10 @@ def late(who: list[Any], met: set[int]) -> bool:
     return bool(met) and any(i not in met for i, *_ in who)
 
 
+def returning(who: list[Any], met: set[int]) -> bool:
+    return any(i in met for i, *_ in who)
+
+
 SAID = {
     "where a client has more than 0.5 of the weights": Behind(
         "fedavg", "server", take=moved(lambda who, met: max(share(who)) > 0.5)
@@ -58,6 +71,10 @@ SAID = {
         take=moved(lambda who, met: len({a for *_, a in who}) == 1 < len({n for _, n, _ in who})),
     ),
     "where a client takes part for the first time after the first round": Behind("fedavg", "round", take=moved(late)),
+    "where no two clients of a round have different ||a_i||_1": Behind(
+        "fednova", "server", take=moved(lambda who, met: len({a for *_, a in who}) == 1)
+    ),
+    "where a client takes part again": Behind("fedavg", "server", take=moved(returning)),
     "where client 0 takes part again": Behind(
         "fedavg", "round", take=moved(lambda who, met: 0 in met and any(i == 0 for i, *_ in who))
     ),
@@ -112,3 +129,72 @@ def test_cases_in_which_nothing_moves_are_not_held_out() -> None:
     none = {n: 0 * a for n, a in cases[0].events[0].messages[0].delta.items()}  # type: ignore[union-attr]
     events = [replace(e, messages=tuple(replace(m, delta=none) for m in e.messages)) for e in cases[0].events]  # type: ignore[union-attr]
     assert held_out_module.still(replace(cases[0], events=tuple(events)))
+
+
+def test_new_clients_stand_for_those_who_come_back() -> None:
+    """Where N is told, no number is beyond it; what was sent stays."""
+    for name in ("fedavg", "feddyn"):
+        long = next(s for s in held_out(setting(name, "server")) if len(s.events) > 1)
+        made = held_out_module.newcomers(long)
+        assert made is not None
+        who = [[m.client for m in e.messages] for e in made.events]  # type: ignore[union-attr]
+        met = [i for there in who for i in there]
+        assert len(met) == len({*met}) and (made.case.population is None or max(met) < made.case.population)
+        before, after = ([m.delta for m in s.events[1].messages] for s in (long, made))  # type: ignore[union-attr]
+        assert before == after
+    (zero,) = [m for s in held_out(setting("fedavg", "server")) if (m := held_out_module.newcomers(s, True))][:1]
+    assert not any(m.client == 0 for e in zero.events[1:] for m in e.messages)  # type: ignore[union-attr]
+
+
+def test_steps_fall_and_rise_again() -> None:
+    regained = "where a client takes more steps than the last time, and took more once before"
+    (s,) = [s for s in held_out(setting("fedavg", "round")) if [e.steps[0] for e in s.events] == [3, 1, 2, 1]][:1]  # type: ignore[union-attr]
+    assert [bool(HOLDING[regained](h)) for h in histories(s, 3)] == [False, False, True, False]
+
+
+def test_clients_that_pull_against_one_another_nearly_cancel() -> None:
+    """Two of 64 and -60 times the same: their mean is a thirty-first of a change, and a rate that is capped shows."""
+    s = next(s for s in held_out(setting("fedexp", "server")) if len(s.events[0].messages) in (2, 4, 6))  # type: ignore[union-attr]
+    against = opposed(s)
+    assert against is not None
+    one, two = (next(iter(m.delta.values())) for m in against.events[0].messages[:2])  # type: ignore[union-attr]
+    assert np.array_equal(15 * one, -16 * two)
+    answer = SUBJECT.start(against.case).step(against.events[0])
+    assert answer["rate"] > 10
+
+
+def test_what_was_written_for_another_algorithm_is_looked_for_where_the_rule_runs() -> None:
+    offer = Offer("fednova-sampled", "round", "box", {"solver": "nesterov"})
+    words = {v.words for v in single(setting_of(offer))}
+    assert "Nesterov's changes are normalised as plain momentum's" in words
+    # Its solver does not run.
+    assert mutants.find("momentum-no-decay").words not in words
+
+
+def test_a_control_may_come_as_a_list_of_blocks() -> None:
+    """What is like the model is read in blocks, in the order of x0, as the model is; rows of clients stay rows."""
+    offer = Offer("scaffold", "server", "option-1", intermediates=("delta", "c"))
+
+    class Session:
+        def __init__(self, case: Any) -> None:
+            self.inner, self.like = SUBJECT.start(case), case.x0
+
+        def step(self, event: Any) -> dict[str, Any]:
+            ends = np.cumsum([a.size for a in self.like.values()])[:-1]
+            return {
+                name: [
+                    piece.reshape(a.shape) for piece, a in zip(np.split(vector, ends), self.like.values(), strict=True)
+                ]
+                for name, vector in self.inner.step(event).items()
+                if name in {"x", "delta", "c"}
+            }
+
+    class Subject:
+        info = SubjectInfo("listed", "1", (offer,))
+        start = Session
+
+    of = setting_of(offer)
+    bench = bench_of(Inside(Subject()), offer, of)
+    for s in held_out(of)[:8]:
+        for got, want in zip(bench.play(s), bench.expect(s), strict=True):
+            assert np.allclose(got["c"], [float(v) for v in want["c"]]) and got["c"].shape == got["x"].shape

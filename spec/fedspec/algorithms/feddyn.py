@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import check_population, together
 from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.controlled import dynamic_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, Requirement, Served
+from fedspec.entry import Algorithm, Family, Program, Reading, Served, above_zero
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import check_pull, client_dual, dynamic_average, server_dual
@@ -115,8 +115,8 @@ ROW = Algorithm(
     readings=(
         Reading(
             name="gradient-steps",
-            words="the local minimum of the published algorithm is approached by tau_i gradient steps from x; mu > 0",
-            requires=(Requirement(id="feddyn.mu", words="mu > 0", about=("mu",), holds=lambda h: h["mu"] > 0),),
+            words="the local minimum of the published algorithm is approached by tau_i gradient steps from x",
+            requires=(above_zero("feddyn", "mu"),),
         ),
     ),
     shows=("lam_i", "h"),

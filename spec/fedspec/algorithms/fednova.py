@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.domains import pull
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Family, Method, Reading, above_zero
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation, code_norm
@@ -135,14 +135,15 @@ ROW = Algorithm(
         ),
         Reading(
             name="wang-2020-code",
-            words="momentum with the pull inside its buffer, divided by a third number (the authors' code with mu > 0 "
-            "and rho > 0; where one is 0 it counts otherwise); w_i = p_i, tau_eff = sum p_i tau_i",
+            words="momentum with the pull inside its buffer, divided by a third number (the authors' code, "
+            "which counts otherwise where mu or rho is 0); w_i = p_i, tau_eff = sum p_i tau_i",
             fixes={
                 "solver": "momentum-proximal-inside",
                 "norm": "code",
                 "nova_weights": "nova",
                 "tau_eff_choice": "weighted-steps",
             },
+            requires=(above_zero("fednova", "mu"), above_zero("fednova", "rho")),
             levels=("round",),
         ),
     ),

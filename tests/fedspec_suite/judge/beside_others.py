@@ -62,6 +62,12 @@ def _several(rounds: History, of: Callable[[Client], object], alike: bool) -> bo
     return None if None in there or not there else len(rounds[-1]) > 1 and (len(there) == 1) is alike
 
 
+def _all(rounds: History, of: Callable[[Client], object]) -> bool | None:
+    """Whether all clients are alike in something, one by itself too."""
+    there = {of(c) for c in rounds[-1]}
+    return None if None in there or not there else len(there) == 1
+
+
 def _met(rounds: History) -> set[int]:
     return {c.number for others in rounds[:-1] for c in others}
 
@@ -84,6 +90,27 @@ def _first_again(rounds: History) -> bool:
     return 0 in _met(rounds) and any(c.number == 0 for c in rounds[-1])
 
 
+def _took(rounds: History, i: int) -> list[int]:
+    """How many steps a client took each time that it took part."""
+    return [c.steps for there in rounds for c in there if c.number == i]
+
+
+def _more(rounds: History) -> bool:
+    return any(_grew(_took(rounds, c.number)) for c in rounds[-1])
+
+
+def _grew(took: Sequence[int]) -> bool:
+    return len(took) > 1 and took[-1] > took[-2]
+
+
+def _regained(rounds: History) -> bool:
+    return any(_grew(took) and max(took[:-1]) > took[-2] for took in (_took(rounds, c.number) for c in rounds[-1]))
+
+
+def _fewer(rounds: History) -> bool:
+    return any(len(took) > 1 and took[-1] < took[-2] for took in (_took(rounds, c.number) for c in rounds[-1]))
+
+
 SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
     "where a client has more than {} of the weights": (_largest, True),
     "where a client has less than {} of the weights": (_smallest, False),
@@ -93,13 +120,18 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
 HOLDING: Mapping[str, Callable[[History], bool | None]] = {
     "where clients of a round have other ||a_i||_1 than one another": lambda r: _several(r, lambda c: c.norm, False),
     "where clients of a round have one ||a_i||_1": lambda r: _several(r, lambda c: c.norm, True),
+    "where no two clients of a round have different ||a_i||_1": lambda r: _all(r, lambda c: c.norm),
     "where clients of a round take other numbers of steps than one another": lambda r: _several(
         r, lambda c: c.steps, False
     ),
     "where clients of a round take equally many steps": lambda r: _several(r, lambda c: c.steps, True),
+    "where no two clients of a round take different numbers of steps": lambda r: _all(r, lambda c: c.steps),
     "where clients of a round have other weights than one another": lambda r: _several(r, lambda c: c.weight, False),
     "where a client takes part for the first time after the first round": _new,
     "where a client takes part again after it sat out": _back,
+    "where a client takes more steps than the last time, and took more once before": _regained,
+    "where a client takes more steps than the last time": _more,
+    "where a client takes fewer steps than the last time": _fewer,
     "where client 0 takes part again": _first_again,
     "where a client takes part again": _again,
 }

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from fedspec.arith import Array
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.along import along
 from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
@@ -25,7 +28,7 @@ from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains
 from fedspec_suite.judge.unguarded import openable
 from fedspec_suite.judge.variants import Variant
-from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
@@ -276,7 +279,21 @@ def _seen(known: Known, given: Given) -> str:
         for k, answers in given.items()
         for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
     ]
-    return seen(known.samples, models) if models else ""
+    others = (
+        _relative(got[name], want[name])
+        for k, answers in given.items()
+        for got, want in zip(answers, wanted[k] or (), strict=False)
+        for name in (got.keys() & want.keys()) - {"x", *WORDS}
+    )
+    return seen(known.samples, models, max(others, default=0.0)) if models else ""
+
+
+def _relative(got: Array, want: Array) -> float:
+    """By how much numbers deviate, relative to the largest of those that are wanted."""
+    values = np.array([float(v) for v in want])
+    if got.shape != values.shape or not values.size:
+        return 0.0
+    return float(np.abs(got - values).max() / max(np.abs(values).max(), 1e-300))
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:

@@ -5,6 +5,7 @@ The cases are drawn anew; nothing that was found on others was found on these.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -27,6 +28,12 @@ BOTH = 4
 
 MOSTLY = 0.5
 """The share of the cases with a feature that must deviate, where not all of them do."""
+
+NEW = 6
+"""How many cases there are in which nobody comes back, and in which somebody else than client 0 does."""
+
+UNEVEN = (3, 1, 2, 1)
+"""Steps of rounds of the same clients."""
 
 TIMES = 100
 """By how much examples are multiplied in some cases: what is decided by shares must not be said of sizes."""
@@ -59,7 +66,9 @@ def held_out(setting: Setting) -> tuple[Scenario, ...]:
     crowded = [s for s in cases if len(taking_part(s, s.events[0])) > 2]
     same = [alike(s) for s in crowded[2:10]]
     equal = [_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])]
-    return (*cases, *(shared(s, p) for s in crowded[:2] for p in SOME), *same, *equal)
+    uneven = [unevenly(s) for s in cases[: 2 * NEW] if isinstance(s.events[0], Round)]
+    others = [s for zero in (False, True) for s in [*filter(None, (newcomers(s, zero) for s in cases))][:NEW]]
+    return (*cases, *(shared(s, p) for s in crowded[:2] for p in SOME), *same, *equal, *uneven, *others)
 
 
 def still(s: Scenario) -> bool:
@@ -81,6 +90,31 @@ def alike(s: Scenario) -> Scenario:
         return e
 
     return replace(s, events=tuple(map(event, s.events)))
+
+
+def unevenly(s: Scenario) -> Scenario:
+    """The case with four rounds of those of the first one, whose steps fall, rise again, and fall."""
+    first = s.events[0]
+    assert isinstance(first, Round)
+    rounds = (replace(first, steps=(tau,) * len(first.steps)) for tau in UNEVEN)
+    return replace(s, events=tuple(rounds))
+
+
+def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
+    """The case with new clients for those that come back, or for client 0 alone, as far as there are clients enough."""
+    met: set[int] = set()
+    events: list[Any] = []
+    for e in s.events:
+        if not isinstance(e, Messages):
+            return None
+        free = itertools.count(max([*met, *(m.client for m in e.messages)], default=0) + 1)
+        back = {m.client for m in e.messages if m.client in met and (m.client == 0 or not zero)}
+        number = {i: next(free) if i in back else i for i in (m.client for m in e.messages)}
+        if s.case.population is not None and max(number.values(), default=0) >= s.case.population:
+            break
+        met |= {*number.values()}
+        events.append(replace(e, messages=tuple(replace(m, client=number[m.client]) for m in e.messages)))
+    return replace(s, events=tuple(events)) if len(events) > 1 and tuple(events) != s.events else None
 
 
 def shared(s: Scenario, share: float) -> Scenario:

@@ -13,6 +13,9 @@ from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Quadr
 from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients
 from fedspec_suite.measure.setting import Setting
 
+PULLS = (64.0, -60.0)
+"""What the changes of two clients that face one another are multiples of: a stabiliser is little beside them."""
+
 
 def scaled(s: Scenario, factor: float) -> Scenario:
     def times(a: Array) -> Array:
@@ -42,6 +45,39 @@ def messages(s: Scenario, n: int) -> Scenario:
     N = s.case.population
     events = tuple(map(more, s.events))
     return replace(s, case=replace(s.case, population=N and max(N, n)), events=events)
+
+
+def opposed(s: Scenario) -> Scenario | None:
+    """The case with clients that are alike but for their sides: of each two, one pulls against the other.
+
+    Their mean is nearly nothing: where a rule takes the larger of two numbers, another one is it here than usually.
+    None where nobody takes part with others.
+    """
+
+    def event(e: Event) -> Event:
+        if isinstance(e, Round):
+            return replace(arranged(e, [0] * len(e.steps)), participants=tuple(range(len(e.steps))))
+        assert isinstance(e, Messages)
+        first = e.messages[0]
+        return replace(
+            e, messages=tuple(replace(first, client=k, delta=side(first.delta, k)) for k in range(len(e.messages)))
+        )
+
+    def side(delta: Mapping[str, Array], k: int) -> dict[str, Array]:
+        return {name: (a * PULLS[k % 2]).astype(a.dtype) for name, a in delta.items()}
+
+    if not any(
+        len(e.participants if isinstance(e, Round) else e.messages if isinstance(e, Messages) else ()) > 1
+        for e in s.events
+    ):
+        return None
+    case, problem = s.case, s.case.problem
+    if problem is not None:
+        n = len(problem.e)
+        e = np.stack([problem.e[0] * PULLS[k % 2] for k in range(n)]).astype(problem.e.dtype)
+        posed = Quadratics(problem.H[[0] * n], e, problem.examples[[0] * n])
+        case = replace(case, problem=posed, x0={name: a * 0 for name, a in case.x0.items()})
+    return replace(s, case=case, events=tuple(map(event, s.events)))
 
 
 def crowd(s: Scenario, n: int) -> Scenario:

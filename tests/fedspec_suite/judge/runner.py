@@ -199,7 +199,8 @@ def requirement_obligations(setting: Setting) -> list[Obligation]:
     out = []
     for r in setting.algorithm.reading(setting.reading).requires:
         # What is not fixed is drawn so that the relation holds, tau from its pool.
-        held = "v0" not in setting.fixed or r.holds({"tau": max(POOLS["tau"]), **setting.fixed})
+        given = {"tau": max(POOLS["tau"]), **setting.fixed}
+        held = not any(n in setting.fixed for n in r.about if n != "tau") or r.holds(given)
         pinned = ", ".join(f"{n} = {v:g}" for n, v in setting.fixed.items() if n in r.about)
         out.append(
             Obligation(

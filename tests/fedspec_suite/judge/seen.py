@@ -54,8 +54,14 @@ def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Mo
     return Model(sample, event, got, values, sure & near, sure & ~near)
 
 
-def seen(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
-    """A sentence on how the subject's models and the wanted ones differ."""
+def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0) -> str:
+    """A sentence on how the subject's models and the wanted ones differ.
+
+    Args:
+        samples: the cases.
+        models: the subject's models beside the wanted ones.
+        most: by how much, relative to the largest number, what else it shows deviates: roundings spare nothing.
+    """
     dtype = samples[0].case.dtype
     for m in models:
         if not np.isfinite(m.got).all():
@@ -64,9 +70,9 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
             return f"x[{at}] is {m.got[at]} after {event} {m.event + 1} of a sample"
     pairs = [(m.got, m.want) for m in models]
     relative = [np.abs(got - want).max() / max(np.abs(want).max(), 1e-300) for got, want in pairs]
-    if dtype == "float64" and max(relative) <= SINGLE and _either_way(pairs):
+    if dtype == "float64" and max(*relative, most) <= SINGLE and _either_way(pairs):
         return f"the numbers agree to {max(relative):.0e}, {INSIDE.format('float32')}"
-    if max(relative) <= COARSE and _rounded(pairs, dtype):
+    if max(*relative, most) <= COARSE and _rounded(pairs, dtype):
         return f"the numbers agree to {max(relative):.0e}, {ROUNDED.format(int(-np.log10(max(relative))))}"
     off = [m for m in models if m.apart.any()]
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in off):

@@ -210,10 +210,9 @@ def single(setting: Setting) -> Iterator[Variant]:
         changed = {n: v for n, v in options.items() if v != setting.options[n]}
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
-    for m in MUTANTS.values():
-        if one.algorithm in m.algorithms and (setting.varies or not m.rates):
-            names = ({"mutant": m.id},)
-            yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
+    for m in (*_written(setting), *_lent(setting)):
+        names = ({"mutant": m.id},)
+        yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
     for d in defects(setting):
         names = ({"defect": d.words},)
         yield replace(
@@ -245,6 +244,25 @@ def printed_by(setting: Setting) -> set[str]:
 def equation_of(setting: Setting, tail: str) -> str:
     """The equation that a setting breaks where something about a symbol is wrong; none where that has no equation."""
     return setting.algorithm.equation(tail, setting.options) if tail else ""
+
+
+def _written(setting: Setting) -> Iterator[Mutant]:
+    """The mutants that were written for the algorithm."""
+    for m in MUTANTS.values():
+        if setting.algorithm.id in m.algorithms and (setting.varies or not m.rates):
+            yield m
+
+
+def _lent(setting: Setting) -> Iterator[Mutant]:
+    """Those of rules that run here as well, written for another algorithm that they were tried on."""
+    algorithm, options = setting.algorithm, setting.options
+    chosen = {f"{name}={value}" for name, value in options.items()}
+    idle = {rule for said, rules in algorithm.when.items() if said not in chosen for rule in rules}
+    running = set(mutants.functions(algorithm, setting.level)) - idle
+    for m in MUTANTS.values():
+        here = all(options.get(name, value) == value for name, value in m.options.items())
+        if algorithm.id not in m.algorithms and not m.rates and here and mutants.original(m) in running:
+            yield m
 
 
 def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:

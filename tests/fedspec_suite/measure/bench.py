@@ -265,9 +265,17 @@ def _vector(value: Any, s: Scenario, name: str) -> Array:
     value = _plain(value)
     if name != "x" and not isinstance(value, Mapping | list | tuple) and np.ndim(value) == 0:
         return np.array([float(value)])
-    if name not in {"x", "m", "v", "v_hat", "u", "nu", "delta"} and not isinstance(value, Mapping):
+    whole = name in {"x", "m", "v", "v_hat", "u", "nu", "delta"} or isinstance(value, Mapping)
+    if not whole and not _is_blocks(value, s.case.x0):
         return np.asarray(value, dtype=float).reshape(-1)
     return np.asarray(flatten(blocks_like(value, s.case.x0, name)), dtype=float)
+
+
+def _is_blocks(value: Any, x0: Mapping[str, Array]) -> bool:
+    """Whether it is a list of arrays in the order of x0: rows of clients never have the shapes of several blocks."""
+    if not isinstance(value, list | tuple) or len(value) != len(x0):
+        return False
+    return all(np.shape(part) == block.shape for part, block in zip(value, x0.values(), strict=True))
 
 
 def _plain(value: Any) -> Any:

@@ -58,7 +58,7 @@ def _blocks(matrix: Matrix, laws: Sequence[str], width: int) -> Iterator[str]:
 
 
 def _legend(matrix: Matrix, asked: Mapping[str, int]) -> Iterator[str]:
-    label = max(len(law) for law in asked)
+    label = max(map(len, asked), default=0)
     yield f"\n{KILLED} killed on some offer, {SURVIVED} survived, blank not asked;"
     yield "laws: how many kill the mutant; other: how many of them do not read the rule"
     yield f"\n{'':>4}  {'law':<{label}}  killed  asked"
