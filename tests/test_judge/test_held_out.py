@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_judge.test_gates import Behind, diagnosed, setting
 
-from fedspec.contract import Offer, SubjectInfo
+from fedspec.contract import Offer, Quadratics, Round, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge import held_out as held_out_module
@@ -161,6 +161,12 @@ def test_clients_that_pull_against_one_another_nearly_cancel() -> None:
     assert np.array_equal(15 * one, -16 * two)
     answer = SUBJECT.start(against.case).step(against.events[0])
     assert answer["rate"] > 10
+    alone, twice = (
+        replace(s.case, problem=Quadratics(np.ones((2, 1, 1)), np.ones((2, 1)), np.ones(2))),
+        Round((0, 1, 1), (1,) * 3),
+    )
+    (event,) = opposed(replace(s, case=alone, events=(twice,))).events  # type: ignore[union-attr]
+    assert event == Round((0, 1), (1, 1))
 
 
 def test_what_was_written_for_another_algorithm_is_looked_for_where_the_rule_runs() -> None:

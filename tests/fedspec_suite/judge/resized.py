@@ -56,7 +56,9 @@ def opposed(s: Scenario) -> Scenario | None:
 
     def event(e: Event) -> Event:
         if isinstance(e, Round):
-            return replace(arranged(e, [0] * len(e.steps)), participants=tuple(range(len(e.steps))))
+            # Whoever is drawn twice comes once.
+            who = range(min(len(e.steps), len(s.case.problem.e)) if s.case.problem is not None else 0)
+            return replace(arranged(e, [0] * len(who)), participants=tuple(who))
         assert isinstance(e, Messages)
         first = e.messages[0]
         return replace(
