@@ -141,11 +141,15 @@ class Algorithm:
         """The equations of its rules under the canonical reading, in order."""
         return self.running(self.resolve(self.readings[0].name, {}))
 
+    def resting(self, options: Mapping[str, str]) -> set[Callable[..., typing.Any]]:
+        """The rules that do not run under the options."""
+        chosen = {f"{n}={v}" for n, v in options.items()}
+        return {r for said, rules in self.when.items() if said not in chosen for r in rules}
+
     def running(self, options: Mapping[str, str]) -> tuple[Equation, ...]:
         """The equations that run under the options, in order."""
-        chosen = {f"{n}={v}" for n, v in options.items()}
-        idle = {r for said, rules in self.when.items() if said not in chosen for r in rules}
-        return tuple(e for r in self.rules if r not in idle for e in equations(r, {**self.under, **options}))
+        resting = self.resting(options)
+        return tuple(e for r in self.rules if r not in resting for e in equations(r, {**self.under, **options}))
 
     def equation(self, tail: str, options: Mapping[str, str] | None = None) -> str:
         """The id of its last equation for that symbol, or ``step``, under the options; empty when there is none."""

@@ -11,11 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from rich.console import Console
 from test_judge.support import fedspec
 
 from fedspec.catalogue import CATALOGUE
@@ -30,6 +32,7 @@ from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant, original, texts, written
+from fedspec_suite.report.kills import table
 
 STORED = stored.load()
 SAMPLE = random.Random(5).sample(sorted(MUTANTS), 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 1)
@@ -332,3 +335,11 @@ def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
         said.append((ran.out, out.read_bytes()))
     assert said[0] == said[1]
     assert len(json.loads(said[0][1])["mutants"]) == len(json.loads(said[0][0])) > 4
+
+
+def test_a_mutant_of_which_nothing_can_be_asked_is_printed_all_the_same() -> None:
+    """Its edit fails in every case: no law says anything of it, and it survives."""
+    printed = StringIO()
+    out = Console(file=printed, width=80)
+    table(matrix.Matrix(0, 12, tuple(LAWS), (matrix.Row("fails-everywhere", "", {}),)), STORED, out)
+    assert "fails-everywhere: no law kills it" in printed.getvalue()

@@ -56,16 +56,16 @@ def _smallest(rounds: History) -> float | None:
     return min((p for p in _shares(rounds) if p), default=None)
 
 
-def _several(rounds: History, of: Callable[[Client], object], alike: bool) -> bool | None:
-    """Whether several clients are alike in something; nothing is said of one by itself."""
-    there = {of(c) for c in rounds[-1]}
-    return None if None in there or not there else len(rounds[-1]) > 1 and (len(there) == 1) is alike
-
-
-def _all(rounds: History, of: Callable[[Client], object]) -> bool | None:
-    """Whether all clients are alike in something, one by itself too."""
+def _alike(rounds: History, of: Callable[[Client], object]) -> bool | None:
+    """Whether all clients are alike in something, as one by itself is."""
     there = {of(c) for c in rounds[-1]}
     return None if None in there or not there else len(there) == 1
+
+
+def _several(rounds: History, of: Callable[[Client], object], alike: bool) -> bool | None:
+    """Whether several clients are alike in something; nothing is said of one by itself."""
+    same = _alike(rounds, of)
+    return None if same is None else len(rounds[-1]) > 1 and same is alike
 
 
 def _met(rounds: History) -> set[int]:
@@ -90,25 +90,10 @@ def _first_again(rounds: History) -> bool:
     return 0 in _met(rounds) and any(c.number == 0 for c in rounds[-1])
 
 
-def _took(rounds: History, i: int) -> list[int]:
-    """How many steps a client took each time that it took part."""
-    return [c.steps for there in rounds for c in there if c.number == i]
-
-
-def _more(rounds: History) -> bool:
-    return any(_grew(_took(rounds, c.number)) for c in rounds[-1])
-
-
-def _grew(took: Sequence[int]) -> bool:
-    return len(took) > 1 and took[-1] > took[-2]
-
-
-def _regained(rounds: History) -> bool:
-    return any(_grew(took) and max(took[:-1]) > took[-2] for took in (_took(rounds, c.number) for c in rounds[-1]))
-
-
-def _fewer(rounds: History) -> bool:
-    return any(len(took) > 1 and took[-1] < took[-2] for took in (_took(rounds, c.number) for c in rounds[-1]))
+def _took(rounds: History, holds: Callable[[Sequence[int]], bool]) -> bool:
+    """Whether something holds of the steps that somebody who takes part again took, each time."""
+    took = ([c.steps for there in rounds for c in there if c.number == who.number] for who in rounds[-1])
+    return any(len(steps) > 1 and holds(steps) for steps in took)
 
 
 SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
@@ -120,18 +105,20 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
 HOLDING: Mapping[str, Callable[[History], bool | None]] = {
     "where clients of a round have other ||a_i||_1 than one another": lambda r: _several(r, lambda c: c.norm, False),
     "where clients of a round have one ||a_i||_1": lambda r: _several(r, lambda c: c.norm, True),
-    "where no two clients of a round have different ||a_i||_1": lambda r: _all(r, lambda c: c.norm),
+    "where no two clients of a round have different ||a_i||_1": lambda r: _alike(r, lambda c: c.norm),
     "where clients of a round take other numbers of steps than one another": lambda r: _several(
         r, lambda c: c.steps, False
     ),
     "where clients of a round take equally many steps": lambda r: _several(r, lambda c: c.steps, True),
-    "where no two clients of a round take different numbers of steps": lambda r: _all(r, lambda c: c.steps),
+    "where no two clients of a round take different numbers of steps": lambda r: _alike(r, lambda c: c.steps),
     "where clients of a round have other weights than one another": lambda r: _several(r, lambda c: c.weight, False),
     "where a client takes part for the first time after the first round": _new,
     "where a client takes part again after it sat out": _back,
-    "where a client takes more steps than the last time, and took more once before": _regained,
-    "where a client takes more steps than the last time": _more,
-    "where a client takes fewer steps than the last time": _fewer,
+    "where a client takes more steps than the last time, and took more once before": lambda r: _took(
+        r, lambda took: took[-1] > took[-2] < max(took[:-1])
+    ),
+    "where a client takes more steps than the last time": lambda r: _took(r, lambda took: took[-1] > took[-2]),
+    "where a client takes fewer steps than the last time": lambda r: _took(r, lambda took: took[-1] < took[-2]),
     "where client 0 takes part again": _first_again,
     "where a client takes part again": _again,
 }

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Array
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.along import along
 from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
@@ -23,7 +22,7 @@ from fedspec_suite.judge.idle import idle, reduced, without_effect
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.search import Search, stages, two_at_once
-from fedspec_suite.judge.seen import AT_ONCE, compared, seen
+from fedspec_suite.judge.seen import AT_ONCE, compared, relative, seen
 from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains
 from fedspec_suite.judge.unguarded import openable
@@ -280,20 +279,13 @@ def _seen(known: Known, given: Given) -> str:
         for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
     ]
     others = (
-        _relative(got[name], want[name])
+        (np.asarray(got[name], dtype=float), np.array([float(v) for v in want[name]]))
         for k, answers in given.items()
         for got, want in zip(answers, wanted[k] or (), strict=False)
         for name in (got.keys() & want.keys()) - {"x", *WORDS}
     )
-    return seen(known.samples, models, max(others, default=0.0)) if models else ""
-
-
-def _relative(got: Array, want: Array) -> float:
-    """By how much numbers deviate, relative to the largest of those that are wanted."""
-    values = np.array([float(v) for v in want])
-    if got.shape != values.shape or not values.size:
-        return 0.0
-    return float(np.abs(got - values).max() / max(np.abs(values).max(), 1e-300))
+    most = max((relative(got, want) for got, want in others if got.shape == want.shape and want.size), default=0.0)
+    return seen(known.samples, models, most) if models else ""
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:

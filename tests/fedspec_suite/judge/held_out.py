@@ -67,7 +67,9 @@ def held_out(setting: Setting) -> tuple[Scenario, ...]:
     same = [alike(s) for s in crowded[2:10]]
     equal = [_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])]
     uneven = [unevenly(s) for s in cases[: 2 * NEW] if isinstance(s.events[0], Round)]
-    others = [s for zero in (False, True) for s in [*filter(None, (newcomers(s, zero) for s in cases))][:NEW]]
+    others = [
+        s for zero in (False, True) for s in itertools.islice(filter(None, (newcomers(s, zero) for s in cases)), NEW)
+    ]
     return (*cases, *(shared(s, p) for s in crowded[:2] for p in SOME), *same, *equal, *uneven, *others)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec_suite.judge.beside_others import taking_part
 from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients
 from fedspec_suite.measure.setting import Setting
 
@@ -54,28 +55,25 @@ def opposed(s: Scenario) -> Scenario | None:
     None where nobody takes part with others.
     """
 
+    case, problem = s.case, s.case.problem
+    n = len(problem.e) if problem is not None else 0
+
     def event(e: Event) -> Event:
         if isinstance(e, Round):
             # Whoever is drawn twice comes once.
-            who = range(min(len(e.steps), len(s.case.problem.e)) if s.case.problem is not None else 0)
-            return replace(arranged(e, [0] * len(who)), participants=tuple(who))
+            who = tuple(range(min(len(e.steps), n)))
+            return replace(arranged(e, [0] * len(who)), participants=who)
         assert isinstance(e, Messages)
         first = e.messages[0]
-        return replace(
-            e, messages=tuple(replace(first, client=k, delta=side(first.delta, k)) for k in range(len(e.messages)))
-        )
+        sent = (replace(first, client=k, delta=side(first.delta, k)) for k in range(len(e.messages)))
+        return replace(e, messages=tuple(sent))
 
     def side(delta: Mapping[str, Array], k: int) -> dict[str, Array]:
         return {name: (a * PULLS[k % 2]).astype(a.dtype) for name, a in delta.items()}
 
-    if not any(
-        len(e.participants if isinstance(e, Round) else e.messages if isinstance(e, Messages) else ()) > 1
-        for e in s.events
-    ):
+    if max(len(taking_part(s, e)) for e in s.events) < 2:
         return None
-    case, problem = s.case, s.case.problem
     if problem is not None:
-        n = len(problem.e)
         e = np.stack([problem.e[0] * PULLS[k % 2] for k in range(n)]).astype(problem.e.dtype)
         posed = Quadratics(problem.H[[0] * n], e, problem.examples[[0] * n])
         case = replace(case, problem=posed, x0={name: a * 0 for name, a in case.x0.items()})

@@ -54,6 +54,11 @@ def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Mo
     return Model(sample, event, got, values, sure & near, sure & ~near)
 
 
+def relative(got: Array, want: Array) -> float:
+    """By how much numbers deviate, relative to the largest of those that are wanted."""
+    return float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))
+
+
 def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0) -> str:
     """A sentence on how the subject's models and the wanted ones differ.
 
@@ -69,11 +74,11 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
             event = describe(samples[m.sample].events[m.event])
             return f"x[{at}] is {m.got[at]} after {event} {m.event + 1} of a sample"
     pairs = [(m.got, m.want) for m in models]
-    relative = [np.abs(got - want).max() / max(np.abs(want).max(), 1e-300) for got, want in pairs]
-    if dtype == "float64" and max(*relative, most) <= SINGLE and _either_way(pairs):
-        return f"the numbers agree to {max(relative):.0e}, {INSIDE.format('float32')}"
-    if max(*relative, most) <= COARSE and _rounded(pairs, dtype):
-        return f"the numbers agree to {max(relative):.0e}, {ROUNDED.format(int(-np.log10(max(relative))))}"
+    furthest = max(relative(got, want) for got, want in pairs)
+    if dtype == "float64" and max(furthest, most) <= SINGLE and _either_way(pairs):
+        return f"the numbers agree to {furthest:.0e}, {INSIDE.format('float32')}"
+    if max(furthest, most) <= COARSE and _rounded(pairs, dtype):
+        return f"the numbers agree to {furthest:.0e}, {ROUNDED.format(int(-np.log10(furthest)))}"
     off = [m for m in models if m.apart.any()]
     if len(off) > 2 and all(_elsewhere(m, dtype) for m in off):
         return "the numbers are those wanted, at other places: blocks or axes are in another order"

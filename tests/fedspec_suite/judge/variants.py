@@ -256,9 +256,7 @@ def _written(setting: Setting) -> Iterator[Mutant]:
 def _lent(setting: Setting) -> Iterator[Mutant]:
     """Those of rules that run here as well, written for another algorithm that they were tried on."""
     algorithm, options = setting.algorithm, setting.options
-    chosen = {f"{name}={value}" for name, value in options.items()}
-    idle = {rule for said, rules in algorithm.when.items() if said not in chosen for rule in rules}
-    running = set(mutants.functions(algorithm, setting.level)) - idle
+    running = set(mutants.functions(algorithm, setting.level)) - algorithm.resting(options)
     for m in MUTANTS.values():
         here = all(options.get(name, value) == value for name, value in m.options.items())
         if algorithm.id not in m.algorithms and not m.rates and here and mutants.original(m) in running:
