@@ -109,7 +109,9 @@ def offers() -> str:
             if len(by) < len(a.readings):
                 default = a.defaults()[name]
                 values = [default, *(str(v) for v in kind if str(v) != default)]
-                but = f" (but by {' or '.join(f'`{r}`' for r in by)})" if by else ""
+                only = [f"only with {' or '.join(a.plays[name])}".replace("=", " = ")] if name in a.plays else []
+                said = ", ".join([*only, *([f"but by {' or '.join(f'`{r}`' for r in by)}"] if by else [])])
+                but = f" ({said})" if said else ""
                 free.append(f"{name}: {' / '.join(values) if len(values) < 4 else 'see below'}{but}")
         here = a.numbers_at(a.levels[0])
         more = [n for n in a.numbers_at(a.levels[-1]) if n not in here]

@@ -71,7 +71,9 @@ DOMAINS: dict[str, Parameter] = {
         "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",
         of_clients=True,
     ),
-    "z": Parameter(COUNT, "delay of the preconditioner, in steps: it is updated at every z-th", of_clients=True),
+    "z": Parameter(
+        COUNT, "delay of the preconditioner, in steps: it is updated in steps 1, z + 1, 2 z + 1, ...", of_clients=True
+    ),
     "epoch": Parameter(
         COUNT,
         "steps of an epoch, where the delay counts epochs: step t updates the preconditioner "
@@ -80,7 +82,8 @@ DOMAINS: dict[str, Parameter] = {
     ),
     "warm_up": Parameter(
         COUNT,
-        "steps over which a client's rate rises in every round: it is eta_l min(1, k / warm_up) in step k",
+        "steps over which a client's rate rises in every round: it is eta_l min(1, k / warm_up) in step k "
+        "(warm_up_from = zero: k - 1 in the place of k)",
         of_clients=True,
     ),
     "v0": Parameter(NONNEGATIVE, "initial second moment, the same at every coordinate"),

@@ -14,8 +14,8 @@ from rich.text import Text
 from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.errors import FedspecError, to_install
 from fedspec.papers import PAPERS
+from fedspec_suite.report import claimed, mirrored, page, table
 from fedspec_suite.report import graph as drawing
-from fedspec_suite.report import mirrored, page, table
 from fedspec_suite.report.terminal import Json, console, emit
 
 
@@ -49,10 +49,24 @@ def show(
     general: Annotated[
         bool, typer.Option("--general", help="Only the text that runs where another reading or option is asked.")
     ] = False,
+    reading: Annotated[
+        str, typer.Option("--reading", metavar="READING", help="Only what runs under this reading.")
+    ] = "",
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="Only what runs where an offer declares this; repeatable."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps."""
     a = find(name)
+    if reading or option:
+        declared = dict(_declared(said) for said in option or ())
+        if as_json:
+            emit([claimed.record(a, reading, declared)])
+        else:
+            claimed.show(a, reading, declared, console())
+        return
     parts = _parts(a) if mirror else ()
     if as_json:
         emit([page.record(a) | ({"mirror": [asdict(part) for part in parts]} if mirror else {})])
@@ -62,6 +76,13 @@ def show(
         page.show_general(a, console())
     else:
         page.show(a, console())
+
+
+def _declared(said: str) -> tuple[str, str]:
+    name, given, value = said.partition("=")
+    if not given:
+        raise FedspecError(f"--option: got {said!r}; write NAME=VALUE, as server=adam")
+    return name.strip(), value.strip()
 
 
 def _parts(a: Algorithm) -> tuple[Any, ...]:

@@ -7,9 +7,10 @@
         v - (1 - beta2) Delta^2 sign(v - Delta^2)   (FedYogi)
     x = x + eta m / (sqrt(v) + tau)
 
-with v_0 >= tau^2. The mean is uniform, as in every box that has one of these servers: FedAda2's eq. (SU), AFGA's
-eq. (2) and Algorithm 2 of Reddi et al. (2021), whose experiments weight by examples; so do most implementations, which
-then declare it. Source: FedAda2, eq. (SU) (L100) and App. C.2; external: Reddi et al. (2021), Algorithm 2.
+with v_0 >= tau^2, which the canonical reading asks and the others do not. The mean is uniform, as in every box that has
+one of these servers: FedAda2's eq. (SU), AFGA's eq. (2) and Algorithm 2 of Reddi et al. (2021), whose experiments
+weight by examples; so do most implementations, which then declare it. Source: FedAda2, eq. (SU) (L100) and App. C.2;
+external: Reddi et al. (2021), Algorithm 2.
 """
 
 from __future__ import annotations

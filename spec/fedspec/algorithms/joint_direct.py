@@ -1,7 +1,7 @@
 """Direct joint adaptivity: the server sends its second moment with the model.
 
     for each participating client i (a multiset):
-        x_i = x;  v_0 = the server's v, and m_0 = 0 with Adam
+        x_i = x;  v_i = sent = the server's v, and m_i = 0 with Adam
         for k = 1 .. K_i: one step of AdaGrad, or of Adam corrected with t = k, on x_i, at eta_l min(1, k / warm_up)
         Delta_i = x_i - x
     Delta = 1/|S| sum_i Delta_i
@@ -9,7 +9,8 @@
     v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)
     x = x + eta m / (sqrt(v) + tau)
 
-A baseline of FedAda2; what a client's Adam does with the v_0 that it received is left open there.
+A baseline of FedAda2; what a client's Adam does with what was sent is left open there. The v_0
+of L1621 is `sent` here: it is the server's v of now, not the v_0 that the server began with.
 Source: FedAda2, L192 and L1621.
 """
 
@@ -124,7 +125,7 @@ ROW = Algorithm(
         ),
         _reading(
             "without-start",
-            "v_hat = (v - beta2^n v_0)/(1 - beta2^n), the unbiased form: nothing is left of what was sent",
+            "v_hat = max((v - beta2^t sent)/(1 - beta2^t), 0), the unbiased form: nothing is left of what was sent",
             "without-start",
         ),
     ),

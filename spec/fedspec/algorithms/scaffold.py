@@ -145,7 +145,8 @@ ROW = Algorithm(
         ),
         Reading(
             name="option-1",
-            words="option I: c_i is the gradient at the model that the round began with",
+            words="option I: c_i is the gradient at the model that the round began with; at level server, which is "
+            "told c_i^+ - c_i, the same rule as option II",
             fixes={"control": "gradient-at-x", "weights": "uniform"},
         ),
         Reading(

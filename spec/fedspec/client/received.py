@@ -12,7 +12,7 @@ from fedspec.rules import rule
 def received_adam(
     state: Adam,
     g: Vector,
-    v_0: Vector,
+    sent: Vector,
     *,
     eta_l: Scalar,
     beta1: Scalar,
@@ -20,7 +20,7 @@ def received_adam(
     eps: Scalar,
     received: Received = Received.CORRECTED,
 ) -> Adam:
-    """One local step of Adam whose state began with the second moment v_0; t = 1 at the first.
+    """One local step of Adam whose state began with the second moment that was sent; t = 1 at the first.
 
         m = beta1 m + (1 - beta1) g                received-adam.m
         v = beta2 v + (1 - beta2) g^2              received-adam.v
@@ -30,26 +30,26 @@ def received_adam(
         m_hat = m                                  received-adam.m_hat [received=uncorrected]
         v_hat = v                                  received-adam.v_hat [received=uncorrected]
         v_hat = v                                  received-adam.v_hat [received=m-corrected]
-        v_hat = max((v - beta2^t v_0) / (1 - beta2^t), 0)  received-adam.v_hat [received=without-start]
+        v_hat = max((v - beta2^t sent) / (1 - beta2^t), 0)  received-adam.v_hat [received=without-start]
 
-    Source: FedAda2, Alg. 6 (L1335) from the v_0 of L1621.
+    Source: FedAda2, Alg. 6 (L1335) from what L1621 sends, there v_0.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
     v = beta2 * state.v + (1 - beta2) * g**2
     m_hat = m if received is Received.UNCORRECTED else m / (1 - beta1**t)
-    v_hat = second_moment(v, v_0, beta2=beta2, t=t, received=received)
+    v_hat = second_moment(v, sent, beta2=beta2, t=t, received=received)
     x = state.x - eta_l * (m_hat / (sqrt(v_hat) + eps))
     return Adam(x=x, m=m, v=v, t=t)
 
 
-def second_moment(v: Vector, v_0: Vector, *, beta2: Scalar, t: Count, received: Received) -> Vector:
+def second_moment(v: Vector, sent: Vector, *, beta2: Scalar, t: Count, received: Received) -> Vector:
     """What step t divides by the root of, in each reading."""
     match received:
         case Received.CORRECTED:
             return v / (1 - beta2**t)
         case Received.WITHOUT_START:
             # A mean of squares, which may come out below 0 by a rounding.
-            mean = (v - beta2**t * v_0) / (1 - beta2**t)
+            mean = (v - beta2**t * sent) / (1 - beta2**t)
             return maximum(mean, mean * 0)
     return v

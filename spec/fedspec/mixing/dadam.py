@@ -38,9 +38,9 @@ def moments(state: Moments, g: Stack, *, beta1: Scalar, beta2: Scalar, beta3: Sc
 
 @rule
 def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
-    """One step that divides by second moments on which the clients agree; u_tilde is mixed already.
+    """One step that divides by second moments on which the clients agree; the argument u_tilde is W u_tilde.
 
-        X = W X - eta_l m / sqrt(max(u_tilde, eps))    dadam-tracked.step
+        X = W X - eta_l m / sqrt(max(W u_tilde, eps))    dadam-tracked.step
 
     Raises:
         MixingError: W is not doubly stochastic.
@@ -55,7 +55,9 @@ def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar
 def track(u_tilde: Stack, before: Stack, after: Stack) -> Stack:
     """The second moments that the clients agree on, when their own have changed; their sum stays that of v_hat.
 
-        u_tilde = u_tilde - v_hat_before + v_hat   dadam.u_tilde
+        u_tilde = W u_tilde - v_hat_before + v_hat   dadam.u_tilde
+
+    The argument u_tilde is W u_tilde.
 
     External: Chen et al. (2021), Algorithm 2.
     """

@@ -90,11 +90,11 @@ class Received(StrEnum):
     """What a client's Adam does with second moments that the server sent, where the paper is silent."""
 
     CORRECTED = "corrected"
-    """v_0 is what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""
+    """v begins at what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""
     UNCORRECTED = "uncorrected"
-    """v_0 is what was sent, and neither moment is corrected, as on the server (App. C.2, L1136)."""
+    """v begins at what was sent, and neither moment is corrected, as on the server (App. C.2, L1136)."""
     M_CORRECTED = "m-corrected"
-    """v_0 is what was sent, and m alone is corrected, since only m starts at zero."""
+    """v begins at what was sent, and m alone is corrected, since only m starts at zero."""
     WITHOUT_START = "without-start"
-    """v_hat = (v - beta2^n v_0) / (1 - beta2^n): what L1390-1393 ask of a v_0 that is not 0, which takes out again
-    what was sent."""
+    """v_hat = max((v - beta2^t sent) / (1 - beta2^t), 0): what L1390-1393 ask of a v that does not begin at 0; it
+    takes out again what was sent."""

@@ -15,7 +15,7 @@ class BiasCorrection(StrEnum):
 
     NONE = "none"
     MOMENTS = "moments"
-    """m / (1 - beta1^t) and v / (1 - beta2^t) enter the step (Kingma and Ba, Algorithm 1)."""
+    """m / (1 - beta1^t) and, where v is an average, v / (1 - beta2^t) enter the step (Kingma and Ba, Algorithm 1)."""
     STEP = "step"
     """The rate is multiplied by sqrt(1 - beta2^t) / (1 - beta1^t); epsilon is not rescaled (Kingma and Ba, sec. 2)."""
 

@@ -15,9 +15,10 @@ import numpy as np
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Level, Offer, Round
 from fedspec.facts import Fact
+from fedspec.given import VARYING
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import RATES_AT, setting_of
 
 STARTS = {"v0": 0.21875, "v_hat0": 0.34375, "m0": 0.40625, "v0_l": 0.46875, "m0_l": 0.53125, "eps": 0.59375}
 """Start values that are like no other number of a plain case, so that what is made of them can be told."""
@@ -29,7 +30,7 @@ def starts(a: Algorithm) -> dict[str, str]:
     """
     level = a.levels[-1]
     canonical, *others = a.readings_at(level)
-    found = _starts(Offer(a.id, level, canonical.name))
+    found = starts_of(Offer(a.id, level, canonical.name))
     begin: Any = getattr(a.run, "init", None) or getattr(a.run, "begin", None)
     asked = {*inspect.unwrap(begin).__code__.co_names} & {*a.options} if begin else set()
     offers = {("in ", r.name): Offer(a.id, level, r.name) for r in others if asked & {*r.fixes}}
@@ -38,7 +39,7 @@ def starts(a: Algorithm) -> dict[str, str]:
         offers |= {(f"under {option} = ", v): Offer(a.id, level, canonical.name, {option: v}) for v in values}
     other: dict[str, dict[tuple[str, str], list[str]]] = {}
     for (where, value), offer in offers.items():
-        for n, words in _starts(offer).items():
+        for n, words in starts_of(offer).items():
             if words != found.get(n, words):
                 other.setdefault(n, {}).setdefault((words, where), []).append(value)
     for n, said in other.items():
@@ -47,7 +48,8 @@ def starts(a: Algorithm) -> dict[str, str]:
     return found
 
 
-def _starts(offer: Offer) -> dict[str, str]:
+def starts_of(offer: Offer) -> dict[str, str]:
+    """The same of one offer alone."""
     s = plain_scenario(setting_of(offer))
     given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
     session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
@@ -101,6 +103,22 @@ def only_with(a: Algorithm) -> dict[str, str]:
             if 0 < len(by) < len(values):
                 out.setdefault(n, []).append(f"{option} = {' or '.join(by)}")
     return {n: ", ".join(said) for n, said in out.items()}
+
+
+def settable(a: Algorithm) -> list[str]:
+    """What an offer may say of its hyper-parameters beside their values, in words."""
+    out = []
+    if "client" in a.levels and "eta_l" in a.numbers:
+        out.append('rates="each" in an offer at level client: every step is told its eta_l')
+    for level in a.levels:
+        kinds = [f'"{kind}"' for kind, levels in RATES_AT.items() if level in levels]
+        if kinds and (names := [n for n in VARYING if n in a.numbers_at(level)]):
+            out.append(
+                f"rates={' or '.join(kinds)} in an offer at level {level}: a round is told its {', '.join(names)}"
+            )
+    if {"v0", "tau"} <= {*a.numbers}:
+        out.append('options={"v0": "tau-squared"} in an offer: v0 is tau^2')
+    return out
 
 
 @cache
@@ -158,6 +176,8 @@ def _exchanged(a: Algorithm) -> list[str]:
     if a.has(Fact.PEERS):
         return ["there is one local step or more, and everybody computes at each", "row i of W is client i's"]
     out = ["computing may be empty: then nobody steps or mixes, and the models stay"]
+    if "clusters" in a.takes:
+        out.append("there is one cluster or more, and every client is in one")
     free = a.has(Fact.FREE_SETS) or ("clusters" in a.takes and "senders" not in a.takes)
     where = " of each cluster" if "clusters" in a.takes else ""
     return [
@@ -173,4 +193,7 @@ def _exchanged(a: Algorithm) -> list[str]:
 
 
 def _arrived() -> list[str]:
-    return ["steps are whole numbers >= 1", "a delay is >= 0 and never reaches back before x0, the first version"]
+    return [
+        "steps are whole numbers >= 1",
+        "a delay is >= 0 and, in the versions that a right server has, never reaches back before x0, the first one",
+    ]

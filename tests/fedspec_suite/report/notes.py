@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from fedspec.catalogue import Algorithm
 from fedspec.domains import DOMAINS
@@ -14,9 +14,10 @@ CLIENTS = ("beta1_l", "beta2_l", "v0_l", "m0_l")
 """Hyper-parameters of clients whose server has one of its own."""
 
 
-def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
-    """The lines below the equations of a row, those of its options too."""
+def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The lines below the equations of a row: those of its options too, or of all options resolved."""
     listed = tuple(equations)
+    numbers = a.numbers if options is None else a.numbers_under(a.levels[-1], options)
     text = " ; ".join(e.text for e in listed)
     read = {*re.findall(r"[A-Za-z_]\w*", text)}
     if pinned := _pinned(a, listed):
@@ -27,9 +28,11 @@ def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
     ]
     if shared:
         yield f"in an equation that other algorithms have too, {', '.join(shared)} here"
-    if "p_i" in read and "weights" not in a.options and "sampled_weights" not in a.options:
+    if "p_i" in read and "sampled_weights" in a.options:
+        yield "p_i = n_i / the sum over all m clients, those that were not drawn too; q: how many were drawn"
+    elif "p_i" in read and "weights" not in a.options:
         yield "p_i = 1 / the number of the changes that are averaged"
-    if theirs := [n for n in a.numbers if n in CLIENTS]:
+    if theirs := [n for n in numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
     if "alpha" in read:
@@ -51,8 +54,10 @@ def notes(a: Algorithm, equations: Iterable[Equation]) -> Iterator[str]:
             "(t - 1)/z is whole: at epoch = 1; else ((t - 1) // epoch) % z is 0, "
             "and an exponent is the number of updates made"
         )
-    if "warm_up" in a.numbers:
-        yield "a client's eta_l is that of the warm-up, eta_l min(1, k / warm_up) in its step k"
+    if "warm_up" in numbers:
+        rises = {"first-step": "k", "zero": "(k - 1)"}[(options or a.defaults())["warm_up_from"]]
+        other = "" if options else "; with warm_up_from = zero, k - 1 in the place of k"
+        yield f"a client's eta_l is that of the warm-up, eta_l min(1, {rises} / warm_up) in its step k{other}"
     if a.served:
         yield "N: the number of all clients, `case.population` at level server"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -66,9 +66,10 @@ def record(a: Algorithm) -> dict[str, Any]:
     text = text_of(a)
     return {
         **line(a),
-        "equations": [*map(_equation, a.equations), *(_equation(e, where) for e, where in _others(a).items())],
-        "domains": {n: {"domain": DOMAINS[n].domain.words, "meaning": DOMAINS[n].meaning} for n in a.numbers},
+        "equations": [*map(equation, a.equations), *(equation(e, where) for e, where in _others(a).items())],
+        "domains": {n: domain(n) for n in a.numbers},
         "only_with": cases.only_with(a),
+        "settable": cases.settable(a),
         "defaults": a.defaults(),
         "definitions": {
             r.name: {"words": r.words, "fixes": dict(r.fixes), "requires": [q.words for q in r.requires]}
@@ -152,11 +153,23 @@ def _values(a: Algorithm, option: str) -> list[str]:
     return [value for value in values if _can_be_claimed(a, [(option, value)])]
 
 
-def _equation(e: Equation, where: str = "") -> dict[str, str]:
+def equation(e: Equation, where: str = "") -> dict[str, str]:
+    """An equation as JSON has it."""
     return {"id": e.id, "text": e.text, "rule": e.rule, **({"where": where} if where else {})}
 
 
-def _head(words: str) -> Text:
+def domain(name: str) -> dict[str, str]:
+    """What a hyper-parameter may be, as JSON has it."""
+    return {"domain": DOMAINS[name].domain.words, "meaning": DOMAINS[name].meaning}
+
+
+def started(starts: Mapping[str, str]) -> Text:
+    """What stands before the first step."""
+    return Text(f"before the first step: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
+
+
+def head(words: str) -> Text:
+    """The line above a table."""
     return Text(f"\n{words}", style="bold")
 
 
@@ -165,17 +178,17 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
     text = text_of(a)
     yield from ("", Text(text.prose[0]))
     box, code = Text(text.box), Text(text.code)
-    head = "the canonical reading" if text.general else "as run"
+    of_code = "the canonical reading" if text.general else "as run"
     widest = [max(map(len, t.splitlines())) for t in (text.box, text.code)]
     if sum(widest) + 4 <= width:
         side = Table.grid(padding=(0, 4))
         side.add_column(no_wrap=True)
         side.add_column(no_wrap=True)
-        side.add_row(Text("the box, in our words", style="dim"), Text(head, style="dim"))
+        side.add_row(Text("the box, in our words", style="dim"), Text(of_code, style="dim"))
         side.add_row(box, code)
         yield from ("", side)
     else:
-        yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{head}", style="dim"), code)
+        yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{of_code}", style="dim"), code)
     for name, other in text.boxes.items():
         yield from (Text(f"\nthe reading {name}", style="dim"), Text(other))
     if text.general:
@@ -190,12 +203,12 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("id", "equation", *(["rule"] if width >= WIDE else []))
     for e in a.equations:
         t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= WIDE else []))
-    yield from (_head("equations of the canonical reading"), t)
+    yield from (head("equations of the canonical reading"), t)
     if others := _others(a):
         t = table.plain("id", "equation", "where")
         for e, where in others.items():
             t.add_row(e.id, Text(e.text), where)
-        yield from (_head("equations in their place under other options"), t)
+        yield from (head("equations in their place under other options"), t)
         if max(Counter(e.id for e in others).values()) > 1:
             yield Text("of several that fit, the one with most conditions", style="dim")
     for note in notes(a, (*a.equations, *others)):
@@ -207,7 +220,7 @@ def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
         t = table.plain("here", "in the source")
         for ours, theirs in a.symbols.items():
             t.add_row(ours, Text(theirs))
-        yield from (_head("symbols"), t)
+        yield from (head("symbols"), t)
 
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
@@ -217,26 +230,29 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
         domain, meaning, _ = DOMAINS[n]
         meaning += f"; only with {only[n]}" if n in only else ""
         t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
-    yield from (_head("hyper-parameters"), t)
+    yield from (head("hyper-parameters"), t)
+    for words in cases.settable(a):
+        yield Text(words, style="dim")
     if a.options:
         t = table.plain("option", "values (default first)", "decided by")
         for n in a.options:
             t.add_row(n, ", ".join(_values(a, n)), _decided(a, n))
-        yield from (_head("options"), t)
+        yield from (head("options"), t)
         t = table.plain("option", "value", "meaning")
         for n, kind in a.options.items():
             for value, words in cases.meanings(kind).items():
                 if value in _values(a, n):
                     t.add_row(n, value, Text(words))
         if t.rows:
-            yield from (_head("what their values mean"), t)
+            yield from (head("what their values mean"), t)
 
 
 def _decided(a: Algorithm, option: str) -> str:
     fixing = [r.name for r in a.readings if option in r.fixes]
     if len(fixing) == len(a.readings):
         return "the reading"
-    subject = "the subject, in Offer.options"
+    only = f", only with {' or '.join(a.plays[option])}".replace("=", " = ") if option in a.plays else ""
+    subject = f"the subject, in Offer.options{only}"
     return f"{subject}; but by the reading {' or '.join(fixing)}" if fixing else subject
 
 
@@ -249,7 +265,7 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
         fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
         wanted = ", ".join(q.words for q in r.requires)
         t.add_row(r.name, Text(r.words + alone), *[fixed] * settles, *[wanted] * asks)
-    yield from (_head("readings (canonical first)"), t)
+    yield from (head("readings (canonical first)"), t)
     long = cases.shapes(a)
     shown = ", ".join(" ".join(filter(None, (n, long.get(n, ""), _where_shown(a, n)))) for n in a.shows)
     yield Text(f"\nintermediates that a subject may show beside x: {shown or 'none'}")
@@ -263,8 +279,8 @@ def _where_shown(a: Algorithm, name: str) -> str:
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:
     if starts := cases.starts(a):
-        yield Text(f"before the first step: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
-    yield _head("what a case may hold")
+        yield started(starts)
+    yield head("what a case may hold")
     t = table.plain("level", "what")
     for level in a.levels:
         for k, words in enumerate(cases.holds(a, level)):
@@ -273,7 +289,7 @@ def _cases(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _laws(a: Algorithm, width: int) -> Iterator[Any]:
-    yield _head("laws asked of the canonical reading")
+    yield head("laws asked of the canonical reading")
     t = table.plain("level", "run the rule", "do not")
     for level in a.levels:
         asked = laws_at(a, level)
@@ -292,7 +308,7 @@ def _reductions(a: Algorithm, width: int) -> Iterator[Any]:
             t = table.plain("algorithm", "when", "checked in")
             for other, e in edges:
                 t.add_row(other, Text(graph.restriction(e)), graph.checked(e))
-            yield from (_head(words), t)
+            yield from (head(words), t)
 
 
 def _costs(a: Algorithm, width: int) -> Iterator[Any]:
@@ -302,14 +318,14 @@ def _costs(a: Algorithm, width: int) -> Iterator[Any]:
         if costs[name] != "0":
             t.add_row(Text(costs[name]), words)
     used = [n for n in SYMBOLS if any(n in costs[name].replace("(", " ").replace(")", " ").split() for name in COSTS)]
-    yield from (_head("costs"), t)
+    yield from (head("costs"), t)
     if a.costs.note:
         yield Text(a.costs.note)
     yield Text("; ".join(f"{n}: {SYMBOLS[n]}" for n in used), style="dim")
 
 
 def _traps(a: Algorithm, width: int) -> Iterator[Any]:
-    yield _head("traps")
+    yield head("traps")
     for trap in a.traps:
         bullet = Table.grid(padding=(0, 1))
         bullet.add_row("*", Text(trap))

@@ -1,0 +1,120 @@
+"""``fedspec show ID --reading R --option NAME=VALUE`` prints what runs under a claim, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+from test_judge.support import inside
+
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.contract import Offer
+from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT
+from fedspec.rules import equations, plain
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.report import claimed
+
+EACH_HIS_OWN = ("fedblended", "fednova-solvers")
+"""Where each client has a solver of its own, of which a plain case plays some."""
+
+
+def _name(f: Any) -> str:
+    return f"{f.__module__}.{f.__qualname__}"
+
+
+def _entered(offer: Offer) -> set[str]:
+    """The functions that are entered while a plain case of an offer is played."""
+    seen: set[str] = set()
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            seen.add(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}")
+
+    s = plain_scenario(setting_of(offer))
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        session = SUBJECT.start(s.case)
+        for event in s.events:
+            session.step(event)
+    finally:
+        sys.setprofile(before)
+    return seen
+
+
+def _claims(a: Algorithm) -> list[tuple[str, dict[str, str]]]:
+    """Every reading, alone and with each value that it leaves open."""
+    out: list[tuple[str, dict[str, str]]] = []
+    for r in a.readings:
+        open_ = [{n: str(v)} for n, kind in a.options.items() if n not in r.fixes for v in kind]
+        for options in ({}, *open_):
+            try:
+                claimed.record(a, r.name, options)
+            except FedspecError:
+                continue
+            out.append((r.name, options))
+    return out
+
+
+@pytest.mark.parametrize("a", [a for a in CATALOGUE.values() if a.id not in EACH_HIS_OWN], ids=lambda a: a.id)
+def test_the_equations_of_a_claim_are_those_of_the_rules_that_run(a: Algorithm) -> None:
+    for reading, options in _claims(a):
+        resolved = a.resolve(reading, options)
+        level = next(level for level in reversed(a.levels) if a.reading(reading) in a.readings_at(level))
+        offer = Offer(a.id, level, reading, options)
+        if a.run_under(resolved, plain_scenario(setting_of(offer)).case.hyper) is not a.run:
+            # A printed text has its equations in its own lines, and enters no rule.
+            continue
+        entered = _entered(offer)
+        # A general form runs in the place of the printed one, whose equations it has where no option changes them.
+        ran = {r for r in a.rules if not entered.isdisjoint({_name(r), _name(plain(r))})}
+        record = claimed.record(a, reading, options)
+        listed = {e["rule"] for e in record["equations"]}
+        assert listed <= {_name(f) for r in ran for f in (r, plain(r))}, (reading, options)
+        assert {e.id for r in ran for e in equations(r)} <= {e["id"] for e in record["equations"]}
+
+
+def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:
+    asked = ("--reading", "gradient-clip", "--option", "server=adam", "--option", "client=adam")
+    out = inside("show", "dp-joint", *asked).out
+    other = inside("show", "dp-joint", "--reading", "gradient-clip").out
+    assert "fedadam.v" in out and "fedadagrad.v" not in out and "sm3-adam.m" in out and "beta2_l" in out
+    assert "fedadam.v" not in other and "fedadagrad.v" in other and "sm3-adam.m" not in other
+    assert "beta2" not in other and "beta1_l" not in other
+    rising = inside("show", "joint-local", "--option", "warm_up_from=zero").out
+    assert "eta_l min(1, (k - 1) / warm_up) in its step k\n" in rising and "with warm_up_from = zero" not in rising
+    (row,) = json.loads(inside("show", "dp-joint", *asked, "--json").out)
+    assert row["options"]["server"] == "adam" and row["starts"] == {"m": "0", "v": "v0"}
+    assert row["reading"] == "gradient-clip" and "beta2" in row["domains"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--reading", "mine"), "reading: lamb has no reading 'mine'; known: you-2020"),
+        (("--option", "phi"), "--option: got 'phi'; write NAME=VALUE"),
+        (("--option", "colour=red"), "option: lamb has no option 'colour'"),
+        (
+            ("--reading", "assigned", "--option", "phi=clip", "--option", "zero_layer=ratio-one"),
+            "plays no part in lamb",
+        ),
+    ],
+)
+def test_a_claim_that_nobody_can_make_is_refused(asked: tuple[str, ...], said: str) -> None:
+    inside("show", "lamb", *asked).refused(said)
+
+
+def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:
+    a = find("scaffold")
+    answers = []
+    for reading in ("karimireddy-2020", "option-1"):
+        s = plain_scenario(setting_of(Offer(a.id, "server", reading)))
+        session = SUBJECT.start(s.case)
+        answers.append([{n: v.tolist() for n, v in session.step(e).items()} for e in s.events])  # type: ignore[union-attr]
+    assert answers[0] == answers[1]
+    assert "at level server, which is told c_i^+ - c_i, the same rule" in a.reading("option-1").words
